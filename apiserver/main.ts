@@ -1,9 +1,7 @@
-/** The API server's process: reads its environment, opens its dependencies, serves customers and operators, and stops
+/** The API server's process: reads its settings, opens its dependencies, serves customers and operators, and stops
  *  cleanly. */
 import { readFile } from 'node:fs/promises'
-import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
-import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/open.ts'
@@ -21,15 +19,16 @@ import { type ObjectStorageOffer, openObjectStorage } from '../kit/object-storag
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
-import { NamespaceRights, withNamespaceRights } from '../kit/kube/namespace-rights.ts'
+import { withNamespaceRights } from '../kit/kube/namespace-rights.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Transport } from '../kit/kube/transport.ts'
 import { type Clock, systemClock } from '../kit/sys/clock.ts'
-import { type Logger, openLog } from '../kit/sys/log.ts'
+import type { Logger } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { startTraceExport } from '../kit/sys/trace-export.ts'
-import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, sendToParent } from '../kit/sys/process.ts'
+import { startProcess } from '../kit/sys/start-process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
 import { startAdmission, type WebhookOptions } from './admission/start.ts'
 import type { Listener } from './admission/listener.ts'
@@ -41,96 +40,19 @@ import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
-import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
+import { runUpkeep } from './identity/upkeep.ts'
 import { look, runLooks } from './look.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
 import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
 import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './pages/operator.ts'
 import { createPages } from './pages/customer.ts'
-
-const Port = z.coerce.number().int().min(0).max(65_535)
-/** Comma separated. */
-const List = z
-  .string()
-  .default('')
-  .transform((list) =>
-    list
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  )
-const Environment = z.object({
-  SVCCLOUD_HOST: z.string().default('127.0.0.1'),
-  SVCCLOUD_PORT: Port.default(8080),
-  SVCCLOUD_OPERATOR_HOST: z.string().default('127.0.0.1'),
-  SVCCLOUD_OPERATOR_PORT: Port.default(8081),
-  DATABASE_URL: z.string().optional(),
-  SVCCLOUD_DATABASE_URL: z.string().optional(),
-  SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
-  SVCCLOUD_KUBECONFIG: z.string().optional(),
-  /** What the processes may do in namespaces of accounts and nodes, by bindings there. */
-  SVCCLOUD_NAMESPACE_RIGHTS: NamespaceRights,
-  SVCCLOUD_PUBLIC_URL: z.url().optional(),
-  SVCCLOUD_SMTP_URL: z.string().optional(),
-  SVCCLOUD_SMTP_ALLOW_PLAIN: z.enum(['true', 'false']).default('false'),
-  SVCCLOUD_MAIL_DIRECTORY: z.string().optional(),
-  SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
-  SVCCLOUD_TRUSTED_PROXIES: List,
-  /** `true` where more than one of these processes answers. */
-  SVCCLOUD_HAS_PEERS: z.enum(['true', 'false']).default('false'),
-  /** Such as `198.18=127.18:22`: where this machine reaches the SSH port of servers, by the halves of addresses. */
-  SVCCLOUD_LOOPBACK_TWINS: z.string().transform(parseLoopbackTwins).optional(),
-  SVCCLOUD_SEALING_KEYS: z.string().default(''),
-  SVCCLOUD_LOST_SEALING_KEYS: z.string().default(''),
-  SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT: z.enum(['true', 'false']).default('true'),
-  SVCCLOUD_AUDIT_VERIFY_SECONDS: z.coerce.number().int().min(1).default(AUDIT_VERIFY_SECONDS),
-  SVCCLOUD_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).default(AUDIT_RETENTION_DAYS),
-  SVCCLOUD_IDENTITY_PROVIDERS: z.string().default(''),
-  /** The validating webhook listens when it has a port. */
-  SVCCLOUD_WEBHOOK_HOST: z.string().default('127.0.0.1'),
-  SVCCLOUD_WEBHOOK_PORT: Port.optional(),
-  SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: z.string().optional(),
-  SVCCLOUD_WEBHOOK_KEY_FILE: z.string().optional(),
-  /** How the Kubernetes API proves itself to the webhook: a bearer token, an authority of client certificates. */
-  SVCCLOUD_WEBHOOK_TOKEN_FILE: z.string().optional(),
-  SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE: z.string().optional(),
-  SVCCLOUD_WEBHOOK_REGISTER: z.enum(['true', 'false']).default('false'),
-  SVCCLOUD_PLATFORM_USERS: List,
-  SVCCLOUD_LOG_LEVEL: z.string().default('info'),
-  /** How long it goes on serving once it has been asked to stop, while whoever sends it requests learns of it. */
-  SVCCLOUD_DRAIN_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
-  /** The payment processor; invoices stay unbilled without the file with its key. */
-  SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
-  SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: z.string().optional(),
-  SVCCLOUD_STRIPE_PUBLISHABLE_KEY: z.string().optional(),
-  /** The object storage, or why there is none. */
-  SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_ENDPOINT: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
-  SVCCLOUD_RGW_FILE: z.string().min(1).optional(),
-  SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
-  /** How hosts of control planes are made; none is, without it. */
-  SVCCLOUD_HOST_CLUSTERS_FILE: z.string().min(1).optional(),
-  /** The controllers speak to it; here it is only known that there is one. */
-  SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
-})
+import { ApiServerSettings } from './settings.ts'
 
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
 
-type Settings = z.infer<typeof Environment>
-
-async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise<void> {
+async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal): Promise<void> {
   const ending = new AbortController()
   const stop = ending.signal
   const clock = systemClock
@@ -139,7 +61,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const db = openConfiguredDatabase(settings, log)
   await prepareDatabase(settings, { db, clock, log })
   openIdentityMetrics(db, metrics)
-  const isWebhookServed = settings.SVCCLOUD_WEBHOOK_PORT !== undefined
+  const isWebhookServed = settings.webhookPort !== undefined
   openAdmissionMetrics(metrics, isWebhookServed)
 
   const kubernetes = await openKubernetes(settings)
@@ -148,7 +70,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
 
   let customerApi: HttpService = notReady(random)
   const customers = await startForCustomers(settings, { clock, random, log }, (request) => customerApi(request))
-  const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
+  const apiUrl = `http://${hostInUrl(settings.host)}:${customers.port}`
 
   const mail = openMail(settings)
   const objectStorage = await openObjectStorage(settings, clock)
@@ -160,19 +82,19 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
     ...parts,
     metrics,
     agents: openAgents({ store, caches, clock }),
-    publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
+    publicUrl: settings.publicUrl ?? apiUrl,
     canSendMail: mail !== undefined,
     ...defined({ payments }),
     objectStorage,
     ...hosts.parts,
-    hasOrganisationPlatform: settings.SVCCLOUD_ORGANISATION_PLATFORM_URL !== undefined,
+    hasOrganisationPlatform: settings.organisationPlatformUrl !== undefined,
     kubernetes: kubernetes.transport,
     isWebhookServed,
   })
   const isServing = () => customerApi === app.customers && !asked.aborted
   const operator = await startServer({
-    host: settings.SVCCLOUD_OPERATOR_HOST,
-    port: settings.SVCCLOUD_OPERATOR_PORT,
+    host: settings.operatorHost,
+    port: settings.operatorPort,
     service: app.operators,
     clock,
     random,
@@ -193,7 +115,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const looks = runLooks(parts, stop)
   const admission = asked.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
-  const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
+  const operatorUrl = `http://${hostInUrl(settings.operatorHost)}:${operator.port}`
   sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
   log.info('ready', { port: customers.port, operator_port: operator.port })
 
@@ -208,78 +130,78 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
 
 /** Hosts of control planes; those that the platform makes are read until the signal aborts. */
 async function openHosts(
-  settings: Settings,
+  settings: ApiServerSettings,
   { db, log }: { readonly db: Database; readonly log: Logger },
   signal: AbortSignal,
 ) {
   const [configured, hostClusters] = [await openControlPlanes(settings, systemClock), await readHostClusters(settings)]
-  const sealing = createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), systemRandom)
+  const sealing = createSealing(parseSealingKeys(settings.sealingKeys), systemRandom)
   const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock: systemClock, log })
   return { parts: { controlPlanes: { ...configured, made: made.hosts }, hostClusters }, ended: made.run(signal) }
 }
 
 /** Serves on while whoever sends it requests learns that it ends. */
 async function drain(
-  settings: Settings,
+  settings: ApiServerSettings,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   servers: readonly (Drainable | undefined)[],
 ): Promise<void> {
   log.info('stopping')
   for (const server of servers) server?.drain()
-  await clock.sleep(settings.SVCCLOUD_DRAIN_SECONDS * 1_000)
+  await clock.sleep(settings.drainSeconds * 1_000)
 }
 type Drainable = Pick<Listener, 'drain'>
 
 const startForCustomers = (
-  settings: Settings,
+  settings: ApiServerSettings,
   own: Pick<Parameters<typeof startServer>[0], 'clock' | 'random' | 'log'>,
   service: HttpService,
 ) =>
   startServer({
     ...own,
-    host: settings.SVCCLOUD_HOST,
-    port: settings.SVCCLOUD_PORT,
+    host: settings.host,
+    port: settings.port,
     service,
-    isSecure: settings.SVCCLOUD_PUBLIC_URL?.startsWith('https:') === true,
+    isSecure: settings.publicUrl?.startsWith('https:') === true,
     pages: createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
   })
 
-const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
+const openConfiguredDatabase = (settings: ApiServerSettings, log: Logger): Database =>
   openDatabase({
-    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
-    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    url: settings.databaseUrl,
+    connectionsMaximum: settings.databaseConnections,
     onConnectionLost: (error) => log.info('database connection lost', { error }),
   })
 
 /** The parts of the application that only settings decide. */
-const appSettings = (settings: Settings) => ({
-  needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true',
-  sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
-  providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS),
-  trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
-  hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
-  loopbackTwins: settings.SVCCLOUD_LOOPBACK_TWINS,
+const appSettings = (settings: ApiServerSettings) => ({
+  needsReadOnlyConsent: settings.supportReadNeedsConsent,
+  sealingKeys: parseSealingKeys(settings.sealingKeys),
+  providers: parseProviders(settings.identityProviders),
+  trustedProxies: settings.trustedProxies,
+  hasPeers: settings.hasPeers,
+  loopbackTwins: settings.loopbackTwins,
 })
 
 /** Undefined where no way to send mail is set. */
-const openMail = (settings: Settings): MailTransport | undefined =>
+const openMail = (settings: ApiServerSettings): MailTransport | undefined =>
   openMailTransport({
-    smtpUrl: settings.SVCCLOUD_SMTP_URL,
-    allowsPlain: settings.SVCCLOUD_SMTP_ALLOW_PLAIN === 'true',
-    folder: settings.SVCCLOUD_MAIL_DIRECTORY,
+    smtpUrl: settings.smtpUrl,
+    allowsPlain: settings.smtpAllowPlain,
+    folder: settings.mailDirectory,
   })
 
 /** Binds its rights in the namespaces of accounts and nodes. */
-const openStore = ({ SVCCLOUD_NAMESPACE_RIGHTS: rights }: Settings, transport: Transport): Store => {
+const openStore = ({ namespaceRights: rights }: ApiServerSettings, transport: Transport): Store => {
   const own = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
   return withNamespaceRights(openClient({ transport, ...own }), { rights, clock: systemClock })
 }
 
-async function openKubernetes(settings: Settings) {
+async function openKubernetes(settings: ApiServerSettings) {
   const access =
-    settings.SVCCLOUD_KUBECONFIG === undefined
+    settings.kubeconfig === undefined
       ? await readServiceAccount(environment(), systemClock)
-      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, systemClock)
+      : await readKubeconfig(settings.kubeconfig, systemClock)
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
 }
 
@@ -303,7 +225,7 @@ interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from'> {
 }
 
 /** Maintains identities and sends mail until `stop`. */
-async function runInBackground(settings: Settings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
+async function runInBackground(settings: ApiServerSettings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
   const { db, clock, random, log, mail, objectStorage } = parts
   const upkeep = runUpkeep(
     {
@@ -311,30 +233,30 @@ async function runInBackground(settings: Settings, parts: BackgroundParts, stop:
       clock,
       random,
       log,
-      auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS,
-      auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS,
+      auditVerifySeconds: settings.auditVerifySeconds,
+      auditRetentionDays: settings.auditRetentionDays,
       objectStorage,
-      sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
+      sealing: createSealing(parseSealingKeys(settings.sealingKeys), random),
     },
     stop,
   )
   const mailing =
     mail === undefined
       ? undefined
-      : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
+      : runMailWorker({ db, clock, random, log, transport: mail, from: settings.mailFrom }, stop)
   await Promise.all([upkeep, mailing])
 }
 
 async function openAdmission(
-  settings: Settings,
+  settings: ApiServerSettings,
   parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'areAddressesConfirmed'>,
 ): Promise<Listener | undefined> {
   const {
-    SVCCLOUD_WEBHOOK_PORT: port,
-    SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: certificate,
-    SVCCLOUD_WEBHOOK_KEY_FILE: key,
-    SVCCLOUD_WEBHOOK_TOKEN_FILE: token,
-    SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE: clientAuthority,
+    webhookPort: port,
+    webhookCertificateFile: certificate,
+    webhookKeyFile: key,
+    webhookTokenFile: token,
+    webhookClientAuthorityFile: clientAuthority,
   } = settings
   if (port === undefined) {
     parts.log.warn('no webhook: what people write to Kubernetes is judged only after it is stored')
@@ -343,15 +265,15 @@ async function openAdmission(
   return startAdmission({
     ...parts,
     kinds: KINDS,
-    host: settings.SVCCLOUD_WEBHOOK_HOST,
+    host: settings.webhookHost,
     port,
     callers: {
       token: token === undefined ? undefined : (await readFile(token, 'utf8')).trim(),
       clientAuthority: clientAuthority === undefined ? undefined : await readFile(clientAuthority, 'utf8'),
     },
     certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
-    isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true',
-    platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
+    isRegistering: settings.webhookRegister,
+    platformUsers: settings.platformUsers,
   })
 }
 
@@ -375,10 +297,8 @@ function required<T>(name: string, value: T | undefined): T {
   return value
 }
 
-const settings = Environment.parse(environment())
-const log = openLog('apiserver', settings.SVCCLOUD_LOG_LEVEL)
-onFatal((error) => log.error('fatal', { error }))
+const { settings, log, stop } = await startProcess('apiserver', ApiServerSettings)
 const traces = await startTraceExport({ component: 'apiserver', version: VERSION, environment: environment(), log })
-await run(settings, log, stopSignal())
+await run(settings, log, stop)
 await traces.stop()
 exitProcess(0)

@@ -13,6 +13,7 @@ import { newTenantKeys } from '../kit/object-storage/keys.ts'
 import { makeFolder } from '../kit/sys/make-folder.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { environment, nodeBinary } from '../kit/sys/process.ts'
+import { SETTINGS_VARIABLE } from '../kit/sys/settings.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
 import { asLineProcess, type LineProcess } from '../test/controllers/ovn/line-process.ts'
 import { until } from '../test/eventually.ts'
@@ -53,7 +54,8 @@ async function openServed(folder: string, program: string, stops: (() => Promise
   const data = join(folder, 'served')
   const choice = { folder: data, program, host: HOST, port: 0, name: undefined, zones: ['bench'], random }
   const settings = await prepareObjectStorage(choice)
-  const env = { ...environment(), ...settings.process, SVCCLOUD_LOG_LEVEL: 'error' }
+  const processSettings = { ...settings.process, logLevel: 'error' }
+  const env = { ...environment(), [SETTINGS_VARIABLE]: JSON.stringify(processSettings) }
   const child = fork(PROCESS, { env, execArgv: [] })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   stops.push(async () => {
@@ -67,7 +69,7 @@ async function openServed(folder: string, program: string, stops: (() => Promise
   const { platform } = settings
   const token = (await readFile(join(data, 'token'), 'utf8')).trim()
   const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  const control = openControl({ url: platform['SVCCLOUD_OBJECT_STORAGE_CONTROL_URL'] ?? '', token }, never)
+  const control = openControl({ url: platform.objectStorageControlUrl ?? '', token }, never)
   const { bucketPrefix, ...keys } = newTenantKeys(random)
   const tenant = { ...keys, bucketPrefix, quotaBytes: QUOTA_BYTES, isSuspended: false, isFrozen: false }
   await control.putTenant('bench', tenant)

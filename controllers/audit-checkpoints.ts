@@ -14,6 +14,7 @@ import type { Sealing } from '../kit/sys/sealing.ts'
 import { Outages } from '../kit/sys/outages.ts'
 import { openInternalTenant } from './internal-tenant.ts'
 import type { Parts } from './parts.ts'
+import { AUDIT_CHECKPOINT_SECONDS } from './settings.ts'
 
 export interface CheckpointOptions {
   readonly sealing?: Sealing
@@ -24,7 +25,6 @@ export interface CheckpointOptions {
 }
 type CheckpointParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'objectStorage'> & CheckpointOptions
 
-export const AUDIT_CHECKPOINT_SECONDS = 3_600
 const RETRY_MILLISECONDS = 60_000
 const DAY_MILLISECONDS = 86_400_000
 const OWNER = 'platform'

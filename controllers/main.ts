@@ -1,6 +1,5 @@
-/** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it
+/** The controllers' process: reads its settings, brings schema, kinds and catalog up to date, and works while it
  *  leads. */
-import { z } from 'zod'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
@@ -20,7 +19,7 @@ import { openPayments, type Payments } from '../kit/payments/configuration.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
-import { NamespaceRights, withNamespaceRights } from '../kit/kube/namespace-rights.ts'
+import { withNamespaceRights } from '../kit/kube/namespace-rights.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { type KubeObject, Namespace } from '../kit/kube/object.ts'
 import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
@@ -28,10 +27,11 @@ import type { Transport } from '../kit/kube/transport.ts'
 import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../kit/reconcile/lease.ts'
 import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { systemClock } from '../kit/sys/clock.ts'
-import { type Logger, openLog } from '../kit/sys/log.ts'
+import type { Logger } from '../kit/sys/log.ts'
 import { openRegistry, type Registry } from '../kit/sys/metrics.ts'
 import { startTraceExport } from '../kit/sys/trace-export.ts'
-import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, sendToParent } from '../kit/sys/process.ts'
+import { startProcess } from '../kit/sys/start-process.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { NodePool } from '../resources/node-pool/index.ts'
@@ -59,93 +59,29 @@ import { openDatabaseMetrics } from './database/index.ts'
 import { openKubernetesMetrics } from './kubernetes-cluster/index.ts'
 import type { HostClusters } from './kubernetes-host/index.ts'
 import { openObjectStorageMetrics } from './object-storage/index.ts'
-import { AUDIT_CHECKPOINT_SECONDS } from './audit-checkpoints.ts'
 import { openStorageMetrics } from './storage-metrics.ts'
+import { ControllersSettings } from './settings.ts'
 import { inShard, parseShard, type Shard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
-
-const OvsdbRemotes = z
-  .string()
-  .regex(
-    /^(unix:[^,]+|(tcp|ssl):[^,]+:\d+)(,(unix:[^,]+|(tcp|ssl):[^,]+:\d+))*$/,
-    'must be unix:<path>, tcp:<host>:<port> or ssl:<host>:<port>',
-  )
-  .optional()
-
-const Environment = z.object({
-  DATABASE_URL: z.string().optional(),
-  SVCCLOUD_DATABASE_URL: z.string().optional(),
-  SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
-  SVCCLOUD_KUBECONFIG: z.string().optional(),
-  /** What the processes may do in namespaces of accounts and nodes, by bindings there. */
-  SVCCLOUD_NAMESPACE_RIGHTS: NamespaceRights,
-  SVCCLOUD_INSTALL_CRDS: z.enum(['true', 'false']).default('false'),
-  SVCCLOUD_CATALOG_FILE: z.string().optional(),
-  /** Of this process in the election: unlike any other, ever. A supervisor gives it to know whom it may call ended. */
-  SVCCLOUD_IDENTITY: z.string().min(1).max(253).optional(),
-  SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
-  /** `zones:a,b` or `others:a,b`; the whole when absent. */
-  SVCCLOUD_SHARD: z.string().optional(),
-  /** Northbound database of OVN: one remote or several that share it, as `unix:<path>`, `tcp:<host>:<port>` or
-   *  `ssl:<host>:<port>`. */
-  SVCCLOUD_OVN_NORTHBOUND: OvsdbRemotes,
-  /** Southbound database of OVN: what nodes have installed is known only with it. */
-  SVCCLOUD_OVN_SOUTHBOUND: OvsdbRemotes,
-  /** Of tls.key, tls.crt and ca.crt, by which databases at `ssl:` are spoken to; read for each connection. */
-  SVCCLOUD_OVN_TLS_FOLDER: z.string().min(1).optional(),
-  SVCCLOUD_SEALING_KEYS: z.string().default(''),
-  SVCCLOUD_LOST_SEALING_KEYS: z.string().default(''),
-  SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
-  SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
-  SVCCLOUD_LOG_LEVEL: z.string().default('info'),
-  /** The payment processor; invoices stay unbilled without the file with its key. */
-  SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
-  /** The object storage, or why there is none. */
-  SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_ENDPOINT: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
-  SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
-  SVCCLOUD_RGW_FILE: z.string().min(1).optional(),
-  SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
-  SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
-  /** How hosts of control planes are made; none is, without it. */
-  SVCCLOUD_HOST_CLUSTERS_FILE: z.string().min(1).optional(),
-  /** Where organisations of accounts see their clusters. */
-  SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE: z.string().min(1).optional(),
-  /** The deployment can send no mail, so every address counts as confirmed. */
-  SVCCLOUD_ADDRESSES_CONFIRMED: z.enum(['true', 'false']).default('false'),
-  /** Between checkpoints of the audit log; the first of a day comes besides. */
-  SVCCLOUD_AUDIT_CHECKPOINT_SECONDS: z.coerce.number().int().min(60).max(86_400).default(AUDIT_CHECKPOINT_SECONDS),
-})
 
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
 const EXIT_LEAD_LOST = 75
 
-type Settings = z.infer<typeof Environment>
-
-const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
+const openConfiguredDatabase = (settings: ControllersSettings, log: Logger): Database =>
   openDatabase({
-    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
-    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    url: settings.databaseUrl,
+    connectionsMaximum: settings.databaseConnections,
     onConnectionLost: (error) => log.info('database connection lost', { error }),
   })
 
-const rulesOf = (settings: Settings) => ({
-  areAddressesConfirmed: settings.SVCCLOUD_ADDRESSES_CONFIRMED === 'true',
-  auditCheckpointSeconds: settings.SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,
+const rulesOf = (settings: ControllersSettings) => ({
+  areAddressesConfirmed: settings.addressesConfirmed,
+  auditCheckpointSeconds: settings.auditCheckpointSeconds,
 })
 
-const placeOf = ({ SVCCLOUD_METRICS_HOST: host, SVCCLOUD_METRICS_PORT: port }: Settings) => ({ host, port })
+const placeOf = ({ metricsHost: host, metricsPort: port }: ControllersSettings) => ({ host, port })
 
-async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
@@ -155,7 +91,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const { store, differences } = await openStore(settings, kubernetes.transport, log)
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
-  const shard = parseShard(settings.SVCCLOUD_SHARD)
+  const shard = parseShard(settings.shard)
   const parts = {
     store,
     caches,
@@ -168,11 +104,11 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     ...processorOf(await openPayments(settings)),
     objectStorage: await openObjectStorage(settings, clock),
     ...rulesOf(settings),
-    sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
+    sealing: createSealing(parseSealingKeys(settings.sealingKeys), random),
   }
   const ovn = ovnOf(settings, log)
   const made = openMadeHosts({ read: () => listRegisteredHosts(db, parts.sealing), clock, log })
-  const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
+  const { identity = newUuid(random), endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
     identity,
@@ -221,11 +157,7 @@ const processorOf = (payments: Payments | undefined): { processor?: PaymentProce
 /** Undefined where the zones have no network of their own. What nodes have installed, and so whether a firewall holds,
  *  only the southbound database says. */
 function ovnOf(
-  {
-    SVCCLOUD_OVN_NORTHBOUND: northbound,
-    SVCCLOUD_OVN_SOUTHBOUND: southbound,
-    SVCCLOUD_OVN_TLS_FOLDER: tlsFolder,
-  }: Settings,
+  { ovnNorthbound: northbound, ovnSouthbound: southbound, ovnTlsFolder: tlsFolder }: ControllersSettings,
   log: Logger,
 ): Ovn | undefined {
   if (northbound === undefined) return undefined
@@ -237,7 +169,7 @@ function ovnOf(
 }
 
 /** The connection to the Kubernetes API: of the kubeconfig, or of the pod's service account. */
-async function openKubernetes({ SVCCLOUD_KUBECONFIG: file }: Settings) {
+async function openKubernetes({ kubeconfig: file }: ControllersSettings) {
   const access =
     file === undefined ? await readServiceAccount(environment(), systemClock) : await readKubeconfig(file, systemClock)
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
@@ -245,7 +177,7 @@ async function openKubernetes({ SVCCLOUD_KUBECONFIG: file }: Settings) {
 
 /** The stores' client, once kinds, roles, namespace and catalog are there, and how the catalog differs from them. */
 async function openStore(
-  settings: Settings,
+  settings: ControllersSettings,
   transport: Transport,
   log: Logger,
 ): Promise<{ readonly store: Store; readonly differences: readonly string[] }> {
@@ -256,20 +188,20 @@ async function openStore(
     random: systemRandom,
     requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
   })
-  const store = withNamespaceRights(client, { rights: settings.SVCCLOUD_NAMESPACE_RIGHTS, clock: systemClock })
-  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
+  const store = withNamespaceRights(client, { rights: settings.namespaceRights, clock: systemClock })
+  if (settings.installCrds) {
     await installCrds(store, crds(), systemClock)
     await installRoles(store)
   }
   await ensureNamespace(store, SYSTEM_NAMESPACE)
-  const { SVCCLOUD_CATALOG_FILE: catalog } = settings
+  const { catalogFile: catalog } = settings
   const differences = catalog === undefined ? [] : await installCatalog(store, catalog)
   for (const difference of differences) log.info('the catalog differs from what is stored', { difference })
   return { store, differences }
 }
 
 /** How hosts of control planes are made; undefined where none is. */
-async function hostClustersOf(settings: Settings): Promise<HostClusters | undefined> {
+async function hostClustersOf(settings: ControllersSettings): Promise<HostClusters | undefined> {
   const told = await readHostClusters(settings)
   return (
     told && {
@@ -356,11 +288,9 @@ function required<T>(name: string, value: T | undefined): T {
   return value
 }
 
-const settings = Environment.parse(environment())
-const log = openLog('controllers', settings.SVCCLOUD_LOG_LEVEL)
-onFatal((error) => log.error('fatal', { error }))
+const { settings, log, stop } = await startProcess('controllers', ControllersSettings)
 const traces = await startTraceExport({ component: 'controllers', version: VERSION, environment: environment(), log })
-const end = await run(settings, log, stopSignal())
+const end = await run(settings, log, stop)
 if (end === 'lost') exitProcess(EXIT_LEAD_LOST)
 await traces.stop()
 exitProcess(0)

@@ -1,18 +1,13 @@
 /** Brings the database schema up to date and ends. Every process does the same at its start; this one tells a
- *  deployment that the migrations work before it replaces anything. Environment: SVCCLOUD_DATABASE_URL or DATABASE_URL,
- *  SVCCLOUD_LOG_LEVEL. */
-import { openLog } from '../kit/sys/log.ts'
-import { environment, exitProcess, onFatal } from '../kit/sys/process.ts'
+ *  deployment that the migrations work before it replaces anything. */
+import { exitProcess } from '../kit/sys/process.ts'
+import { startProcess } from '../kit/sys/start-process.ts'
 import { migrate, openDatabase } from './open.ts'
+import { MigrationsSettings } from './settings.ts'
 
-const { DATABASE_URL, SVCCLOUD_DATABASE_URL, SVCCLOUD_LOG_LEVEL = 'info' } = environment()
-const log = openLog('migrations', SVCCLOUD_LOG_LEVEL)
-onFatal((error) => log.error('fatal', { error }))
-
-const url = DATABASE_URL ?? SVCCLOUD_DATABASE_URL
-if (url === undefined) throw new Error('SVCCLOUD_DATABASE_URL is not set')
+const { settings, log } = await startProcess('migrations', MigrationsSettings)
 const db = openDatabase({
-  url,
+  url: settings.databaseUrl,
   connectionsMaximum: 2,
   onConnectionLost: (error) => log.info('database connection lost', { error }),
 })

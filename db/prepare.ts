@@ -10,13 +10,12 @@ import { refuseSealingKeys } from './sealing-key/index.ts'
 /** Brings the schema up to date. Ends the process, and says why, when a key is missing that opens something, or is
  *  another one. */
 export async function prepareDatabase(
-  settings: { readonly SVCCLOUD_SEALING_KEYS: string; readonly SVCCLOUD_LOST_SEALING_KEYS: string },
+  settings: { readonly sealingKeys: string; readonly lostSealingKeys: readonly string[] },
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Logger },
 ): Promise<void> {
   await migrate(db)
-  const acceptedLosses = settings.SVCCLOUD_LOST_SEALING_KEYS.split(',').map((id) => id.trim())
-  const refused = await refuseSealingKeys(db, parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), {
-    acceptedLosses,
+  const refused = await refuseSealingKeys(db, parseSealingKeys(settings.sealingKeys), {
+    acceptedLosses: settings.lostSealingKeys,
     clock,
   })
   if (refused === undefined) return

@@ -3,10 +3,18 @@
  *  The components are the production ones; only who starts them differs. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { z } from 'zod'
+import type { NodeAgentSettings } from '../agents/node/settings.ts'
+import type { ApiServerSettings } from '../apiserver/settings.ts'
+import type { ControllersSettings } from '../controllers/settings.ts'
+import type { ControlPlanesSettings } from '../kit/control-planes/settings.ts'
+import type { ObjectStorageSettings } from '../kit/object-storage/settings.ts'
+import type { PaymentsSettings } from '../kit/payments/settings.ts'
 import { type Clock, TEST_CLOCK_VARIABLE } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
+import { SETTINGS_VARIABLE } from '../kit/sys/settings.ts'
 import { catalogFor, inOrder, nodesLeftOut, type PlannedNode, planNodes, REGION } from './catalog.ts'
 import { findKubernetes, kubernetesObstacle } from './control-planes/programs.ts'
 import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
@@ -22,7 +30,9 @@ import { prepareObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './ports.ts'
+import type { FakePaymentsSettings, KubernetesSettings, NetworkSettings, PostgresSettings } from './process-settings.ts'
 import { readSealingKeys } from './sealing-keys.ts'
+import { PASSED_ON, passedOn, PAYMENTS_PASSED_ON, type StartSettings } from './start-settings.ts'
 import { noteStores, requireStores } from './stores.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
@@ -54,6 +64,7 @@ export interface Endpoints {
 
 export interface CloudOptions {
   readonly options: Options
+  readonly settings: StartSettings
   readonly hypervisor: HypervisorChoice
   /** By what Open Virtual Network runs here, which servers are in; or why it does not. */
   readonly network: NetworkDecision
@@ -72,65 +83,19 @@ const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
 const WEBHOOK_TOKEN_CHARACTERS = 43
 
-/** Read by the components themselves and handed through as they are. */
-const PASSED_ON = [
-  'SVCCLOUD_SMTP_URL',
-  'SVCCLOUD_SMTP_ALLOW_PLAIN',
-  'SVCCLOUD_MAIL_FROM',
-  'SVCCLOUD_TRUSTED_PROXIES',
-  'SVCCLOUD_GUEST_NETWORK',
-  'SVCCLOUD_OVN_NORTHBOUND',
-  'SVCCLOUD_OVN_SOUTHBOUND',
-  'SVCCLOUD_GUEST_USERS',
-  'SVCCLOUD_MIGRATION_BANDWIDTH',
-  'SVCCLOUD_CEPH_POOL',
-  'SVCCLOUD_CEPH_USER',
-  'SVCCLOUD_CEPH_CONFIGURATION',
-  'SVCCLOUD_CEPH_KEYRING',
-  'SVCCLOUD_LOG_LEVEL',
-] as const
+type ApiServer = z.input<typeof ApiServerSettings>
+type Controllers = z.input<typeof ControllersSettings>
+type Agent = z.input<typeof NodeAgentSettings>
 
-/** Read by the API server alone; some hold secrets. */
-const PASSED_ON_TO_APISERVER = [
-  'SVCCLOUD_LOST_SEALING_KEYS',
-  'SVCCLOUD_PUBLIC_URL',
-  'SVCCLOUD_IDENTITY_PROVIDERS',
-  'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT',
-  'SVCCLOUD_AUDIT_VERIFY_SECONDS',
-  'SVCCLOUD_AUDIT_RETENTION_DAYS',
-  'SVCCLOUD_WEBHOOK_TOKEN_FILE',
-  'SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE',
-  'SVCCLOUD_ORGANISATION_PLATFORM_URL',
-] as const
-
-const PASSED_ON_TO_CONTROLLERS = [
-  'SVCCLOUD_LOST_SEALING_KEYS',
-  'SVCCLOUD_AUDIT_CHECKPOINT_SECONDS',
-  'SVCCLOUD_ORGANISATION_PLATFORM_URL',
-  'SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE',
-] as const
-
-/** How to reach the payment processor; for those who speak to it. */
-const GATEWAYS_FILE = 'SVCCLOUD_RGW_FILE'
-const PAYMENTS = [
-  'SVCCLOUD_STRIPE_URL',
-  'SVCCLOUD_STRIPE_KEY_FILE',
-  'SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE',
-  'SVCCLOUD_STRIPE_PUBLISHABLE_KEY',
-] as const
-
-type Settings = Readonly<Record<string, string | undefined>>
-
-const given = (names: readonly string[]): Settings =>
-  Object.fromEntries(names.map((name) => [name, environment()[name]]))
-
-/** The environment of a component: the machine's, without the settings of `npm start`, plus its own. */
-function componentEnvironment(settings: Settings): Settings {
-  const ofTheMachine = Object.entries(environment()).filter(
-    ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG',
+/** The environment of a component: the machine's, without the settings of `npm start`. */
+const machineEnvironment = (): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(
+    Object.entries(environment()).filter(
+      ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG',
+    ),
   )
-  return { ...Object.fromEntries(ofTheMachine), ...given(PASSED_ON), ...settings }
-}
+
+const logSettings = () => passedOn<{ readonly logLevel: ApiServer['logLevel'] }>(PASSED_ON.others, environment())
 
 /** Nodes of one zone share storage; a node alone has nobody to share it with. */
 function sharedVolumes(zone: string, nodes: readonly PlannedNode[], folder: DataFolder): string {
@@ -149,15 +114,15 @@ const reachable = (host: string): string => {
 const webhookSettings = (
   { platformUsers }: Access,
   { host, folder, isEmbedded }: { readonly host: string; readonly folder: DataFolder; readonly isEmbedded: boolean },
-): Settings =>
+): Partial<ApiServer> =>
   platformUsers.length === 0
     ? {}
     : {
-        SVCCLOUD_WEBHOOK_HOST: host,
-        SVCCLOUD_WEBHOOK_PORT: '0',
-        SVCCLOUD_WEBHOOK_REGISTER: 'true',
-        SVCCLOUD_PLATFORM_USERS: platformUsers.join(','),
-        ...(isEmbedded ? { SVCCLOUD_WEBHOOK_TOKEN_FILE: folder.webhookTokenFile } : {}),
+        webhookHost: host,
+        webhookPort: 0,
+        webhookRegister: true,
+        platformUsers: [...platformUsers],
+        ...(isEmbedded ? { webhookTokenFile: folder.webhookTokenFile } : {}),
       }
 
 const textOf = (message: ReadyMessage, name: string): string => {
@@ -166,9 +131,6 @@ const textOf = (message: ReadyMessage, name: string): string => {
   return value
 }
 
-/** Names below it lead to the machine that asks. */
-const PLAYGROUNDS_DOMAIN = 'apps.localhost'
-
 /** Undefined where there are no control planes that nodes could reach. */
 const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | undefined> =>
   (await findKubernetes())?.tunnel === undefined ? undefined : nodesSocketIn(controlPlanes)
@@ -176,7 +138,14 @@ const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | unde
 interface FakePayments {
   readonly url: string
   /** Of who speaks to it. */
-  readonly settings: Settings
+  readonly settings: PaymentsSettings
+}
+
+interface ComponentStart<Settings> {
+  /** By a function where they may differ from start to start. */
+  readonly settings: Settings | (() => Promise<Settings>)
+  /** Besides that of the machine. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
 interface CatalogStart {
@@ -200,11 +169,11 @@ export class Cloud {
   #reachable: Reachable | undefined
   #fakePayments: FakePayments | undefined
   /** Of who offers it, or why there is none. */
-  #objectStorage: Settings = { ...given([GATEWAYS_FILE]), SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
-  #archive: Settings = {}
+  #objectStorage: ObjectStorageSettings = { objectStorageObstacle: NO_ENGINE }
+  #archive: Pick<Agent, 'archiveAddress'> = {}
   #isolation: string | undefined
   /** Of who offers them, or why there are none. */
-  #controlPlanes: Settings = {}
+  #controlPlanes: ControlPlanesSettings = {}
   #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
@@ -222,7 +191,7 @@ export class Cloud {
     const { options, folder, clock, version, pid } = this.#options
     await rm(folder.endpointsFile, { force: true }) // of a run that was killed
     await endLeftovers(folder, clock)
-    await requireStores(folder, this.#ownStores(), (environment()['SVCCLOUD_ACCEPT_EMPTY_STORE'] ?? '').split(','))
+    await requireStores(folder, this.#ownStores(), this.#options.settings.acceptEmptyStore)
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
     const kubernetesPort =
@@ -265,8 +234,8 @@ export class Cloud {
       postgres_url: databaseUrl,
       operator_token_file: access.tokenFile,
       fake_payments_url: this.#fakePayments?.url ?? null,
-      object_storage_url: this.#objectStorage['SVCCLOUD_OBJECT_STORAGE_ENDPOINT'] ?? null,
-      has_control_planes: 'SVCCLOUD_CONTROL_PLANES_URL' in this.#controlPlanes,
+      object_storage_url: this.#objectStorage.objectStorageEndpoint ?? null,
+      has_control_planes: this.#controlPlanes.controlPlanesUrl !== undefined,
       test_clock:
         this.#options.aheadMilliseconds === 0
           ? null
@@ -293,7 +262,10 @@ export class Cloud {
     const { programs } = network
     this.#network = await openNetwork({ ...options, folder, nodes, programs, nodesSocket: await nodesSocket(folder) })
     this.#reachable = this.#network.reachable(
-      await this.#startComponent('network', 'embedded/ovn/main.ts', this.#network.settings),
+      await this.#startComponent<z.input<typeof NetworkSettings>>('network', 'embedded/ovn/main.ts', {
+        settings: { ...logSettings(), ...this.#network.settings },
+        environment: { PATH: programs.path },
+      }),
     )
     if (this.#network.additions !== undefined) print(this.#network.additions)
   }
@@ -356,59 +328,65 @@ export class Cloud {
   /** The same for all components, also when two of them are the first to need it. */
   #sealingKeys(databaseUrl: string): Promise<string> {
     const { folder, random } = this.#options
-    const { SVCCLOUD_SEALING_KEYS: keys, SVCCLOUD_LOST_SEALING_KEYS: lost = '' } = environment()
+    const { sealingKeys: keys, lostSealingKeys: acceptedLosses } = this.#options.settings
     return (this.#readSealingKeys ??=
-      keys === undefined
-        ? readSealingKeys(folder, { databaseUrl, acceptedLosses: lost.split(','), random })
-        : Promise.resolve(keys))
+      keys === undefined ? readSealingKeys(folder, { databaseUrl, acceptedLosses, random }) : Promise.resolve(keys))
   }
 
-  #payments(): Settings {
-    return this.#fakePayments?.settings ?? given(PAYMENTS)
+  #payments(): PaymentsSettings {
+    return this.#fakePayments?.settings ?? passedOn<PaymentsSettings>(PAYMENTS_PASSED_ON, environment())
   }
 
   async #startFakePayments(apiUrl: string): Promise<FakePayments> {
     const { folder, random } = this.#options
     const files = await openFakePaymentFiles(folder.fakePayments, random)
-    const ready = await this.#startComponent('fake-payments', 'embedded/fake-payments/main.ts', {
-      ...files.settings,
-      SVCCLOUD_DATA: folder.fakePayments,
-      SVCCLOUD_PORT: String(files.port),
-      SVCCLOUD_WEBHOOK_URL: `${apiUrl}/v1/webhooks/payments`,
-    })
+    const { stripeKeyFile, stripeWebhookSecretFile } = files.settings
+    const ready = await this.#startComponent<z.input<typeof FakePaymentsSettings>>(
+      'fake-payments',
+      'embedded/fake-payments/main.ts',
+      {
+        settings: {
+          ...logSettings(),
+          stripeKeyFile,
+          stripeWebhookSecretFile,
+          data: folder.fakePayments,
+          port: files.port,
+          webhookUrl: `${apiUrl}/v1/webhooks/payments`,
+        },
+      },
+    )
     const url = textOf(ready, 'url')
-    return { url, settings: { ...files.settings, SVCCLOUD_STRIPE_URL: url } }
+    return { url, settings: { ...files.settings, stripeUrl: url } }
   }
 
   /** Where its engine is found; the zones say why they have none where it is not. */
   async #startObjectStorage(): Promise<void> {
-    const { folder, options, random } = this.#options
-    const program = await findEngine()
+    const { folder, options, random, settings } = this.#options
+    const program = await findEngine(settings.versitygw)
     if (program === undefined) return
     const { process, platform, agent } = await prepareObjectStorage({
       folder: folder.objectStorage,
       program,
       host: options.host,
       port: options.objectStoragePort,
-      name: environment()['SVCCLOUD_OBJECT_STORAGE_HOST'],
+      name: settings.objectStorageHost,
       zones: [...new Set(this.#nodes.map(({ zone }) => zone))],
       random,
     })
-    const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', {
-      ...given(['SVCCLOUD_OBJECT_STORAGE_CGROUP']),
-      ...process,
+    const ready = await this.#startComponent<typeof process>('object-storage', 'embedded/object-storage/main.ts', {
+      settings: { ...logSettings(), ...process, cgroup: settings.objectStorageCgroup },
     })
     this.#isolation = textOf(ready, 'isolation')
-    this.#objectStorage = { ...given([GATEWAYS_FILE]), ...platform }
+    this.#objectStorage = platform
     this.#archive = agent
   }
 
   /** Where their programs are found; the regions say why they have none where they are not. */
   async #startControlPlanes(apiUrl: string): Promise<void> {
-    const { folder, options, random } = this.#options
+    const { folder, options, random, settings } = this.#options
     const obstacle = await kubernetesObstacle()
     if (obstacle !== undefined) {
-      this.#controlPlanes = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: obstacle }
+      this.#controlPlanes = { controlPlanesObstacle: obstacle }
       return
     }
     const { process, platform } = await prepareControlPlanes({
@@ -417,36 +395,45 @@ export class Cloud {
       regions: [REGION],
       random,
       apiUrl,
-      nodes: this.#network?.nodesDoor,
+      nodesListener: this.#network?.nodesListener,
+      memoryMebibytes: settings.controlPlanesMemoryMebibytes,
+      playgroundsPort: settings.playgroundsPort,
     })
-    await this.#startComponent('control-planes', 'embedded/control-planes/main.ts', {
-      ...given(['SVCCLOUD_TOOLS', 'SVCCLOUD_PLAYGROUNDS_ACCELERATOR']),
-      SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
-      SVCCLOUD_PLAYGROUNDS_DOMAIN: environment()['SVCCLOUD_PLAYGROUNDS_DOMAIN'] ?? PLAYGROUNDS_DOMAIN,
-      ...process,
+    await this.#startComponent<typeof process>('control-planes', 'embedded/control-planes/main.ts', {
+      settings: {
+        ...logSettings(),
+        ...process,
+        imageCache: settings.imageCache ?? folder.images,
+        playgroundsDomain: settings.playgroundsDomain,
+        playgroundsAccelerator: settings.playgroundsAccelerator,
+      },
+      environment: { SVCCLOUD_TOOLS: environment()['SVCCLOUD_TOOLS'] },
     })
     this.#controlPlanes = platform
   }
 
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
-    return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
-      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(databaseUrl),
-      ...given(PASSED_ON_TO_CONTROLLERS),
-      ...this.#payments(),
-      ...this.#objectStorage,
-      ...this.#controlPlanes,
-      ...(await this.#succession()),
-      SVCCLOUD_DATABASE_URL: databaseUrl,
-      SVCCLOUD_KUBECONFIG: access.controllers,
-      SVCCLOUD_INSTALL_CRDS: 'true',
-      SVCCLOUD_CATALOG_FILE: this.#options.folder.catalogFile,
-      ...(this.#network === undefined
-        ? {}
-        : {
-            SVCCLOUD_OVN_NORTHBOUND: this.#network.northbound,
-            SVCCLOUD_OVN_SOUTHBOUND: this.#network.southbound,
-          }),
-    }))
+    return this.#startComponent<Controllers>('controllers', 'controllers/main.ts', {
+      settings: async () => {
+        const { stripeUrl, stripeKeyFile } = this.#payments()
+        return {
+          ...passedOn<Controllers>(PASSED_ON.controllers, environment()),
+          sealingKeys: await this.#sealingKeys(databaseUrl),
+          stripeUrl,
+          stripeKeyFile,
+          ...this.#objectStorage,
+          ...this.#controlPlanes,
+          ...(await this.#succession()),
+          databaseUrl,
+          kubeconfig: access.controllers,
+          installCrds: true,
+          catalogFile: this.#options.folder.catalogFile,
+          ...(this.#network === undefined
+            ? {}
+            : { ovnNorthbound: this.#network.northbound, ovnSouthbound: this.#network.southbound }),
+        }
+      },
+    })
   }
 
   async #startApiserver(
@@ -454,77 +441,82 @@ export class Cloud {
     databaseUrl: string,
     { port, operatorPort }: { readonly port: number; readonly operatorPort: number },
   ): Promise<ReadyMessage> {
-    const { options, folder } = this.#options
-    const { SVCCLOUD_SMTP_URL } = environment()
-    return this.#startComponent('apiserver', 'apiserver/main.ts', {
-      ...(SVCCLOUD_SMTP_URL ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }),
-      ...given(PASSED_ON_TO_APISERVER),
-      ...this.#reachable?.settings,
-      ...this.#payments(),
-      ...this.#objectStorage,
-      ...this.#controlPlanes,
-      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(databaseUrl),
-      SVCCLOUD_HOST: options.host,
-      SVCCLOUD_PORT: String(port),
-      SVCCLOUD_OPERATOR_HOST: LOOPBACK,
-      SVCCLOUD_OPERATOR_PORT: String(operatorPort),
-      SVCCLOUD_DATABASE_URL: databaseUrl,
-      SVCCLOUD_KUBECONFIG: access.apiserver,
-      ...webhookSettings(access, {
-        host: options.webhookHost ?? LOOPBACK,
-        folder,
-        isEmbedded: options.kubeconfig === undefined,
-      }),
+    const { options, folder, settings } = this.#options
+    return this.#startComponent<ApiServer>('apiserver', 'apiserver/main.ts', {
+      settings: {
+        ...(settings.smtpUrl === undefined ? { mailDirectory: folder.mail } : {}),
+        ...passedOn<ApiServer>(PASSED_ON.apiserver, environment()),
+        ...this.#reachable?.settings,
+        ...this.#payments(),
+        ...this.#objectStorage,
+        ...this.#controlPlanes,
+        sealingKeys: await this.#sealingKeys(databaseUrl),
+        host: options.host,
+        port,
+        operatorHost: LOOPBACK,
+        operatorPort,
+        databaseUrl,
+        kubeconfig: access.apiserver,
+        ...webhookSettings(access, {
+          host: options.webhookHost ?? LOOPBACK,
+          folder,
+          isEmbedded: options.kubeconfig === undefined,
+        }),
+      },
     })
   }
 
   #startAgent(machine: EmbeddedMachine, access: Access): Promise<ReadyMessage> {
-    const { options, folder, hypervisor } = this.#options
+    const { options, folder, hypervisor, settings } = this.#options
     const { name } = machine
-    const { SVCCLOUD_IMAGE_CACHE, SVCCLOUD_SHARED_VOLUMES, SVCCLOUD_CEPH_POOL } = environment()
-    const { SVCCLOUD_BACKUP_STORE, SVCCLOUD_BACKUP_SOURCES } = environment()
     const zone = this.#nodes.find((node) => node.name === name)?.zone ?? ''
-    const shared = SVCCLOUD_CEPH_POOL === undefined ? sharedVolumes(zone, this.#nodes, folder) : 'none'
+    const shared = settings.cephPool === undefined ? sharedVolumes(zone, this.#nodes, folder) : 'none'
     const otherZones = [...new Set(this.#nodes.map((node) => node.zone))].filter((other) => other !== zone)
-    return this.#startComponent(
+    const network = this.#network?.agent(name)
+    return this.#startComponent<Agent>(
       `agent-${name}`,
       'agents/node/main.ts',
-      async () => ({
-        SVCCLOUD_POWER_CYCLE: machine.cycle,
-        SVCCLOUD_NODE_NAME: name,
-        SVCCLOUD_KUBECONFIG: access.agent(name),
-        SVCCLOUD_DATA: join(folder.nodes, name),
-        SVCCLOUD_HYPERVISOR: hypervisor,
-        SVCCLOUD_IMAGE_CACHE: SVCCLOUD_IMAGE_CACHE ?? folder.images,
-        SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
-        ...(access.tokenFile === null ? {} : { SVCCLOUD_METRICS_TOKEN_FILE: access.tokenFile }),
-        SVCCLOUD_BACKUP_STORE: SVCCLOUD_BACKUP_STORE ?? join(folder.backups, zone),
-        // The folders of all zones are on this machine.
-        SVCCLOUD_BACKUP_SOURCES:
-          SVCCLOUD_BACKUP_SOURCES ??
-          (SVCCLOUD_BACKUP_STORE === undefined
-            ? otherZones.map((other) => `${other}=${join(folder.backups, other)}`).join(',')
-            : ''),
-        SVCCLOUD_SHARED_VOLUMES: SVCCLOUD_SHARED_VOLUMES ?? shared,
-        ...this.#archive,
-        ...(this.#network?.agent(name) ?? this.#networkObstacle()),
-      }),
+      {
+        settings: async () => ({
+          ...passedOn<Agent>(PASSED_ON.agent, environment()),
+          powerCycle: machine.cycle,
+          nodeName: name,
+          kubeconfig: access.agent(name),
+          data: join(folder.nodes, name),
+          hypervisor,
+          imageCache: settings.imageCache ?? folder.images,
+          stopGuests: options.isEphemeral,
+          ...(access.tokenFile === null ? {} : { metricsTokenFile: access.tokenFile }),
+          backupStore: settings.backupStore ?? join(folder.backups, zone),
+          // The folders of all zones are on this machine.
+          backupSources:
+            settings.backupSources ??
+            (settings.backupStore === undefined
+              ? Object.fromEntries(otherZones.map((other) => [other, join(folder.backups, other)]))
+              : {}),
+          sharedVolumes: settings.sharedVolumes ?? shared,
+          ...this.#archive,
+          ...(network?.settings ?? this.#networkObstacle()),
+        }),
+        environment: network?.environment ?? {},
+      },
       (component) => machine.run(component),
     )
   }
 
-  #networkObstacle(): Settings {
+  #networkObstacle(): Pick<Agent, 'guestNetworkObstacle'> {
     const { network } = this.#options
-    return 'obstacle' in network ? { SVCCLOUD_GUEST_NETWORK_OBSTACLE: network.obstacle } : {}
+    return 'obstacle' in network ? { guestNetworkObstacle: network.obstacle } : {}
   }
 
   async #startPostgres(): Promise<string> {
     const { folder } = this.#options
     let port = 0
-    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', async () => ({
-      SVCCLOUD_DATA: folder.postgres,
-      SVCCLOUD_PORT: String(port),
-    }))
+    const ready = await this.#startComponent<z.input<typeof PostgresSettings>>(
+      'postgres',
+      'embedded/postgres-main.ts',
+      { settings: async () => ({ ...logSettings(), data: folder.postgres, port }) },
+    )
     // Comes back at the same port when it is started again: the others hold its URL.
     port = Number(ready['port'])
     return textOf(ready, 'url')
@@ -533,12 +525,19 @@ export class Cloud {
   async #startKubernetes(port: number): Promise<Access> {
     const { folder, random } = this.#options
     await writeDurably(folder.webhookTokenFile, newBase62(random, WEBHOOK_TOKEN_CHARACTERS))
-    const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', {
-      SVCCLOUD_WEBHOOK_TOKEN_FILE: folder.webhookTokenFile,
-      SVCCLOUD_DATA: folder.kubernetes,
-      SVCCLOUD_HOST: LOOPBACK,
-      SVCCLOUD_PORT: String(port),
-    })
+    const ready = await this.#startComponent<z.input<typeof KubernetesSettings>>(
+      'kubernetes',
+      'embedded/kubernetes/main.ts',
+      {
+        settings: {
+          ...logSettings(),
+          webhookTokenFile: folder.webhookTokenFile,
+          data: folder.kubernetes,
+          host: LOOPBACK,
+          port,
+        },
+      },
+    )
     const server = {
       url: textOf(ready, 'url'),
       kubeconfig: textOf(ready, 'kubeconfig'),
@@ -554,7 +553,7 @@ export class Cloud {
 
   /** A new identity for the controllers, and that of their predecessor, which has ended: nobody has to wait until its
    *  lease runs out. */
-  async #succession(): Promise<Settings> {
+  async #succession(): Promise<Pick<Controllers, 'identity' | 'endedIdentity'>> {
     const { folder, random } = this.#options
     const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
     const identity = newUuid(random)
@@ -564,13 +563,13 @@ export class Cloud {
       // Nobody can follow it at once then: its lease has to run out.
       this.#options.print(`${folder.leaderFile} could not be written: ${String(error)}`)
     }
-    return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
+    return { identity, endedIdentity: ended }
   }
 
-  async #startComponent(
+  async #startComponent<Settings extends object>(
     name: string,
     file: string,
-    settings: Settings | (() => Promise<Settings>),
+    { settings, environment: own = {} }: ComponentStart<Settings>,
     made: (component: Component) => void = () => {},
   ): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
@@ -580,7 +579,9 @@ export class Cloud {
         name,
         file: join(PROJECT, file),
         environment: async () => ({
-          ...componentEnvironment(typeof settings === 'function' ? await settings() : settings),
+          ...machineEnvironment(),
+          ...own,
+          [SETTINGS_VARIABLE]: JSON.stringify(typeof settings === 'function' ? await settings() : settings),
           ...(aheadMilliseconds === 0 ? {} : { [TEST_CLOCK_VARIABLE]: String(aheadMilliseconds) }),
         }),
         logFile: join(folder.logs, `${name}.log`),

@@ -332,20 +332,6 @@ export function helpText(): string {
     `Each flag is also an environment variable: --operator-port is ${variableOf('operator-port')}, switches take ` +
       'true or false.',
     'DATABASE_URL is read when neither --database-url nor SVCCLOUD_DATABASE_URL is given.',
-    'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_SMTP_ALLOW_PLAIN, ' +
-      'SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
-    'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
-      'them between data folders),',
-    'SVCCLOUD_OBJECT_STORAGE_HOST (name that S3 clients know this machine by; {zone} in it is the name of the zone), ' +
-      'SVCCLOUD_OBJECT_STORAGE_CGROUP (a delegated control group for the bounds of its engines), ' +
-      'SVCCLOUD_VERSITYGW (the engine of object storage),',
-    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_CEPH_POOL, SVCCLOUD_CEPH_USER, ' +
-      'SVCCLOUD_CEPH_CONFIGURATION, SVCCLOUD_CEPH_KEYRING (they share a pool of a Ceph cluster),',
-    'SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second for one move),',
-    'SVCCLOUD_SEALING_KEYS, SVCCLOUD_IDENTITY_PROVIDERS, SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT, ' +
-      'SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS, SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,',
-    'SVCCLOUD_ORGANISATION_PLATFORM_URL, SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE,',
-    'SVCCLOUD_STRIPE_URL, SVCCLOUD_STRIPE_KEY_FILE, SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE, ' +
-      'SVCCLOUD_STRIPE_PUBLISHABLE_KEY.',
+    'docs/settings.md lists the other variables that npm start reads, and those that it passes on to its components.',
   ].join('\n')
 }

@@ -19,6 +19,7 @@ import {
   workingDirectory,
 } from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
+import { settingsIn, SettingsRefused } from '../kit/sys/settings.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
 
@@ -29,6 +30,7 @@ import { CLUSTERS } from '../kit/control-planes/programs.ts'
 import { kubernetesObstacle, missingKubernetes } from './control-planes/programs.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
 import { missingImages } from './missing-images.ts'
+import { StartSettings } from './start-settings.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
@@ -60,6 +62,7 @@ interface Welcome {
   readonly root: string
   readonly images: string
   readonly options: Options
+  readonly settings: StartSettings
   readonly serversAt: string | undefined
   readonly isolation: string | undefined
 }
@@ -73,20 +76,28 @@ async function kubernetesOff({
   return obstacle === undefined ? missing : [[CLUSTERS, obstacle], ...missing]
 }
 
-async function printWelcome({ endpoints, root, images, options, serversAt, isolation }: Welcome): Promise<void> {
+async function printWelcome({
+  endpoints,
+  root,
+  images,
+  options,
+  settings,
+  serversAt,
+  isolation,
+}: Welcome): Promise<void> {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
   const lines: readonly (readonly [string, string])[] = [
     ['API', endpoints.api_url],
     ['API documentation', `${endpoints.api_url}/docs`],
     ['operator listener', endpoints.operator_url],
-    ['mails', environment()['SVCCLOUD_SMTP_URL'] ? 'sent by SVCCLOUD_SMTP_URL' : `${endpoints.mail_directory}/*.eml`],
+    ['mails', settings.smtpUrl === undefined ? `${endpoints.mail_directory}/*.eml` : 'sent by SVCCLOUD_SMTP_URL'],
     ...(endpoints.fake_payments_url === null
       ? []
       : [['FAKE payments', `${endpoints.fake_payments_url} (no money moves)`] as const]),
     ...(endpoints.test_clock === null ? [] : [['TEST CLOCK', endpoints.test_clock] as const]),
     [kubeconfig, endpoints.kubeconfig],
     ...(serversAt === undefined ? [] : [['servers', serversAt] as const]),
-    ...(await missingImages(environment()['SVCCLOUD_IMAGE_CACHE'] ?? images)),
+    ...(await missingImages(settings.imageCache ?? images)),
     endpoints.object_storage_url === null
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],
@@ -99,7 +110,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt, isola
   printLine('')
   printLine('Next, in another terminal:')
   const url = endpoints.api_url === DEFAULT_API_URL ? '' : ` --url ${endpoints.api_url}`
-  const mails = environment()['SVCCLOUD_SMTP_URL'] ? '' : ` --mails ${endpoints.mail_directory}`
+  const mails = settings.smtpUrl === undefined ? ` --mails ${endpoints.mail_directory}` : ''
   printLine(`  npx svccloud signup${url}${mails}`)
   printLine(`  npx svccloud login${url}`)
   printLine('  npx svccloud ssh-key create --name mine --public-key @$HOME/.ssh/id_ed25519.pub')
@@ -110,7 +121,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt, isola
   printLine('Ctrl-C stops it.')
 }
 
-async function run(options: Options, stop: AbortSignal): Promise<void> {
+async function run(options: Options, settings: StartSettings, stop: AbortSignal): Promise<void> {
   const root = await rootOf(options)
   const folder = await prepareDataFolder(root)
   const lock = lockDataFolder(root)
@@ -118,11 +129,12 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
   let cloud: Cloud | undefined
   try {
     const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, print })
-    const network = await chooseNetwork({ ...options, hypervisor, folder, hasRoot: isRoot(), print })
+    const network = await chooseNetwork({ ...options, settings, hypervisor, folder, hasRoot: isRoot(), print })
     print(`Starting svccloud in ${root} ...`)
     for (const warning of warningsOf(options)) print(warning)
     cloud = new Cloud({
       options,
+      settings,
       hypervisor,
       network,
       aheadMilliseconds: await setTestClock(folder.testClockFile, options.testClock, systemClock.now()),
@@ -136,7 +148,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
       const { serversAt, isolation } = cloud
-      await printWelcome({ endpoints: outcome, root, images: folder.images, options, serversAt, isolation })
+      await printWelcome({ endpoints: outcome, root, images: folder.images, options, settings, serversAt, isolation })
       await aborted(stop)
     }
     print('Stopping ...')
@@ -157,11 +169,12 @@ export async function main(): Promise<void> {
   try {
     const options = parseOptions(processArguments(), environment())
     if (options === 'help') printLine(helpText())
-    else await run(options, stop)
+    else await run(options, settingsIn(StartSettings, environment()), stop)
     exitProcess(0)
   } catch (error) {
-    if (!(error instanceof UsageError || error instanceof StartRefused)) throw error
+    const isUsage = error instanceof UsageError || error instanceof SettingsRefused
+    if (!(isUsage || error instanceof StartRefused)) throw error
     printErrorLine(error.message)
-    exitProcess(error instanceof UsageError ? USAGE_EXIT_CODE : REFUSED_EXIT_CODE)
+    exitProcess(isUsage ? USAGE_EXIT_CODE : REFUSED_EXIT_CODE)
   }
 }

@@ -1,7 +1,8 @@
 /** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the
  *  definitions in `resources/`; what the charts give the webhook, the API server, the
  *  controllers and the agents, from the registrations in `apiserver/` and `controllers/` and the rules of the embedded
- *  Kubernetes API; the tables of values in the charts' READMEs, from their schemas. Unit tests compare what is
+ *  Kubernetes API; the tables of values in the charts' READMEs, from their schemas; the page of settings, from those of
+ *  the processes. Unit tests compare what is
  *  committed with what this makes. The types of the client are made by every `npm ci` (`--client`, nothing else then)
  *  and are not committed. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -22,12 +23,14 @@ import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { withValueTable } from './chart-values.ts'
 import { clientTypes } from './client-types/client-types.ts'
+import { settingsPage } from './settings-page.ts'
 
 export const CRD_FOLDER = 'crds'
 export const ROLE_FOLDER = 'roles'
 export const CHART_CRD_FOLDER = 'charts/svccloud/files/crds'
 export const CHART_ROLE_FOLDER = 'charts/svccloud/files/roles'
 export const CHART_FOLDER = 'charts'
+export const SETTINGS_PAGE = 'docs/settings.md'
 export const CHARTS = ['svccloud', 'svccloud-node-agent'] as const
 const headerOf = (source: string): string =>
   `# Generated from ${source} by \`npm run generate\`; never edited by hand.\n`
@@ -120,6 +123,7 @@ async function writeCommitted(): Promise<void> {
   await writeFiles(CHART_ROLE_FOLDER, roleFiles())
   for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])
     await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
+  await writeFile(join(workingDirectory(), SETTINGS_PAGE), settingsPage())
 }
 
 if (import.meta.main) {

@@ -61,6 +61,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
     paths: [
       'kit/sys/',
       'kit/object-storage/',
+      'kit/payments/settings.ts',
       'kit/s3/',
       'kit/http/bounded.ts',
       'kit/control-planes/',
@@ -68,6 +69,10 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/http/bounded.ts',
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
+      // of what `npm start` starts
+      'agents/node/settings.ts',
+      'apiserver/settings.ts',
+      'controllers/settings.ts',
       'domain/defined.ts',
       'domain/metered-bytes.ts',
       'domain/node-pool.ts',

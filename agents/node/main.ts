@@ -27,7 +27,6 @@
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
 import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import { isBucket } from '../../kit/chunks/locate.ts'
 import { startProbes } from '../../kit/http/probes.ts'
@@ -36,11 +35,11 @@ import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../kit/kube/kubeconfig.ts'
 import { systemClock as clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
-import { openLog } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { startTraceExport } from '../../kit/sys/trace-export.ts'
-import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
+import { environment, exitProcess, printErrorLine, sendToParent } from '../../kit/sys/process.ts'
+import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import {
   BACKUPS_FEATURE,
@@ -48,7 +47,7 @@ import {
   OBJECT_BACKUPS_FEATURE,
   VAULT_FEATURE,
 } from '../../resources/backup-job/index.ts'
-import { NETWORK_OBSTACLE_CHARACTERS, nodeNamespace } from '../../resources/instance/index.ts'
+import { nodeNamespace } from '../../resources/instance/index.ts'
 import { openDiskWork } from './backup/disk-work.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
 import { type CephLogin, requireCephLogin } from './drivers/storage/ceph-pool.ts'
@@ -68,85 +67,8 @@ import type { RequestingGuest } from './serve/metadata-service.ts'
 import { openCertificate } from './serve/certificate.ts'
 import { startListener } from './serve/listener.ts'
 import { openMetricsToken } from './serve/metrics-token.ts'
+import { NodeAgentSettings } from './settings.ts'
 import { stopGuests } from './stop-guests.ts'
-
-const Port = z.coerce.number().int().min(0).max(65_535).default(0)
-const PortRange = z
-  .string()
-  .regex(/^\d{1,5}-\d{1,5}$/)
-  .transform((text) => {
-    const [first = 0, last = 0] = text.split('-').map(Number)
-    return { first, last }
-  })
-  .refine(({ first, last }) => first > 0 && first <= last && last <= 65_535, 'two ports, the lower one first')
-/** Answers the places by zone. */
-const BackupSources = z
-  .string()
-  .regex(/^([a-z0-9-]+=[^,]+(,[a-z0-9-]+=[^,]+)*)?$/)
-  .transform((text) =>
-    Object.fromEntries(
-      text
-        .split(',')
-        .filter((pair) => pair !== '')
-        .map((pair): [string, string] => {
-          const at = pair.indexOf('=')
-          return [pair.slice(0, at), pair.slice(at + 1)]
-        }),
-    ),
-  )
-/** Which systemd and shadow give to nobody. */
-const GUEST_USERS = '1879048192-2147352575'
-const USER_ID_MAXIMUM = 2 ** 32 - 2
-const UserRange = z
-  .string()
-  .regex(/^(none|\d{1,10}-\d{1,10})$/)
-  .transform((text) => {
-    const [first = 0, last = 0] = text.split('-').map(Number)
-    return text === 'none' ? undefined : { first, last }
-  })
-  .refine(
-    (range) => range === undefined || (range.first > 0 && range.first <= range.last && range.last <= USER_ID_MAXIMUM),
-    'two ids of users, the lower one first, or none',
-  )
-const BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM = 16 * 1024
-const Settings = z.object({
-  SVCCLOUD_NODE_NAME: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
-    .max(58),
-  SVCCLOUD_KUBECONFIG: z.string().min(1),
-  SVCCLOUD_DATA: z.string().min(1),
-  SVCCLOUD_HYPERVISOR: z.enum(['auto', 'qemu', 'simulated']).default('auto'),
-  SVCCLOUD_HOST: z.string().min(1).default('127.0.0.1'),
-  SVCCLOUD_PORT: Port,
-  SVCCLOUD_IMAGE_CACHE: z.string().min(1).optional(),
-  SVCCLOUD_POWER_CYCLE: z.string().max(16).optional(),
-  SVCCLOUD_SHARED_VOLUMES: z.string().min(1).default('none'),
-  SVCCLOUD_CEPH_POOL: z.string().min(1).optional(),
-  SVCCLOUD_CEPH_USER: z.string().min(1).default('svccloud'),
-  SVCCLOUD_CEPH_CONFIGURATION: z.string().min(1).default('/etc/ceph/ceph.conf'),
-  SVCCLOUD_CEPH_KEYRING: z.string().min(1).optional(),
-  SVCCLOUD_MIGRATION_HOST: z.string().min(1).optional(),
-  SVCCLOUD_MIGRATION_PORTS: PortRange.optional(),
-  SVCCLOUD_MIGRATION_BANDWIDTH: z.coerce.number().int().min(1).max(BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM).optional(),
-  SVCCLOUD_BACKUP_STORE: z.string().min(1).default('none'),
-  SVCCLOUD_BACKUP_SOURCES: BackupSources.prefault(''),
-  SVCCLOUD_BACKUP_BANDWIDTH: z.coerce.number().int().min(1).max(BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM).default(100),
-  SVCCLOUD_ARCHIVE_ADDRESS: z
-    .string()
-    .refine((text) => parseAddress(text) !== undefined, 'must be HOST:PORT')
-    .optional(),
-  SVCCLOUD_GUEST_NETWORK: z.enum(['ovn', 'outbound', 'isolated']).default('outbound'),
-  SVCCLOUD_GUEST_NETWORK_OBSTACLE: z.string().max(NETWORK_OBSTACLE_CHARACTERS).optional(),
-  SVCCLOUD_GUEST_NAMESPACE: z.string().min(1).optional(),
-  SVCCLOUD_GUEST_NAMESPACE_HOST: z.string().min(1).optional(),
-  SVCCLOUD_GUEST_USERS: UserRange.prefault(GUEST_USERS),
-  SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
-  SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
-  SVCCLOUD_METRICS_PORT: Port,
-  SVCCLOUD_METRICS_TOKEN_FILE: z.string().min(1).optional(),
-  SVCCLOUD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-})
 
 const MEBIBYTE = 1_048_576
 const READY_POLL_MILLISECONDS = 50
@@ -156,14 +78,9 @@ const refuse = (why: string): never => {
   return exitProcess(1)
 }
 
-const read = Settings.safeParse(environment())
-const settings = read.success
-  ? read.data
-  : refuse(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'))
-const nodeName = settings.SVCCLOUD_NODE_NAME
-const log = openLog('agent', settings.SVCCLOUD_LOG_LEVEL).with({ node: nodeName })
-onFatal((error) => log.error('unexpected error', { error }))
-const stop = stopSignal()
+const { settings, log: plainLog, stop } = await startProcess('agent', NodeAgentSettings)
+const { nodeName } = settings
+const log = plainLog.with({ node: nodeName })
 const traces = await startTraceExport({
   component: 'node-agent',
   version: VERSION,
@@ -172,7 +89,7 @@ const traces = await startTraceExport({
   log,
 }).catch((error: unknown) => refuse(`traces cannot be exported: ${String(error)}`))
 
-const folder = resolve(settings.SVCCLOUD_DATA)
+const folder = resolve(settings.data)
 await makeFolder(folder, 0o700).catch((error: unknown) => refuse(`${folder} cannot be used: ${String(error)}`))
 const openLedgerOrEnd = () => {
   try {
@@ -185,61 +102,58 @@ const openLedgerOrEnd = () => {
 const ledger = openLedgerOrEnd()
 const bootId = [
   (await readBootId()) ?? 'unknown',
-  ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE]),
+  ...(settings.powerCycle === undefined ? [] : [settings.powerCycle]),
 ].join('.')
 const metadataKeys = await openMetadataKeys(folder, random)
-const migrationHost = settings.SVCCLOUD_MIGRATION_HOST ?? settings.SVCCLOUD_HOST
-const namespace = settings.SVCCLOUD_GUEST_NAMESPACE
-const networkObstacle =
-  settings.SVCCLOUD_GUEST_NETWORK_OBSTACLE ?? `SVCCLOUD_GUEST_NETWORK is ${settings.SVCCLOUD_GUEST_NETWORK}`
+const migrationHost = settings.migrationHost ?? settings.host
+const namespace = settings.guestNamespace
+const networkObstacle = settings.guestNetworkObstacle ?? `SVCCLOUD_GUEST_NETWORK is ${settings.guestNetwork}`
 const cephLogin = (pool: string): CephLogin => {
-  const user = settings.SVCCLOUD_CEPH_USER
+  const user = settings.cephUser
   const login = {
     pool,
     user,
-    configurationFile: resolve(settings.SVCCLOUD_CEPH_CONFIGURATION),
-    keyringFile: resolve(settings.SVCCLOUD_CEPH_KEYRING ?? `/etc/ceph/ceph.client.${user}.keyring`),
+    configurationFile: resolve(settings.cephConfiguration),
+    keyringFile: resolve(settings.cephKeyring ?? `/etc/ceph/ceph.client.${user}.keyring`),
   }
   try {
     requireCephLogin(login)
   } catch (error) {
     return refuse(`Ceph cannot be used: ${String(error)}`)
   }
-  if (settings.SVCCLOUD_SHARED_VOLUMES !== 'none')
+  if (settings.sharedVolumes !== 'none')
     return refuse('a host has one shared storage: SVCCLOUD_SHARED_VOLUMES or SVCCLOUD_CEPH_POOL')
   return login
 }
 const host = await openHost({
   migrationHost,
-  migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS,
-  migrationMebibytesPerSecond: settings.SVCCLOUD_MIGRATION_BANDWIDTH,
-  sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
-  ceph: settings.SVCCLOUD_CEPH_POOL === undefined ? undefined : cephLogin(settings.SVCCLOUD_CEPH_POOL),
+  migrationPorts: settings.migrationPorts,
+  migrationMebibytesPerSecond: settings.migrationBandwidth,
+  sharedFolder: settings.sharedVolumes === 'none' ? undefined : resolve(settings.sharedVolumes),
+  ceph: settings.cephPool === undefined ? undefined : cephLogin(settings.cephPool),
   metadata: metadataKeys,
-  choice: settings.SVCCLOUD_HYPERVISOR,
+  choice: settings.hypervisor,
   folder,
-  imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')),
+  imageFolder: resolve(settings.imageCache ?? join(folder, 'images')),
   bootId,
-  guestNetwork: settings.SVCCLOUD_GUEST_NETWORK,
+  guestNetwork: settings.guestNetwork,
   guestNamespace:
-    namespace === undefined
-      ? undefined
-      : { path: namespace, host: settings.SVCCLOUD_GUEST_NAMESPACE_HOST ?? migrationHost },
-  guestUsers: settings.SVCCLOUD_GUEST_USERS,
+    namespace === undefined ? undefined : { path: namespace, host: settings.guestNamespaceHost ?? migrationHost },
+  guestUsers: settings.guestUsers,
   clock,
   random,
   log,
 }).catch((error: unknown) => refuse(`guests cannot be run: ${error instanceof Error ? error.message : String(error)}`))
 log.info('hypervisor chosen', { hypervisor: host.hypervisor.kind })
 
-const https = openHttpsTransport(await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock))
+const https = openHttpsTransport(await readKubeconfig(settings.kubeconfig, clock))
 const store = openClient({ transport: https.transport, fieldManager: 'svccloud-agent', clock, random })
 const registry = openRegistry({ isProcessWide: true, build: { component: 'node-agent', version: VERSION } })
 const certificate = await openCertificate(folder, clock, random)
 const isAuthorized = openAccess({ store, namespace: nodeNamespace(nodeName), clock })
 const listener = await startListener({
-  host: settings.SVCCLOUD_HOST,
-  port: settings.SVCCLOUD_PORT,
+  host: settings.host,
+  port: settings.port,
   certificate,
   isAuthorized,
   clock,
@@ -247,10 +161,10 @@ const listener = await startListener({
   consoleOf: (instance) => agent.consoleOf(instance),
   usage: () => agent.usage.list(),
 })
-const hasBackups = settings.SVCCLOUD_BACKUP_STORE !== 'none' && host.hypervisor.kind !== 'simulated'
-const backupStore = hasBackups ? settings.SVCCLOUD_BACKUP_STORE : 'none'
+const hasBackups = settings.backupStore !== 'none' && host.hypervisor.kind !== 'simulated'
+const backupStore = hasBackups ? settings.backupStore : 'none'
 const placeOf = (location: string): string => (isBucket(location) ? location : resolve(location))
-const backupSources = hasBackups ? Object.entries(settings.SVCCLOUD_BACKUP_SOURCES) : []
+const backupSources = hasBackups ? Object.entries(settings.backupSources) : []
 const backupFolder = join(folder, 'backups')
 await mkdir(backupFolder, { recursive: true, mode: 0o700 })
 const openBackups = (parts: BackupParts) =>
@@ -260,7 +174,7 @@ const openBackups = (parts: BackupParts) =>
     location: backupStore === 'object-storage' ? undefined : placeOf(backupStore),
     sources: Object.fromEntries(backupSources.map(([zone, place]) => [zone, placeOf(place)])),
     environment: environment(),
-    bytesPerSecond: settings.SVCCLOUD_BACKUP_BANDWIDTH * MEBIBYTE,
+    bytesPerSecond: settings.backupBandwidth * MEBIBYTE,
     folder: backupFolder,
     store,
     clock,
@@ -307,20 +221,19 @@ const metadata = await startMetadataListener({
 })
 await writeDurably(metadataKeys.portFile, `${metadata.port}\n`)
 const probes = await startProbes({
-  host: settings.SVCCLOUD_METRICS_HOST,
-  port: settings.SVCCLOUD_METRICS_PORT,
+  host: settings.metricsHost,
+  port: settings.metricsPort,
   metrics: registry,
   missing: () => agent.missing(),
   metricsAccess: openMetricsToken({
-    file: settings.SVCCLOUD_METRICS_TOKEN_FILE,
-    host: settings.SVCCLOUD_METRICS_HOST,
+    file: settings.metricsTokenFile,
+    host: settings.metricsHost,
   }),
 })
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')
-const archive =
-  settings.SVCCLOUD_ARCHIVE_ADDRESS === undefined ? undefined : parseAddress(settings.SVCCLOUD_ARCHIVE_ADDRESS)
+const archive = settings.archiveAddress === undefined ? undefined : parseAddress(settings.archiveAddress)
 const isDatabase = (macAddress: string): boolean => agent.isDatabase(agent.instanceOf(macAddress) ?? '')
 const metadataPort = host.features.includes(NETWORK_FEATURES.public)
   ? runMetadataPort(
@@ -344,7 +257,7 @@ while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL
 if (!stop.aborted) sendToParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
 await Promise.all([running, metadataPort, network])
 
-if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)
+if (settings.stopGuests) await stopGuests(host.hypervisor, clock, log)
 for (const { name } of await host.volumes.list()) await host.volumes.stopServing(name)
 await Promise.all([listener.stop(), metadata.stop(), probes.stop()])
 await host.hypervisor.close()

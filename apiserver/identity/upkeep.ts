@@ -6,6 +6,7 @@ import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index
 import type { Database } from '../../db/open.ts'
 import { inTurn } from '../../db/turn/index.ts'
 import { readTestimony } from '../audit/index.ts'
+import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS } from '../settings.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
@@ -13,8 +14,6 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Outages } from '../../kit/sys/outages.ts'
 
-export const AUDIT_VERIFY_SECONDS = 3600
-export const AUDIT_RETENTION_DAYS = 730
 const POLL_MILLISECONDS = 60_000
 const ACCOUNTS_AT_ONCE = 100
 const DAY_MILLISECONDS = 86_400_000

@@ -11,9 +11,11 @@ import { type Database, migrate, openDatabase } from '../../db/open.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { type Random, systemRandom } from '../../kit/sys/random.ts'
+import { settingsIn } from '../../kit/sys/settings.ts'
 import { createSealing, parseSealingKeys, type Sealing } from '../../kit/sys/sealing.ts'
 import { exportBackupKey } from './backup-key.ts'
 import { makeStaff } from './create.ts'
+import { StaffSettings } from './settings.ts'
 import { describeMissing, giveUpMissing, resumeSweeps } from './missing.ts'
 
 const USAGE = `Usage: npm run staff -- create EMAIL --role support|finance|operations [--name NAME]
@@ -92,11 +94,11 @@ async function main(): Promise<string | undefined> {
     },
   })
   const [verb, subject] = positionals
-  const settings = environment()
-  const url = settings['DATABASE_URL'] ?? settings['SVCCLOUD_DATABASE_URL']
-  const sealing = createSealing(parseSealingKeys(settings['SVCCLOUD_SEALING_KEYS'] ?? ''), systemRandom)
   const work = workOf({ verb, subject, values })
-  if (work === undefined || url === undefined || !sealing.isAvailable) return USAGE
+  if (work === undefined) return USAGE
+  const { databaseUrl: url, sealingKeys } = settingsIn(StaffSettings, environment())
+  const sealing = createSealing(parseSealingKeys(sealingKeys), systemRandom)
+  if (!sealing.isAvailable) return USAGE
   const db = openDatabase({ url, connectionsMaximum: 2 })
   try {
     await migrate(db)

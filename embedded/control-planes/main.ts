@@ -1,25 +1,11 @@
 /** The process that hosts control planes of Kubernetes: keeps the programs of each running, and listens for the
- *  platform. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_HOST (endpoints listen on it), SVCCLOUD_CONTROL_PORT,
- *  SVCCLOUD_MEMORY_MEBIBYTES (for all of them together), SVCCLOUD_NODES_ADDRESS (by which nodes reach this machine;
- *  without it none joins), SVCCLOUD_NODES_SOCKET (where their connections come in) and SVCCLOUD_NODES_PORTS (which
- *  ports they come to there, FIRST+COUNT), SVCCLOUD_API_URL (of the platform, which add-ons of clusters call; without
- *  it no cluster has any), SVCCLOUD_IMAGE_CACHE (images of guests) and SVCCLOUD_PLAYGROUNDS_DOMAIN and
- *  SVCCLOUD_PLAYGROUNDS_PORT (what is in playgrounds is served below that, and there; without these there are none) and
- *  SVCCLOUD_PLAYGROUNDS_ACCELERATOR (kvm, where everybody may use that; tcg otherwise). */
+ *  platform. `process-settings.ts` has its settings. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
-import { openLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
-import {
-  environment,
-  exitProcess,
-  onFatal,
-  requiredVariable,
-  sendAndExit,
-  sendToParent,
-  stopSignal,
-} from '../../kit/sys/process.ts'
+import { exitProcess, sendAndExit, sendToParent } from '../../kit/sys/process.ts'
+import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { findAddons } from './addon-table.ts'
 import { startControl } from '../../kit/control-planes/hosting/control-server.ts'
@@ -28,17 +14,13 @@ import { GuestTemplates } from './guests/template.ts'
 import { GUEST_SIZE, type NodesWay, openHost } from './host.ts'
 import { openHostMetrics } from '../../kit/control-planes/hosting/metrics.ts'
 import { findKubernetes, kubernetesObstacle } from './programs.ts'
+import { ControlPlanesSettings } from '../process-settings.ts'
 
-const log = openLog('control-planes', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
-onFatal((error) => log.error('unexpected error', { error }))
-const stop = stopSignal()
-
+const { settings, log, stopped } = await startProcess('control-planes', ControlPlanesSettings)
 const refused = await kubernetesObstacle()
 if (refused !== undefined) await sendAndExit({ refused }, 1)
 const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: 'its programs are missing' }, 1))
-const folder = requiredVariable('SVCCLOUD_DATA')
-const host = requiredVariable('SVCCLOUD_HOST')
-const controlPort = Number(requiredVariable('SVCCLOUD_CONTROL_PORT'))
+const { data: folder, host, controlPort } = settings
 const planes = await openHost({
   folder: join(folder, 'clusters'),
   programs,
@@ -47,7 +29,7 @@ const planes = await openHost({
   nodes: nodesWay(),
   addons: await addonsHere(),
   guests: guestsHere(),
-  memoryBytes: Number(requiredVariable('SVCCLOUD_MEMORY_MEBIBYTES')) * 1024 ** 2,
+  memoryBytes: settings.memoryMebibytes * 1024 ** 2,
   clock: systemClock,
   random: systemRandom,
   log,
@@ -62,40 +44,33 @@ const control = await startControl({
   log,
 })
 sendToParent({ ready: true, metrics_url: `http://127.0.0.1:${controlPort}/metrics` })
-await new Promise<void>((resolve) =>
-  stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),
-)
+await stopped
 await control.stop()
 await planes.stop()
 exitProcess(0)
 
 function guestsHere() {
-  const { SVCCLOUD_IMAGE_CACHE: images, SVCCLOUD_PLAYGROUNDS_DOMAIN: appDomain } = environment()
-  const port = Number(environment()['SVCCLOUD_PLAYGROUNDS_PORT'])
-  if (images === undefined || appDomain === undefined || !(port > 0)) return undefined
+  const { imageCache: images, playgroundsDomain: appDomain, playgroundsPort: port = 0 } = settings
+  if (images === undefined || appDomain === undefined || port === 0) return undefined
   const parts = { clock: systemClock, log }
-  const hasKvm = environment()['SVCCLOUD_PLAYGROUNDS_ACCELERATOR'] === 'kvm'
   const store = openTemplateStore({ folder: images, ...parts })
   const templates = new GuestTemplates({
     folder: join(folder, 'guests'),
     images: store,
     size: GUEST_SIZE,
-    hasKvm,
+    hasKvm: settings.playgroundsAccelerator === 'kvm',
     ...parts,
   })
   return { templates, appDomain, port }
 }
 
 async function addonsHere() {
-  const { SVCCLOUD_API_URL: apiUrl } = environment()
+  const { apiUrl } = settings
   return apiUrl === undefined ? undefined : { apiUrl, known: await findAddons() }
 }
 
 function nodesWay(): NodesWay | undefined {
-  const { SVCCLOUD_NODES_ADDRESS: address, SVCCLOUD_NODES_SOCKET: socket, SVCCLOUD_NODES_PORTS: range } = environment()
-  if (address === undefined) return undefined
-  if (socket === undefined) return { address }
-  const [firstPort, ports] = (range ?? '').split('+').map(Number)
-  if (firstPort === undefined || ports === undefined) throw new Error('SVCCLOUD_NODES_PORTS is FIRST+COUNT')
-  return { address, door: { socket, firstPort, ports } }
+  if (settings.nodesListener === undefined) return undefined
+  const { address, ...door } = settings.nodesListener
+  return { address, door }
 }

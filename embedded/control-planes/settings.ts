@@ -1,16 +1,16 @@
-/** What the processes of an embedded cloud have to know to have control planes: made at every start from its
+/** Settings of the processes of an embedded cloud that has control planes: made at every start from its
  *  folder. */
 import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import type { z } from 'zod'
+import type { ControlPlanesSettings as PlatformSettings } from '../../kit/control-planes/settings.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
-import { environment } from '../../kit/sys/process.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { probePort } from '../ports.ts'
+import type { ControlPlanesSettings, NodesListener } from '../process-settings.ts'
 import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
-
-type Settings = Readonly<Record<string, string>>
 
 export interface ControlPlanesChoice {
   readonly folder: string
@@ -21,22 +21,18 @@ export interface ControlPlanesChoice {
   /** Of the platform, as this machine reaches it. */
   readonly apiUrl: string
   /** Where nodes reach them; absent where they do not. */
-  readonly nodes?: NodesDoor | undefined
+  readonly nodesListener?: NodesListener | undefined
+  /** A quarter of the memory of this machine when absent. */
+  readonly memoryMebibytes?: number | undefined
+  /** Where apps of playgrounds are served; 0 takes a free one. */
+  readonly playgroundsPort?: number
 }
 
-/** As the network of the cloud has it: what comes to these ports of the address goes to the socket. */
-interface NodesDoor {
-  readonly address: string
-  readonly firstPort: number
-  readonly ports: number
-  readonly socket: string
-}
-
-export interface ControlPlanesSettings {
+export interface PreparedControlPlanes {
   /** Of its own process. */
-  readonly process: Settings
+  readonly process: z.input<typeof ControlPlanesSettings>
   /** Of who offers it. */
-  readonly platform: Settings
+  readonly platform: PlatformSettings
 }
 
 const TOKEN_CHARACTERS = 43
@@ -52,40 +48,28 @@ const MEBIBYTE = 1024 ** 2
 /** Guests take the rest. */
 const SHARE_OF_MEMORY = 0.25
 
-/** What is in playgrounds is served on: the one that is asked for, or any. */
-const appsPort = (host: string): Promise<number> =>
-  probePort(host, Number(environment()['SVCCLOUD_PLAYGROUNDS_PORT'] ?? 0))
-
-export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise<ControlPlanesSettings> {
-  const { folder, host, regions, random, apiUrl, nodes } = choice
+export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise<PreparedControlPlanes> {
+  const { folder, host, regions, random, apiUrl, nodesListener } = choice
   await makeFolder(folder, 0o700)
   const tokenFile = join(folder, 'token')
   const token = await readFile(tokenFile, 'utf8').catch(() => '')
   if (token.length < TOKEN_CHARACTERS) await writeDurably(tokenFile, newBase62(random, TOKEN_CHARACTERS))
   const controlPort = await probePort(LOOPBACK, 0)
-  const memory =
-    environment()['SVCCLOUD_CONTROL_PLANES_MEMORY_MEBIBYTES'] ??
-    String(Math.floor((totalmem() * SHARE_OF_MEMORY) / MEBIBYTE))
+  const { memoryMebibytes = Math.floor((totalmem() * SHARE_OF_MEMORY) / MEBIBYTE), playgroundsPort = 0 } = choice
   return {
     process: {
-      SVCCLOUD_DATA: folder,
-      SVCCLOUD_HOST: host,
-      SVCCLOUD_CONTROL_PORT: String(controlPort),
-      SVCCLOUD_MEMORY_MEBIBYTES: memory,
-      SVCCLOUD_API_URL: apiUrl,
-      SVCCLOUD_PLAYGROUNDS_PORT: String(await appsPort(host)),
-      ...(nodes === undefined
-        ? {}
-        : {
-            SVCCLOUD_NODES_ADDRESS: nodes.address,
-            SVCCLOUD_NODES_SOCKET: nodes.socket,
-            SVCCLOUD_NODES_PORTS: `${nodes.firstPort}+${nodes.ports}`,
-          }),
+      data: folder,
+      host,
+      controlPort,
+      memoryMebibytes,
+      apiUrl,
+      playgroundsPort: await probePort(host, playgroundsPort),
+      nodesListener,
     },
     platform: {
-      SVCCLOUD_CONTROL_PLANES_URL: `http://${LOOPBACK}:${controlPort}`,
-      SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: tokenFile,
-      SVCCLOUD_CONTROL_PLANES_REGIONS: regions.join(','),
+      controlPlanesUrl: `http://${LOOPBACK}:${controlPort}`,
+      controlPlanesTokenFile: tokenFile,
+      controlPlanesRegions: [...regions],
     },
   }
 }

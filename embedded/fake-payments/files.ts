@@ -10,7 +10,11 @@ const SECRET_CHARACTERS = 32
 const HOST = '127.0.0.1'
 
 export interface FakePaymentFiles {
-  readonly settings: Readonly<Record<string, string>>
+  readonly settings: {
+    readonly stripeKeyFile: string
+    readonly stripeWebhookSecretFile: string
+    readonly stripePublishableKey: string
+  }
   /** As last time, since invoices name it; another one when that is taken. */
   readonly port: number
 }
@@ -28,9 +32,9 @@ export async function openFakePaymentFiles(folder: string, random: Random): Prom
   await writeDurably(portFile, String(port))
   return {
     settings: {
-      SVCCLOUD_STRIPE_KEY_FILE: keyFile,
-      SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: secretFile,
-      SVCCLOUD_STRIPE_PUBLISHABLE_KEY: 'pk_fake',
+      stripeKeyFile: keyFile,
+      stripeWebhookSecretFile: secretFile,
+      stripePublishableKey: 'pk_fake',
     },
     port,
   }

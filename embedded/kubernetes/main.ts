@@ -1,25 +1,16 @@
-/** The process of the embedded Kubernetes API.
- *  Environment: SVCCLOUD_DATA (its folder, required), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0 takes a free one),
- *  SVCCLOUD_LOG_LEVEL (info), SVCCLOUD_WEBHOOK_TOKEN_FILE (what it shows to webhooks on this machine). Tells its parent
+/** The process of the embedded Kubernetes API. `process-settings.ts` has its settings. Reports to its parent
  *  `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
 import { readFile } from 'node:fs/promises'
 import { systemClock } from '../../kit/sys/clock.ts'
-import { openLog } from '../../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
+import { exitProcess, printErrorLine, sendToParent } from '../../kit/sys/process.ts'
+import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
+import { KubernetesSettings } from '../process-settings.ts'
 import { startServer } from './server/serve.ts'
 import { FolderLocked, LogDamaged } from './storage/log.ts'
 
-const {
-  SVCCLOUD_DATA: folder,
-  SVCCLOUD_HOST: host = '127.0.0.1',
-  SVCCLOUD_PORT: port = '0',
-  SVCCLOUD_LOG_LEVEL: level = 'info',
-  SVCCLOUD_WEBHOOK_TOKEN_FILE: webhookTokenFile,
-} = environment()
-const log = openLog('kubernetes', level)
-onFatal((error) => log.error('unexpected error', { error }))
-const stop = stopSignal()
+const { settings, log, stopped } = await startProcess('kubernetes', KubernetesSettings)
+const { data: folder, host, port, webhookTokenFile } = settings
 const refuse: (why: string) => never = (why) => {
   printErrorLine(why)
   return exitProcess(1)
@@ -29,13 +20,12 @@ const onStorageFailure = (error: unknown): never => {
   log.error('the log could not be written', { error })
   return exitProcess(70)
 }
-if (folder === undefined) refuse('SVCCLOUD_DATA is not set')
 
 try {
   const server = await startServer({
     folder,
     host,
-    port: Number(port),
+    port,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -50,9 +40,7 @@ try {
     kubeconfig: server.kubeconfig,
     ca_certificate: server.authorityFile,
   })
-  await new Promise<void>((resolve) =>
-    stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),
-  )
+  await stopped
   await server.stop()
   exitProcess(0)
 } catch (error) {

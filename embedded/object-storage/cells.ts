@@ -53,6 +53,8 @@ export interface CellsOptions {
   readonly log: Logger
   /** Where the users of all installations of the machine are written down, where that is another folder. */
   readonly registry?: string
+  /** Delegated control group; that of this process when absent. */
+  readonly cgroup?: string | undefined
   /** Instead of the strongest isolation that this machine allows. */
   readonly isolation?: Isolation
 }
@@ -70,7 +72,7 @@ export async function openCells(options: CellsOptions) {
   await rm(trial, { recursive: true })
   const users = hasUsers(isolation) ? found : undefined
   const left = await endLeftEngines(isolation, users)
-  const bounds = await openBounds()
+  const bounds = await openBounds({ parent: options.cgroup })
   log.info(`isolation of object storage: ${ISOLATION_TEXTS[isolation.kind]}; ${bounds.text}`, {
     kind: isolation.kind,
     bounds: bounds.kind,

@@ -2,7 +2,7 @@
  *  make one, and otherwise by the limits of the process alone. */
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { environment, processId } from '../../kit/sys/process.ts'
+import { processId } from '../../kit/sys/process.ts'
 
 const MEBIBYTE = 1024 ** 2
 export const ENGINE_MEMORY_BYTES = 512 * MEBIBYTE
@@ -30,7 +30,7 @@ export interface BoundsOptions {
 
 /** Finds by doing it what this machine allows. */
 export async function openBounds(options: BoundsOptions = {}): Promise<Bounds> {
-  const { parent = environment()['SVCCLOUD_OBJECT_STORAGE_CGROUP'] } = options
+  const { parent } = options
   const own = options.own ?? (await readFile('/proc/self/cgroup', 'utf8').catch(() => ''))
   const mounts = options.mounts ?? (await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''))
   try {

@@ -3,13 +3,16 @@
  *  has read all its code and has taken its port, and hears nobody before that. */
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
-import { becomeUser, environment, exitProcess, inheritedSocket, isRoot, onFatal } from '../../kit/sys/process.ts'
+import { becomeUser, exitProcess, inheritedSocket, isRoot, onFatal, takeEnvironment } from '../../kit/sys/process.ts'
+import { SETTINGS_VARIABLE, settingsIn } from '../../kit/sys/settings.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
+import { ObjectInterfaceSettings } from '../process-settings.ts'
 import { startInterface } from './interface.ts'
 import { openOrders } from './order-client.ts'
 
 const [ORDERS, TENANTS, OWN] = [3, 4, 5]
-const log = openLog('object-storage-interface', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
+const settings = settingsIn(ObjectInterfaceSettings, takeEnvironment(SETTINGS_VARIABLE))
+const log = openLog('object-storage-interface', settings.logLevel)
 onFatal((error) => log.error('unexpected error', { error }))
 
 const client = await openOrders(inheritedSocket(ORDERS), `/proc/self/fd/${TENANTS}`)

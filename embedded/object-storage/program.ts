@@ -14,9 +14,8 @@ export const ENGINE_VERSION = 'v1.8.0'
 export const BUILD_COMMAND = 'npm run build:object-storage'
 export const NO_ENGINE = `its engine is not built: ${BUILD_COMMAND}, and start again`
 
-/** What `SVCCLOUD_VERSITYGW` names, what was built, or what is on the path, in this order; undefined without any. */
-export async function findEngine(): Promise<string | undefined> {
-  const named = environment()['SVCCLOUD_VERSITYGW']
+/** The program that is named, what was built, or what is on the path, in this order; undefined without any. */
+export async function findEngine(named = environment()['SVCCLOUD_VERSITYGW']): Promise<string | undefined> {
   if (named !== undefined) return (await isProgram(named)) ? named : undefined
   const built = join(toolsFolder(), ENGINE_VERSION, ENGINE)
   if (await isProgram(built)) return built

@@ -1,13 +1,14 @@
-/** What the processes of an embedded cloud have to know to have object storage: made at every start from its folder. */
+/** Settings of the processes of an embedded cloud that has object storage: made at every start from its folder. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { z } from 'zod'
 import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
+import type { ObjectStorageSettings as PlatformSettings } from '../../kit/object-storage/settings.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { probePort, takePort } from '../ports.ts'
-
-type Settings = Readonly<Record<string, string>>
+import type { ObjectStorageSettings as ProcessSettings } from '../process-settings.ts'
 
 export interface ObjectStorageChoice {
   readonly folder: string
@@ -25,11 +26,11 @@ export interface ObjectStorageChoice {
 
 export interface ObjectStorageSettings {
   /** Of its own process. */
-  readonly process: Settings
+  readonly process: z.input<typeof ProcessSettings>
   /** Of who offers it. */
-  readonly platform: Settings
+  readonly platform: PlatformSettings
   /** Of the hosts, which pass archives of databases on to it. */
-  readonly agent: Settings
+  readonly agent: { readonly archiveAddress: string }
   readonly port: number
 }
 
@@ -55,21 +56,21 @@ export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise
   return {
     port,
     process: {
-      SVCCLOUD_DATA: folder,
-      SVCCLOUD_ENGINE: program,
-      SVCCLOUD_HOST: host,
-      SVCCLOUD_PORT: String(port),
-      SVCCLOUD_CONTROL_PORT: String(controlPort),
-      SVCCLOUD_HOSTS: [...new Set(hosts)].join(','),
+      data: folder,
+      engine: program,
+      host,
+      port,
+      controlPort,
+      hosts: [...new Set(hosts)],
     },
     platform: {
-      SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: `http://${LOOPBACK}:${controlPort}`,
-      SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: tokenFile,
-      SVCCLOUD_OBJECT_STORAGE_ENDPOINT: `https://${addressOf(name, port)}`,
-      SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: join(folder, 'ca.crt'),
-      SVCCLOUD_OBJECT_STORAGE_ZONES: zones.join(','),
+      objectStorageControlUrl: `http://${LOOPBACK}:${controlPort}`,
+      objectStorageTokenFile: tokenFile,
+      objectStorageEndpoint: `https://${addressOf(name, port)}`,
+      objectStorageAuthorityFile: join(folder, 'ca.crt'),
+      objectStorageZones: [...zones],
     },
-    agent: { SVCCLOUD_ARCHIVE_ADDRESS: addressOf(ANY.includes(host) ? LOOPBACK : host, port) },
+    agent: { archiveAddress: addressOf(ANY.includes(host) ? LOOPBACK : host, port) },
   }
 }
 

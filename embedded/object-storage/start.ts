@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { environment, isRoot, nodeBinary } from '../../kit/sys/process.ts'
+import { SETTINGS_VARIABLE } from '../../kit/sys/settings.ts'
 import { type CellsOptions, openCells } from './cells.ts'
 import type { Isolation } from './isolation.ts'
 import { forgetUsersOfBefore, secretOfBefore, unknownBuckets } from './move-in.ts'
@@ -27,6 +28,8 @@ export interface ObjectStorageOptions extends CellsOptions {
   readonly certificates: { readonly certificate: string; readonly key: string }
   /** What the process that serves clients prints goes where this one's goes. */
   readonly hasOutput?: boolean
+  /** Of that process; `info` when absent. */
+  readonly logLevel?: string
 }
 
 export interface RunningObjectStorage {
@@ -60,7 +63,12 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     ENGINES_MINIMUM,
     Math.min(ENGINES_MAXIMUM, Math.floor(totalmem() / MEMORY_SHARE / ENGINE_BYTES)),
   )
-  const { child, channel, over } = await startInterfaceProcess({ folder, state, hasOutput: options.hasOutput === true })
+  const { child, channel, over } = await startInterfaceProcess({
+    folder,
+    state,
+    hasOutput: options.hasOutput === true,
+    logLevel: options.logLevel,
+  })
   const orders = serveOrders({ channel, cells, places, liveMaximum, log })
   const ended = over.then(async (how) => {
     await orders.endAll()
@@ -115,10 +123,11 @@ interface InterfaceProcess {
   /** Of its own. */
   readonly state: string
   readonly hasOutput: boolean
+  readonly logLevel: string | undefined
 }
 
 /** Descriptors are handed over because folders above may be closed to its user. */
-async function startInterfaceProcess({ folder, state, hasOutput }: InterfaceProcess) {
+async function startInterfaceProcess({ folder, state, hasOutput, logLevel }: InterfaceProcess) {
   const rights = isRoot() ? [`--bounding-set=${FIRST_RIGHTS}`, '--inh-caps=-all'] : []
   const file = join(import.meta.dirname, 'interface-main.ts')
   const words = ['--no-new-privs', ...rights, '--pdeathsig', 'KILL', '--', nodeBinary(), file]
@@ -129,7 +138,7 @@ async function startInterfaceProcess({ folder, state, hasOutput }: InterfaceProc
   const child = spawn('setpriv', words, {
     cwd: '/',
     stdio: ['ignore', output, output, 'pipe', ...handles.map(({ fd }) => fd)],
-    env: { PATH: environment()['PATH'], SVCCLOUD_LOG_LEVEL: environment()['SVCCLOUD_LOG_LEVEL'] },
+    env: { PATH: environment()['PATH'], [SETTINGS_VARIABLE]: JSON.stringify({ logLevel }) },
   })
   for (const handle of handles) await handle.close()
   const over = new Promise<string>((resolve) => {

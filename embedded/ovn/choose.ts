@@ -1,9 +1,10 @@
 /** Whether an embedded cloud has a network for its servers, and what people are told of it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { environment } from '../../kit/sys/process.ts'
+import { variableOf } from '../../kit/sys/settings.ts'
 import { type DataFolder, StartRefused } from '../data-folder.ts'
 import type { HypervisorChoice, NetworkChoice } from '../options.ts'
+import type { StartSettings } from '../start-settings.ts'
 import { planFile } from './network.ts'
 import { probeNetwork } from './probe.ts'
 import type { Programs } from './programs.ts'
@@ -17,6 +18,7 @@ export interface NetworkNeeds {
   readonly hasRoot: boolean
   readonly mayInstall: boolean
   readonly folder: DataFolder
+  readonly settings: Pick<StartSettings, 'cephPool' | 'guestNetwork' | 'ovnNorthbound'>
   /** One line for people. */
   readonly print: (line: string) => void
 }
@@ -40,7 +42,7 @@ export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecisio
   }
   if (network === 'user') return { obstacle: 'it was started with --network user' }
   if (hasPublicRoute && !hasRoot) throw new StartRefused(ROUTE_NEEDS_ROOT)
-  const kept = excludingSetting() ?? (network === 'auto' ? choiceOfBefore(folder) : undefined)
+  const kept = excludingSetting(needs) ?? (network === 'auto' ? choiceOfBefore(needs) : undefined)
   const found = kept ?? (await probeNetwork({ ...needs, folder: join(folder.root, 'programs') }))
   if (typeof found !== 'string') return { programs: found }
   const obstacle = `Open Virtual Network cannot be had: ${found}`
@@ -50,16 +52,16 @@ export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecisio
 }
 
 /** QEMU itself opens disks in Ceph, and from a network namespace it would not reach the cluster. */
-const excludingSetting = (): string | undefined =>
-  environment()['SVCCLOUD_CEPH_POOL'] === undefined
+const excludingSetting = ({ settings }: NetworkNeeds): string | undefined =>
+  settings.cephPool === undefined
     ? undefined
     : 'SVCCLOUD_CEPH_POOL is set, and guests in a separate network would not reach the Ceph cluster'
 
 /** Why there is none, where somebody chose so before: by a setting, or by the first start with this folder, whose
  *  servers and zones are made for what it had. */
-function choiceOfBefore(folder: DataFolder): string | undefined {
-  const given = ['SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_OVN_NORTHBOUND'].find((name) => environment()[name] !== undefined)
-  if (given !== undefined) return `${given} is set`
+function choiceOfBefore({ folder, settings }: NetworkNeeds): string | undefined {
+  const chosen = (['guestNetwork', 'ovnNorthbound'] as const).find((field) => settings[field] !== undefined)
+  if (chosen !== undefined) return `${variableOf(chosen)} is set`
   return existsSync(folder.catalogFile) && !existsSync(planFile(folder))
     ? 'this folder was started without it (npm start -- --network ovn adds it)'
     : undefined

@@ -1,27 +1,20 @@
 /** The process in the network namespace of the cloud that connects to servers: its parent listens on the machine, and
  *  hands it what connects there, with `{host, port}` where it is known where that is to go. Nodes of clusters reach
- *  their control planes by it (SVCCLOUD_NODES_DOOR). Ends with its parent. Arguments: the networks that it leads to. */
+ *  their control planes by it. Ends with its parent. */
 import type { Socket } from 'node:net'
-import {
-  environment,
-  exitProcess,
-  onFatal,
-  onParentMessage,
-  printErrorLine,
-  processArguments,
-  stopSignal,
-} from '../../kit/sys/process.ts'
+import { exitProcess, onParentMessage } from '../../kit/sys/process.ts'
+import { startProcess } from '../../kit/sys/start-process.ts'
+import { ForwarderSettings } from '../process-settings.ts'
 import { openDoor } from './door.ts'
-import { openNodesDoor, readNodesDoor } from './nodes-door.ts'
+import { openNodesDoor } from './nodes-door.ts'
 import type { Destination } from './twins.ts'
 
-onFatal((error) => printErrorLine(String(error)))
-stopSignal().addEventListener('abort', () => exitProcess(0))
-const door = openDoor(processArguments())
-const nodes = environment()['SVCCLOUD_NODES_DOOR']
-if (nodes !== undefined)
-  openNodesDoor(readNodesDoor(nodes)).catch((error: unknown) => {
-    printErrorLine(`nodes reach no control plane: ${String(error)}`)
+const { settings, log, stopped } = await startProcess('forwarder', ForwarderSettings)
+void stopped.then(() => exitProcess(0))
+const door = openDoor(settings.networks)
+if (settings.nodesListener !== undefined)
+  openNodesDoor(settings.nodesListener).catch((error: unknown) => {
+    log.error('nodes reach no control plane', { error })
     exitProcess(1)
   })
 onParentMessage((message, handle) => {

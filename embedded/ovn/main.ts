@@ -1,14 +1,9 @@
 /** The process that is the network of an embedded cloud: Open Virtual Network with the userspace datapath, in network
  *  namespaces of its own, one for each node and one between them. Nothing of the machine's own network changes, except
- *  with SVCCLOUD_PUBLIC_ROUTE. What it starts ends with it, however it ends; only the namespaces of guests stay, as
- *  guests do, and are found again. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_SHARED_FOLDERS (where
- *  schemas are, with colons between), SVCCLOUD_GUESTS (folder of the nodes),
- *  SVCCLOUD_NODES (their names as NAME=NUMBER with commas between), SVCCLOUD_ZONES (their numbers in the same way),
- *  SVCCLOUD_DOOR_PORT (of 127.0.0.1, where a SOCKS5 proxy leads to the servers), SVCCLOUD_LOOPBACK_PORTS (of servers,
- *  with commas between, that addresses of the loopback lead to), SVCCLOUD_PUBLIC_ROUTE (false), SVCCLOUD_NODES_DOOR
- *  (where nodes of clusters reach their control planes, as `nodes-door.ts` has it; without it nowhere),
- *  SVCCLOUD_LOG_LEVEL. Tells its parent `{ready, loopback, loopback_ports}`: the network of the loopback
- *  that stands for public addresses, and by port of a server the one there. */
+ *  with `publicRoute`. What it starts ends with it, however it ends; only the namespaces of guests stay, as
+ *  guests do, and are found again. `process-settings.ts` has its
+ *  settings. Reports to its parent `{ready, loopback, loopback_ports}`: the network of the loopback that stands for
+ *  public addresses, and by port of a server the one there. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -16,21 +11,14 @@ import { createServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { systemClock as clock } from '../../kit/sys/clock.ts'
-import { openLog } from '../../kit/sys/log.ts'
-import {
-  environment,
-  exitProcess,
-  isRoot,
-  nodeBinary,
-  onFatal,
-  sendToParent,
-  signalProcess,
-  stopSignal,
-} from '../../kit/sys/process.ts'
+import { exitProcess, isRoot, nodeBinary, sendToParent, signalProcess } from '../../kit/sys/process.ts'
+import { SETTINGS_VARIABLE } from '../../kit/sys/settings.ts'
+import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { CLOUD, nodeAddresses, OUTSIDE, ROUTE, SERVERS, TRANSFER, wireName, zoneAddresses } from './address-plan.ts'
+import { type ForwarderSettings, NetworkSettings } from '../process-settings.ts'
 import { BRIDGE_LINES } from './bridges.ts'
 import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../daemon.ts'
 import { type Central, startCentral } from './central.ts'
@@ -40,34 +28,11 @@ import { ADDRESS_COLUMNS, openAddressTable } from './public-addresses.ts'
 import { openSpace, processesBelow, type Space } from './space.ts'
 import { type Destination, openTwins, type Twins } from './twins.ts'
 
-const Numbers = z.string().transform((text) =>
-  text.split(',').map((part) => {
-    const [name = '', number = ''] = part.split('=')
-    return { name, number: Number(number) }
-  }),
-)
-const settings = z
-  .object({
-    SVCCLOUD_DATA: z.string().min(1),
-    SVCCLOUD_SHARED_FOLDERS: z.string().transform((text) => text.split(':')),
-    SVCCLOUD_GUESTS: z.string().min(1),
-    SVCCLOUD_NODES: Numbers,
-    SVCCLOUD_ZONES: Numbers,
-    SVCCLOUD_DOOR_PORT: z.coerce.number().int().min(1).max(65_535),
-    SVCCLOUD_LOOPBACK_PORTS: z.string().transform((text) => text.split(',').filter(Boolean).map(Number)),
-    SVCCLOUD_PUBLIC_ROUTE: z.stringbool().default(false),
-    SVCCLOUD_NODES_DOOR: z.string().optional(),
-    SVCCLOUD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  })
-  .parse(environment())
-
-const log = openLog('network', settings.SVCCLOUD_LOG_LEVEL)
-onFatal((error) => log.error('unexpected error', { error }))
+const { settings, log, stop } = await startProcess('network', NetworkSettings)
 /** For as long as the kernel takes to remove the wire of a cloud that was killed. */
 const WIRE_GONE_MILLISECONDS = 10_000
 const RETRY_MILLISECONDS = 250
 const LOOK_MILLISECONDS = 10_000
-const stop = stopSignal()
 const ending = new AbortController()
 let isStarted = false
 stop.addEventListener('abort', () => {
@@ -75,8 +40,8 @@ stop.addEventListener('abort', () => {
   ending.abort()
 })
 const parts: DaemonParts = { clock, random, log, signal: ending.signal }
-const folder = settings.SVCCLOUD_DATA
-const shared = settings.SVCCLOUD_SHARED_FOLDERS
+const folder = settings.data
+const shared = settings.sharedFolders
 const daemons: Daemon[] = []
 const launch = (options: DaemonOptions): Daemon => {
   const daemon = startDaemon(options, parts)
@@ -88,7 +53,7 @@ const launch = (options: DaemonOptions): Daemon => {
 await mkdir(folder, { recursive: true, mode: 0o700 })
 for (const pid of await processesBelow(folder)) signalProcess(pid, 'SIGKILL')
 
-const middle = await openSpace({ folder, neighbours: settings.SVCCLOUD_GUESTS }, clock)
+const middle = await openSpace({ folder, neighbours: settings.guests }, clock)
 await middle.run(
   'ip link set lo up',
   'echo 1 > /proc/sys/net/ipv4/ip_forward',
@@ -101,7 +66,7 @@ await middle.run(
   `ip address add ${TRANSFER.ipv6}/64 dev outside nodad`,
   // What nobody has of the cloud's own addresses is not asked for outside.
   `ip route add prohibit ${CLOUD}`,
-  ...settings.SVCCLOUD_ZONES.flatMap(({ number }) => {
+  ...Object.values(settings.zones).flatMap((number) => {
     const { router, routes } = zoneAddresses(number)
     return routes.map((route) => `ip route add ${route} via ${route.includes(':') ? router.ipv6 : router.ipv4}`)
   }),
@@ -109,7 +74,7 @@ await middle.run(
 ${filterText()}
 END`,
 )
-if (settings.SVCCLOUD_PUBLIC_ROUTE)
+if (settings.publicRoute)
   await addRoute(middle).catch((error: unknown) => {
     sendToParent({ refused: `--public-route cannot be had: ${lastLineOf(error)}` })
     exitProcess(1)
@@ -117,13 +82,13 @@ if (settings.SVCCLOUD_PUBLIC_ROUTE)
 
 const central: Central = await startCentral({ folder: join(folder, 'central'), shared, launch })
 const spaces = await Promise.all(
-  settings.SVCCLOUD_NODES.map(({ name, number }) =>
+  Object.entries(settings.nodes).map(([name, number]) =>
     startHost({
       name,
       addresses: nodeAddresses(number),
       number,
       folder: join(folder, name),
-      guests: join(settings.SVCCLOUD_GUESTS, name),
+      guests: join(settings.guests, name),
       central,
       shared,
       middle,
@@ -150,7 +115,7 @@ launch({
 const hand = openDoorway(middle)
 const proxy = openProxy(hand)
 await proxy.isListening
-const twins = await openTwins(settings.SVCCLOUD_LOOPBACK_PORTS, hand)
+const twins = await openTwins(settings.loopbackPorts, hand)
 if (twins === undefined) log.warn('no network of the loopback is free: servers are reached by the proxy')
 else followAddresses(twins, central.northbound)
 for (const space of [middle, ...spaces])
@@ -183,7 +148,7 @@ for (const space of [middle, ...spaces]) space.close()
 exitProcess(0)
 
 /** How servers reach the outside, and what they do not reach: what the machine itself can be asked by link-local
- *  addresses, where another cloud's metadata service may be, and the machine by the wire of SVCCLOUD_PUBLIC_ROUTE. */
+ *  addresses, where another cloud's metadata service may be, and the machine by the wire of `publicRoute`. */
 function filterText(): string {
   return `table inet svccloud {
   chain out { type nat hook postrouting priority 100; oifname "tap0" masquerade; }
@@ -198,7 +163,7 @@ function filterText(): string {
 
 /** A wire of the machine's to the servers, which goes with the namespace, and what leads there with the wire. */
 async function addRoute(space: Space): Promise<void> {
-  const wire = wireName(settings.SVCCLOUD_DOOR_PORT)
+  const wire = wireName(settings.proxyPort)
   const ip = (...words: readonly string[]) => promisify(execFile)('ip', [...words])
   await ip('link', 'delete', wire).catch(() => undefined) // the kernel may not have come to it yet
   await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'machine', 'netns', String(space.pid))
@@ -229,14 +194,18 @@ async function patiently(change: () => Promise<unknown>): Promise<void> {
 /** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself
  *  when that is not said. */
 function openDoorway(space: Space): (socket: Socket, to?: Destination) => void {
-  const nodes = settings.SVCCLOUD_NODES_DOOR
+  const forwarder: z.input<typeof ForwarderSettings> = {
+    networks: [SERVERS.ipv4, SERVERS.ipv6],
+    nodesListener: settings.nodesListener,
+    logLevel: settings.logLevel,
+  }
   const program = [nodeBinary(), join(import.meta.dirname, 'door-main.ts')]
   const inner = launch({
     name: 'door',
     folder,
-    command: space.command(tied([...program, SERVERS.ipv4, SERVERS.ipv6])),
+    command: space.command(tied(program)),
     hasChannel: true,
-    ...(nodes === undefined ? {} : { environment: { SVCCLOUD_NODES_DOOR: nodes } }),
+    environment: { [SETTINGS_VARIABLE]: JSON.stringify(forwarder) },
   })
   return (socket, to) => {
     const child = inner.child()
@@ -250,7 +219,7 @@ function openProxy(hand: (socket: Socket) => void): { readonly isListening: Prom
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, hand)
   const isListening = new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(settings.SVCCLOUD_DOOR_PORT, '127.0.0.1', resolve)
+    server.listen(settings.proxyPort, '127.0.0.1', resolve)
   })
   return { isListening, close: () => void server.close() }
 }

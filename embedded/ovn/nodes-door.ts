@@ -2,28 +2,12 @@
  *  Whatever comes to one of them goes on to the host of control planes by its socket, with the port in the first line.
  */
 import { connect, createServer, type Server } from 'node:net'
+import type { NodesListener } from '../process-settings.ts'
 
 const CONNECTIONS_MAXIMUM = 1_024
 
-export interface NodesDoor {
-  readonly address: string
-  readonly firstPort: number
-  readonly ports: number
-  /** Of the host of control planes, whether it is there yet or not. */
-  readonly socket: string
-}
-
-/** `ADDRESS,FIRST+COUNT,SOCKET`, as `nodesDoorText` has it. */
-export function readNodesDoor(text: string): NodesDoor {
-  const [, address = '', firstPort, ports, socket = ''] = /^([^,]*),(\d+)\+(\d+),(.*)$/.exec(text) ?? []
-  return { address, firstPort: Number(firstPort), ports: Number(ports), socket }
-}
-
-export const nodesDoorText = ({ address, firstPort, ports, socket }: NodesDoor): string =>
-  `${address},${firstPort}+${ports},${socket}`
-
 /** Rejects when one of the ports cannot be had. */
-export async function openNodesDoor({ address, firstPort, ports, socket }: NodesDoor): Promise<readonly Server[]> {
+export async function openNodesDoor({ address, firstPort, ports, socket }: NodesListener): Promise<readonly Server[]> {
   const all = Array.from({ length: ports }, (_, index) => firstPort + index)
   return Promise.all(all.map((port) => listen(address, port, socket)))
 }

@@ -1,23 +1,10 @@
-/** Which hosts of control planes the platform has, as the environment says. */
+/** Which hosts of control planes the platform has, by the settings. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { openControlPlanesClient } from './client.ts'
 import type { ControlPlanes } from './control.ts'
-
-/** Of every process that speaks to hosts. */
-export interface ControlPlanesEnvironment {
-  readonly SVCCLOUD_CONTROL_PLANES_URL?: string | undefined
-  readonly SVCCLOUD_CONTROL_PLANES_TOKEN_FILE?: string | undefined
-  /** Of who signed the host's certificate. */
-  readonly SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE?: string | undefined
-  /** Comma separated. */
-  readonly SVCCLOUD_CONTROL_PLANES_REGIONS?: string | undefined
-  /** Of further hosts: a JSON list of what each of these says. */
-  readonly SVCCLOUD_CONTROL_PLANES_FILE?: string | undefined
-  /** Why there is none, for people. */
-  readonly SVCCLOUD_CONTROL_PLANES_OBSTACLE?: string | undefined
-}
+import type { ControlPlanesSettings } from './settings.ts'
 
 /** What hosts control planes in these regions. */
 export interface HostedControlPlanes {
@@ -47,14 +34,10 @@ export type ControlPlanesOffer = (HostedControlPlanes | { readonly obstacle: str
 const NOT_CONFIGURED = 'this cloud has none configured (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
 
 /** Throws for settings that are half there, files that cannot be read, and a region with two hosts. */
-export async function openControlPlanes(
-  environment: ControlPlanesEnvironment,
-  clock: Clock,
-): Promise<ControlPlanesOffer> {
-  const { SVCCLOUD_CONTROL_PLANES_OBSTACLE: obstacle = NOT_CONFIGURED, SVCCLOUD_CONTROL_PLANES_FILE: file } =
-    environment
+export async function openControlPlanes(settings: ControlPlanesSettings, clock: Clock): Promise<ControlPlanesOffer> {
+  const { controlPlanesObstacle: obstacle = NOT_CONFIGURED, controlPlanesFile: file } = settings
   const listed = file === undefined ? [] : Hosts.parse(JSON.parse(await readFile(file, 'utf8')))
-  const hosts = [...(await hostOf(environment)), ...listed].map(({ regions, ...access }) => ({
+  const hosts = [...(await hostOf(settings)), ...listed].map(({ regions, ...access }) => ({
     regions: regions.filter((region) => region !== ''),
     control: openControlPlanesClient({ ...access, clock }),
   }))
@@ -65,19 +48,19 @@ export async function openControlPlanes(
   return first === undefined ? { obstacle } : { ...first, others }
 }
 
-/** The one of the variables; none where they name none. */
-async function hostOf(environment: ControlPlanesEnvironment): Promise<z.infer<typeof Hosts>> {
+/** The one that single settings name; none where they name none. */
+async function hostOf(settings: ControlPlanesSettings): Promise<z.infer<typeof Hosts>> {
   const {
-    SVCCLOUD_CONTROL_PLANES_URL: url,
-    SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: tokenFile,
-    SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: authorityFile,
-    SVCCLOUD_CONTROL_PLANES_REGIONS: regions = '',
-  } = environment
+    controlPlanesUrl: url,
+    controlPlanesTokenFile: tokenFile,
+    controlPlanesAuthorityFile: authorityFile,
+    controlPlanesRegions: regions = [],
+  } = settings
   if (url === undefined) return []
   if (tokenFile === undefined) throw new Error('the host of control planes needs its token file')
   const token = (await readFile(tokenFile, 'utf8')).trim()
   const authority = authorityFile === undefined ? {} : { authority: await readFile(authorityFile, 'utf8') }
-  return [{ url, token, ...authority, regions: regions.split(',') }]
+  return [{ url, token, ...authority, regions }]
 }
 
 /** Those of the settings. */

@@ -5,11 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import type { ResourceType } from '../kube/object.ts'
-
-export interface HostClustersEnvironment {
-  /** YAML: HostClusters. */
-  readonly SVCCLOUD_HOST_CLUSTERS_FILE?: string | undefined
-}
+import type { ControlPlanesSettings } from './settings.ts'
 
 const HostClusters = z.strictObject({
   /** Whose host of control planes, one of the settings, runs those of host clusters. */
@@ -71,8 +67,8 @@ const OF_CLUSTERS = [
 
 /** Undefined where the platform makes no hosts. Throws for a file that cannot be read or is no such settings. */
 export async function readHostClusters({
-  SVCCLOUD_HOST_CLUSTERS_FILE: file,
-}: HostClustersEnvironment): Promise<HostClustersSettings | undefined> {
+  hostClustersFile: file,
+}: ControlPlanesSettings): Promise<HostClustersSettings | undefined> {
   if (file === undefined) return undefined
   const read = HostClusters.safeParse(parse(await readFile(file, 'utf8')))
   if (!read.success) throw new Error(`${file}: ${z.prettifyError(read.error)}`)

@@ -1,4 +1,4 @@
-/** Which object storage the platform has, as the environment says. */
+/** Which object storage the platform has, by the settings. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
@@ -6,22 +6,7 @@ import { type ObjectStorage, openControl } from './control.ts'
 import { openExchange } from './exchange.ts'
 import { openGateway } from './rgw.ts'
 import { openS3 } from './s3.ts'
-
-/** Of every process that speaks to the object storage. */
-export interface ObjectStorageEnvironment {
-  /** Where tenants are managed. */
-  readonly SVCCLOUD_OBJECT_STORAGE_CONTROL_URL?: string | undefined
-  readonly SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE?: string | undefined
-  /** Where customers connect; `{zone}` stands for the name of the zone. */
-  readonly SVCCLOUD_OBJECT_STORAGE_ENDPOINT?: string | undefined
-  readonly SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE?: string | undefined
-  /** Comma separated. */
-  readonly SVCCLOUD_OBJECT_STORAGE_ZONES?: string | undefined
-  /** Why there is none, for people. */
-  readonly SVCCLOUD_OBJECT_STORAGE_OBSTACLE?: string | undefined
-  /** JSON: the RADOS gateways, as `Gateways` has them. */
-  readonly SVCCLOUD_RGW_FILE?: string | undefined
-}
+import type { ObjectStorageSettings } from './settings.ts'
 
 /** What the platform has. */
 export interface ObjectStorageOffer {
@@ -65,12 +50,9 @@ const Gateways = z
 const isDisjoint = (zones: readonly string[]): boolean => new Set(zones).size === zones.length
 
 /** Throws for settings that are half there, and files that cannot be read. */
-export async function openObjectStorage(
-  environment: ObjectStorageEnvironment,
-  clock: Clock,
-): Promise<ObjectStorageOffer> {
-  const { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: obstacle = NOT_CONFIGURED } = environment
-  const [gateways, singles] = [await openGateways(environment, clock), await openSingle(environment, clock)]
+export async function openObjectStorage(settings: ObjectStorageSettings, clock: Clock): Promise<ObjectStorageOffer> {
+  const { objectStorageObstacle: obstacle = NOT_CONFIGURED } = settings
+  const [gateways, singles] = [await openGateways(settings, clock), await openSingle(settings, clock)]
   // Nobody would know which of the two has an archive.
   const both = gateways
     .filter(({ takesArchives }) => takesArchives)
@@ -88,14 +70,14 @@ export function archivesIn(offer: ObjectStorageOffer, zone: string): ObjectStora
   return { obstacle: 'its gateway does not take archives: takes_archives in SVCCLOUD_RGW_FILE' }
 }
 
-async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): Promise<readonly ObjectStorage[]> {
+async function openSingle(settings: ObjectStorageSettings, clock: Clock): Promise<readonly ObjectStorage[]> {
   const {
-    SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: url,
-    SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: tokenFile,
-    SVCCLOUD_OBJECT_STORAGE_ENDPOINT: endpoint,
-    SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: authorityFile,
-    SVCCLOUD_OBJECT_STORAGE_ZONES: zones = '',
-  } = environment
+    objectStorageControlUrl: url,
+    objectStorageTokenFile: tokenFile,
+    objectStorageEndpoint: endpoint,
+    objectStorageAuthorityFile: authorityFile,
+    objectStorageZones: zones = [],
+  } = settings
   if (url === undefined) return []
   if (tokenFile === undefined || endpoint === undefined || authorityFile === undefined)
     throw new Error('object storage needs its token file, its endpoint and the file of its authority')
@@ -110,7 +92,7 @@ async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): 
     backend: 'svc-s3-single',
     takesArchives: true,
     durability: 'single_copy',
-    zones: zones.split(',').filter((zone) => zone !== ''),
+    zones,
     endpointOf,
     ...reachOf(endpointOf, certificateAuthority, clock),
     control: openControl({ url, token }, deadline),
@@ -118,10 +100,7 @@ async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): 
   return [single]
 }
 
-async function openGateways(
-  { SVCCLOUD_RGW_FILE: file }: ObjectStorageEnvironment,
-  clock: Clock,
-): Promise<readonly ObjectStorage[]> {
+async function openGateways({ rgwFile: file }: ObjectStorageSettings, clock: Clock): Promise<readonly ObjectStorage[]> {
   if (file === undefined) return []
   const gateways = Gateways.safeParse(await readJson(file))
   if (!gateways.success) throw new Error(`${file}: ${z.prettifyError(gateways.error)}`)

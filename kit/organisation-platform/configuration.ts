@@ -1,21 +1,13 @@
-/** Which organisation platform the cloud has, as the environment says. */
+/** Which organisation platform the cloud has, by the settings. */
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../sys/clock.ts'
 import { openPlatformClient } from './client.ts'
 import type { OrganisationPlatform } from './platform.ts'
-
-/** Of the processes that speak to it, or say whether there is one. */
-export interface PlatformEnvironment {
-  readonly SVCCLOUD_ORGANISATION_PLATFORM_URL?: string | undefined
-  readonly SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE?: string | undefined
-}
+import type { OrganisationPlatformSettings } from './settings.ts'
 
 /** Undefined where there is none. Throws for settings that are half there, and a token file that cannot be read. */
 export async function openOrganisationPlatform(
-  {
-    SVCCLOUD_ORGANISATION_PLATFORM_URL: url,
-    SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE: tokenFile,
-  }: PlatformEnvironment,
+  { organisationPlatformUrl: url, organisationPlatformTokenFile: tokenFile }: OrganisationPlatformSettings,
   clock: Clock,
 ): Promise<OrganisationPlatform | undefined> {
   if (url === undefined) return undefined

@@ -1,17 +1,8 @@
-/** Which payment processor the platform has, as the environment says. */
+/** Which payment processor the platform has, by the settings. */
 import { readFile } from 'node:fs/promises'
 import { Problem } from '../../domain/problem.ts'
 import type { PaymentEvent, PaymentProcessor } from './processor.ts'
-
-/** Of every process that speaks to the processor. */
-export interface PaymentsEnvironment {
-  readonly SVCCLOUD_STRIPE_URL?: string | undefined
-  /** File with the secret key of the API. */
-  readonly SVCCLOUD_STRIPE_KEY_FILE?: string | undefined
-  /** File with the secret that events are signed with; only the API server needs it. */
-  readonly SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE?: string | undefined
-  readonly SVCCLOUD_STRIPE_PUBLISHABLE_KEY?: string | undefined
-}
+import type { PaymentsSettings } from './settings.ts'
 
 export interface Payments {
   readonly processor: PaymentProcessor
@@ -24,13 +15,13 @@ export interface Payments {
 const DEFAULT_URL = 'https://api.stripe.com'
 
 /** Undefined where no key is configured: nothing is charged then. Throws for a file that cannot be read or is empty. */
-export async function openPayments(environment: PaymentsEnvironment): Promise<Payments | undefined> {
+export async function openPayments(settings: PaymentsSettings): Promise<Payments | undefined> {
   const {
-    SVCCLOUD_STRIPE_URL: url = DEFAULT_URL,
-    SVCCLOUD_STRIPE_KEY_FILE: keyFile,
-    SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: secretFile,
-    SVCCLOUD_STRIPE_PUBLISHABLE_KEY: publishableKey,
-  } = environment
+    stripeUrl: url = DEFAULT_URL,
+    stripeKeyFile: keyFile,
+    stripeWebhookSecretFile: secretFile,
+    stripePublishableKey: publishableKey,
+  } = settings
   if (keyFile === undefined) return undefined
   const apiKey = await readSecret(keyFile)
   const webhookSecret = secretFile === undefined ? undefined : await readSecret(secretFile)

@@ -1,15 +1,15 @@
-/** The only door to the process: arguments, environment, exit, signals. */
+/** The only access to the process: arguments, environment, exit, signals. */
 import { hostname } from 'node:os'
 import { type Server, Socket } from 'node:net'
 
 /** Those of the program, without Node and the file. */
 export const processArguments = (): readonly string[] => process.argv.slice(2)
 export const environment = (): Readonly<Record<string, string | undefined>> => process.env
-/** Of the environment. Throws when it is not set. */
-export function requiredVariable(name: string): string {
-  const value = process.env[name]
-  if (value === undefined) throw new Error(`${name} is not set`)
-  return value
+/** The environment of now. The variable is not in it from then on, so that no child of this process inherits it. */
+export function takeEnvironment(variable: string): Readonly<Record<string, string | undefined>> {
+  const all = { ...process.env }
+  delete process.env[variable]
+  return all
 }
 /** The Node binary that runs this process; children are always started with it. */
 export const nodeBinary = (): string => process.execPath

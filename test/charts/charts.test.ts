@@ -5,8 +5,14 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { validate } from 'dockerfile-utils'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { NodeAgentSettings } from '../../agents/node/settings.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
+import { ApiServerSettings } from '../../apiserver/settings.ts'
+import { ControllersSettings } from '../../controllers/settings.ts'
+import { MigrationsSettings } from '../../db/settings.ts'
 import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
+import { ControlPlanesHostSettings } from '../../hosts/control-planes/process-settings.ts'
+import { variablesOf } from '../../kit/sys/settings.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { VERSION } from '../../resources/version.ts'
 import { CHART_CRD_FOLDER, CHART_ROLE_FOLDER, CHARTS, chartReadmes, crdFiles, roleFiles } from '../../tools/generate.ts'
@@ -80,20 +86,26 @@ interface Versions {
   readonly appVersion?: string
 }
 
-it.each([
-  { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', shared: true },
-  { template: 'svccloud/templates/controllers.yaml', main: 'controllers/main.ts', shared: true },
-  { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', shared: true },
-  { template: 'svccloud/templates/_host-process.tpl', main: 'hosts/control-planes/main.ts', shared: false },
-  { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', shared: false },
-])('$template sets only what $main reads', async ({ template, main, shared }) => {
+const PROCESSES = [
+  { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', schema: ApiServerSettings },
+  { template: 'svccloud/templates/controllers.yaml', main: 'controllers/main.ts', schema: ControllersSettings },
+  { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', schema: MigrationsSettings },
+  {
+    template: 'svccloud/templates/_host-process.tpl',
+    main: 'hosts/control-planes/main.ts',
+    schema: ControlPlanesHostSettings,
+  },
+  { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', schema: NodeAgentSettings },
+]
+
+it.each(PROCESSES)('$template sets only what $main reads', async ({ template, main, schema }) => {
   const text = await read(`charts/${template}`)
-  const common = shared ? await read('charts/svccloud/templates/_names.tpl') : ''
-  const known = new Set(matches(await read(main), /\b((?:SVCCLOUD_|DATABASE_)[A-Z_]+)\b/g))
-  const told = matches(text + common, /- name: (SVCCLOUD_[A-Z_]+)/g)
+  const common = text.includes('"svccloud.environment"') ? await read('charts/svccloud/templates/_names.tpl') : ''
+  const known = new Set(Object.keys(schema.shape).flatMap((field) => variablesOf(schema, field)))
+  const set = matches(text + common, /- name: (SVCCLOUD_[A-Z_]+)/g)
   expect(text).toContain(`args: [${main}]`)
-  expect(told.length).toBeGreaterThan(1)
-  expect(told.filter((name) => !known.has(name))).toEqual([])
+  expect(set.length).toBeGreaterThan(1)
+  expect(set.filter((name) => !known.has(name))).toEqual([])
 })
 
 interface Rule {
@@ -180,41 +192,37 @@ it('gives the agents what the embedded Kubernetes API gives them', async () => {
 
 /** Settings that a cluster gives in another way, or that only one machine has. */
 const NOT_OF_CHARTS = new Set([
-  'SVCCLOUD_KUBECONFIG',
-  'SVCCLOUD_INSTALL_CRDS',
-  'SVCCLOUD_WEBHOOK_REGISTER',
-  'SVCCLOUD_MAIL_DIRECTORY',
-  'SVCCLOUD_IDENTITY',
-  'SVCCLOUD_ENDED_IDENTITY',
-  'SVCCLOUD_IMAGE_CACHE',
-  'SVCCLOUD_LOOPBACK_TWINS',
-  'SVCCLOUD_POWER_CYCLE',
-  'SVCCLOUD_STOP_GUESTS',
-  'SVCCLOUD_MIGRATION_HOST',
-  'SVCCLOUD_GUEST_NETWORK_OBSTACLE',
-  'SVCCLOUD_GUEST_NAMESPACE',
-  'SVCCLOUD_GUEST_NAMESPACE_HOST',
-  'SVCCLOUD_OBJECT_STORAGE_CONTROL_URL',
-  'SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE',
-  'SVCCLOUD_OBJECT_STORAGE_ENDPOINT',
-  'SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE',
-  'SVCCLOUD_OBJECT_STORAGE_ZONES',
-  'SVCCLOUD_OBJECT_STORAGE_OBSTACLE',
-  'SVCCLOUD_CONTROL_PLANES_OBSTACLE',
+  'kubeconfig',
+  'installCrds',
+  'webhookRegister',
+  'mailDirectory',
+  'identity',
+  'endedIdentity',
+  'imageCache',
+  'loopbackTwins',
+  'powerCycle',
+  'stopGuests',
+  'migrationHost',
+  'guestNetworkObstacle',
+  'guestNamespace',
+  'guestNamespaceHost',
+  'objectStorageControlUrl',
+  'objectStorageTokenFile',
+  'objectStorageEndpoint',
+  'objectStorageAuthorityFile',
+  'objectStorageZones',
+  'objectStorageObstacle',
+  'controlPlanesObstacle',
 ])
-
-it.each([
-  { chart: 'svccloud', main: 'apiserver/main.ts' },
-  { chart: 'svccloud', main: 'controllers/main.ts' },
-  { chart: 'svccloud', main: 'hosts/control-planes/main.ts' },
-  { chart: 'svccloud-node-agent', main: 'agents/node/main.ts' },
-])('$chart has a way to set whatever $main reads', async ({ chart, main }) => {
-  const folder = join(ROOT, 'charts', chart, 'templates')
+it.each(PROCESSES)('the chart of $template has a way to set whatever $main reads', async ({ template, schema }) => {
+  const folder = join(ROOT, 'charts', dirname(template))
   const templates = (
     await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
   ).join('\n')
-  const settings = [...new Set(matches(await read(main), /\b(SVCCLOUD_[A-Z_]+)\b/g))]
-  expect(settings.filter((name) => !NOT_OF_CHARTS.has(name) && !templates.includes(name))).toEqual([])
+  const missing = Object.keys(schema.shape).filter(
+    (field) => !NOT_OF_CHARTS.has(field) && !variablesOf(schema, field).some((name) => templates.includes(name)),
+  )
+  expect(missing).toEqual([])
 })
 
 /** Top folders of everything that a file loads, itself included. */

@@ -128,7 +128,7 @@ beforeAll(async () => {
     log: silentLog,
   })
   void made.run(ending.signal)
-  const settings = await readHostClusters({ SVCCLOUD_HOST_CLUSTERS_FILE: await settingsFile() })
+  const settings = await readHostClusters({ hostClustersFile: await settingsFile() })
   if (settings === undefined) throw new Error('unreachable')
   const hostClusters = {
     settings,

@@ -39,7 +39,7 @@ export async function settingsFrom(content: unknown): Promise<HostClustersSettin
   const file = join(folder, 'host-clusters.yaml')
   await writeFile(file, JSON.stringify(content))
   try {
-    return await readHostClusters({ SVCCLOUD_HOST_CLUSTERS_FILE: file })
+    return await readHostClusters({ hostClustersFile: file })
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -9,6 +9,7 @@ import type { ControlPlanes } from '../../../kit/control-planes/control.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { environment, signalProcess } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { SETTINGS_VARIABLE } from '../../../kit/sys/settings.ts'
 import { until } from '../../eventually.ts'
 import { isWhole, kubeClient, newDesired } from './hosted.ts'
 
@@ -22,13 +23,13 @@ async function start(): Promise<void> {
   const choice = { folder, host: '127.0.0.1', regions: ['eu-1'], random: systemRandom, apiUrl: 'http://127.0.0.1:9' }
   const { process, platform } = await prepareControlPlanes(choice)
   child = fork(MAIN, [], {
-    env: { ...environment(), ...process },
+    env: { ...environment(), [SETTINGS_VARIABLE]: JSON.stringify(process) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   await new Promise((resolve) => child.once('message', resolve))
   const offer = await openControlPlanes(platform, systemClock)
   if ('obstacle' in offer) throw new Error(offer.obstacle)
-  controlUrl = platform['SVCCLOUD_CONTROL_PLANES_URL'] ?? ''
+  controlUrl = platform.controlPlanesUrl ?? ''
   control = offer.control
 }
 

@@ -14,8 +14,6 @@ beforeEach(async () => {
   printed = []
 })
 afterEach(async () => {
-  delete process.env['SVCCLOUD_GUEST_NETWORK']
-  delete process.env['SVCCLOUD_CEPH_POOL']
   await rm(folder.root, { recursive: true, force: true })
 })
 
@@ -27,6 +25,7 @@ const choose = (needs: Partial<NetworkNeeds>) =>
     hasRoot: true,
     mayInstall: false,
     folder,
+    settings: {},
     print: (line) => void printed.push(line),
     ...needs,
   })
@@ -40,16 +39,17 @@ it.each([
 })
 
 it('a network of guests that somebody set stays, and that is said', async () => {
-  process.env['SVCCLOUD_GUEST_NETWORK'] = 'isolated'
-  expect(await choose({})).toEqual({ obstacle: 'SVCCLOUD_GUEST_NETWORK is set' })
+  expect(await choose({ settings: { guestNetwork: 'isolated' } })).toEqual({
+    obstacle: 'SVCCLOUD_GUEST_NETWORK is set',
+  })
   expect(printed).toEqual([expect.stringMatching(/SVCCLOUD_GUEST_NETWORK is set\. .*Private networks.* are off\.$/)])
 })
 
 it('guests whose disks are in Ceph have none, and who demands one is refused', async () => {
-  process.env['SVCCLOUD_CEPH_POOL'] = 'disks'
-  expect(await choose({})).toEqual({ obstacle: expect.stringContaining('would not reach the Ceph cluster') })
+  const settings = { cephPool: 'disks' }
+  expect(await choose({ settings })).toEqual({ obstacle: expect.stringContaining('would not reach the Ceph cluster') })
   expect(printed).toEqual([expect.stringMatching(/SVCCLOUD_CEPH_POOL is set.*Private networks.* are off\.$/)])
-  await expect(choose({ network: 'ovn' })).rejects.toThrow('would not reach the Ceph cluster')
+  await expect(choose({ settings, network: 'ovn' })).rejects.toThrow('would not reach the Ceph cluster')
 })
 
 it('a folder that was made without it stays so, and that is said', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { probePort } from '../../../embedded/ports.ts'
-import { nodesDoorText, openNodesDoor, readNodesDoor } from '../../../embedded/ovn/nodes-door.ts'
+import { openNodesDoor } from '../../../embedded/ovn/nodes-door.ts'
 
 let folder: string
 const servers: Server[] = []
@@ -41,9 +41,4 @@ test('the host of control planes is told which port a node came to', async () =>
   servers.push(host)
   await new Promise<void>((resolve) => host.listen(socket, resolve))
   expect(await say(firstPort, 'hello')).toBe(`heard "${firstPort}\\nhello"`)
-})
-
-test('a place comes back as it was written', () => {
-  const door = { address: '2001:2::1', firstPort: 20_000, ports: 128, socket: '/a folder, with commas/nodes.sock' }
-  expect(readNodesDoor(nodesDoorText(door))).toEqual(door)
 })

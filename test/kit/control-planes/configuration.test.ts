@@ -24,13 +24,13 @@ async function written(name: string, content: unknown): Promise<string> {
 }
 const host = (...regions: readonly string[]) => ({ url: 'https://host.example:1', token: 't', regions })
 const open = async (hosts: unknown, more: object = {}) =>
-  openControlPlanes({ SVCCLOUD_CONTROL_PLANES_FILE: await written('hosts.json', hosts), ...more }, systemClock)
+  openControlPlanes({ controlPlanesFile: await written('hosts.json', hosts), ...more }, systemClock)
 
 test('each region has the host that is named with it', async () => {
   const offer = await open([host('eu-2', 'eu-3'), host('us-1')], {
-    SVCCLOUD_CONTROL_PLANES_URL: 'http://127.0.0.1:1',
-    SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: await written('token', 't'),
-    SVCCLOUD_CONTROL_PLANES_REGIONS: 'eu-1',
+    controlPlanesUrl: 'http://127.0.0.1:1',
+    controlPlanesTokenFile: await written('token', 't'),
+    controlPlanesRegions: ['eu-1'],
   })
   const regionsOf = (region: string) => {
     const found = controlPlanesIn(offer, region)
@@ -49,7 +49,7 @@ test('without any it says how to name one, and what is half there is refused', a
   await expect(open([host('eu-1'), host('eu-1')])).rejects.toThrow('region eu-1 has two hosts')
   await expect(open([{ url: 'ftp://host', token: 't', regions: ['eu-1'] }])).rejects.toThrow()
   await expect(open([])).rejects.toThrow()
-  const half = { SVCCLOUD_CONTROL_PLANES_URL: 'http://127.0.0.1:1' }
+  const half = { controlPlanesUrl: 'http://127.0.0.1:1' }
   await expect(openControlPlanes(half, systemClock)).rejects.toThrow('token file')
 })
 

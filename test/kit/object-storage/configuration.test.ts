@@ -22,29 +22,29 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const single = (zones: string) => ({
-  SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: 'http://127.0.0.1:1',
-  SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: join(folder, 'token'),
-  SVCCLOUD_OBJECT_STORAGE_ENDPOINT: 'https://localhost:2',
-  SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: join(folder, 'ca.crt'),
-  SVCCLOUD_OBJECT_STORAGE_ZONES: zones,
+const single = (...zones: string[]) => ({
+  objectStorageControlUrl: 'http://127.0.0.1:1',
+  objectStorageTokenFile: join(folder, 'token'),
+  objectStorageEndpoint: 'https://localhost:2',
+  objectStorageAuthorityFile: join(folder, 'ca.crt'),
+  objectStorageZones: zones,
 })
 async function opened(gateways: unknown, environment: Parameters<typeof openObjectStorage>[0] = {}) {
   const file = join(folder, 'gateways.json')
   await writeFile(file, typeof gateways === 'string' ? gateways : JSON.stringify(gateways))
-  return openObjectStorage({ ...environment, SVCCLOUD_RGW_FILE: file }, systemClock)
+  return openObjectStorage({ ...environment, rgwFile: file }, systemClock)
 }
 
 describe('object storage', () => {
   test('of no environment is nowhere, for the reason that is told or one of its own', async () => {
     const never = await openObjectStorage({}, systemClock)
     expect(offerIn(never, 'a')).toEqual({ obstacle: expect.stringContaining('SVCCLOUD_RGW_FILE') })
-    const told = await openObjectStorage({ SVCCLOUD_OBJECT_STORAGE_OBSTACLE: 'nobody built it' }, systemClock)
+    const told = await openObjectStorage({ objectStorageObstacle: 'nobody built it' }, systemClock)
     expect(offerIn(told, 'a')).toEqual({ obstacle: 'nobody built it' })
   })
 
   test('of a zone is its gateway, the single host, or the gateway before the host', async () => {
-    const offer = await opened([GATEWAY, { ...GATEWAY, zones: ['b'], copies: 2 }], single('b,c'))
+    const offer = await opened([GATEWAY, { ...GATEWAY, zones: ['b'], copies: 2 }], single('b', 'c'))
     const summary = (zone: string, backend?: 'rgw' | 'svc-s3-single') => {
       const found = offerIn(offer, zone, backend)
       return 'obstacle' in found ? 'none' : `${found.backend} ${found.durability} ${found.endpointOf(zone)}`

@@ -74,6 +74,6 @@ test('a wrong token is refused, and nobody at the address is away', async () => 
 
 test('settings that are half there are refused', async () => {
   expect(await openOrganisationPlatform({}, systemClock)).toBeUndefined()
-  const half = { SVCCLOUD_ORGANISATION_PLATFORM_URL: fake.url }
+  const half = { organisationPlatformUrl: fake.url }
   await expect(openOrganisationPlatform(half, systemClock)).rejects.toThrow('token file')
 })
