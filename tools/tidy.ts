@@ -146,6 +146,13 @@ const MARK_BANS: readonly Ban[] = [
   { pattern: /\bas\s+any\b|<any\b>/g, rule: 'no any' },
   { pattern: /^export default\b/gm, rule: 'exports are named' },
 ]
+/** The client imports nothing of the product. */
+const SPREAD_BANS: readonly Ban[] = [
+  {
+    pattern: /\.\.\.\(([\w.?]+) === undefined\s*\? \{\}\s*: \{ (?:\w+: )?\1 \}\)/g,
+    rule: 'fields that may be undefined are spread by defined of domain/defined.ts',
+  },
+]
 /** Looked for in comments too. */
 const COMMENT_BANS: readonly Ban[] = [
   {
@@ -331,6 +338,7 @@ export function findings(
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),
+    ...(file.startsWith('client/') ? [] : matches(file, code, SPREAD_BANS)),
     ...matches(file, source, COMMENT_BANS),
     ...shortWaits(file, source).map(({ index, rule }) => ({ file, line: lineOf(source, index), rule })),
   ]

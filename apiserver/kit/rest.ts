@@ -197,7 +197,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
     audit: auditEntryOf(call, {
       resourceId: target.id,
       changes,
-      ...(detail === undefined ? {} : { detail }),
+      ...defined({ detail }),
     }),
     claim: (tx) => claim(tx, held),
     ...(held.length === 0

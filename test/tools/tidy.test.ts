@@ -143,6 +143,16 @@ it('lets no test be singled out and nothing unfinished stay', () => {
   expect(rules('db/open.ts', `// TO${'DO'} later`)).toEqual(['unfinished work is not committed'])
 })
 
+it('knows fields that are spread by hand', () => {
+  const spread = (condition: string, field: string) =>
+    `const a = { ...(${condition} === undefined ? {} : { ${field} }) }`
+  const rule = ['fields that may be undefined are spread by defined of domain/defined.ts']
+  expect(rules('db/open.ts', spread('b', 'b'))).toEqual(rule)
+  expect(rules('test/a.test.ts', spread('b.c', 'd: b.c'))).toEqual(rule)
+  expect(rules('db/open.ts', spread('b', 'c: f(b)'))).toEqual([])
+  expect(rules('client/index.ts', spread('b', 'b'))).toEqual([])
+})
+
 it('says the line', () => {
   expect(findings('db/open.ts', '/* a\n b */\nconst a = 1\nconst b = Date.now()')).toEqual([
     { file: 'db/open.ts', line: 4, rule: 'the time comes from a Clock' },
