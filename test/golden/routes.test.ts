@@ -1,5 +1,6 @@
 /** Every route that exists is the contract's, and what customers have once had stays. `routes.json` is the contract's
- *  list; `built.txt` lists what is built: UPDATE=1 adds to it, nothing takes away from it. */
+ *  list; `built.txt` lists what is built: UPDATE=1 adds to it, nothing takes away from it. `rules.txt` has who may call
+ *  each, and what it answers. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
@@ -78,5 +79,35 @@ test('only these routes ask for neither a permission nor a staff role', () => {
   const unguarded = ROUTES.filter((route) => route.permission === null && route.staffRole === null)
   expect(unguarded.map((route) => `${route.audience} ${route.id} ${route.credentials.join()}`).sort()).toEqual(
     UNGUARDED,
+  )
+})
+
+/** What groups and forms of routes decide (`resources/verbs.ts`): a default that changes shows here, route by route. */
+const rulesOf = (route: (typeof ROUTES)[number]): string =>
+  [
+    route.id,
+    `${route.audience}: ${[route.permission, route.staffRole].filter((rule) => rule !== null).join() || '-'}`,
+    `by ${route.credentials.join()}`,
+    route.access === null ? '' : `or ${Object.values(route.access).join(' ')}`,
+    `audit ${route.audit ?? '-'}`,
+    route.starts.length === 0 ? '' : `starts ${route.starts.join()}`,
+    `answers ${Object.keys(route.answers).join()}`,
+    `refuses ${route.refuses.toSorted().join() || '-'}`,
+    ...(
+      ['requiresVerifiedEmail', 'requiresStanding', 'isDestructive', 'isCredentialRead', 'isRefusedToSupport'] as const
+    ).filter((flag) => route[flag]),
+    route.clusterScopes.length === 0 ? '' : `clusters ${route.clusterScopes.join()}`,
+    route.rates.length === 0 ? '' : `rates ${route.rates.map(({ name, by }) => `${name}/${by}`).join()}`,
+    `budget ${route.budget}`,
+  ]
+    .filter((part) => part !== '')
+    .join('; ')
+
+test('who may call a route, what is recorded and what it answers is as it was reviewed', async () => {
+  const file = new URL('rules.txt', import.meta.url)
+  const text = `${ROUTES.map(rulesOf).toSorted().join('\n')}\n`
+  if (environment()['UPDATE'] === '1') await writeFile(file, text)
+  expect(text, 'rules of routes have changed: read the difference, then run with UPDATE=1').toBe(
+    await readFile(file, 'utf8'),
   )
 })
