@@ -28,11 +28,11 @@ import { Labels, Printable } from '../resources/shapes.ts'
 import * as routes from '../resources/storage/index.ts'
 import { Storage, storageFactsOf, type StorageSource, type StorageSpec } from '../resources/storage/index.ts'
 import { requireCopyZone, requireReadableSchedule, requireScheduleZone } from './kit/backups.ts'
-import { changesOf, fromBody, type Patch, type Subject, type Target } from './kit/define.ts'
+import { changesOf, fromBody, type Patch, type Target } from './kit/define.ts'
 import { requireReadable } from './kit/readable.ts'
 import { placeOfSource, resolveSource, SOURCE_READS } from './kit/source.ts'
 import { requireOpenZone } from './kit/zone.ts'
-import { type World, worldOf } from './kit/world.ts'
+import { worldOf } from './kit/world.ts'
 
 const storageOf = ({ accountId, id }: Target) => ({ accountId, storageId: id })
 
@@ -46,23 +46,13 @@ const refusing = (problem: () => Problem) => ({
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
 
-/** Throws 400 for a server of another zone. One that is not known is looked for when it is claimed. */
-function requireZoneOf(server: ServerObject | undefined, zone: string): void {
-  if (server !== undefined && server.spec.zone !== zone)
-    throw badField('serverId', `the server is in zone ${server.spec.zone}, the storage in zone ${zone}`)
-}
-
-const serverOf = (world: World, { accountId, spec }: Pick<Subject<StorageSpec, unknown>, 'accountId' | 'spec'>) =>
-  spec.serverId === undefined
-    ? undefined
-    : world.find(Server, { namespace: accountNamespace(accountId), name: spec.serverId })
-
 /** Throws 404 for a machine of the platform, 400 for a server of another zone, and 503 while its host does not
  *  answer. */
 function requireServer(server: ServerObject, zone: string): void {
   const { name } = server.metadata
   if (isHiddenMachineId(name)) throw notFound('server')
-  requireZoneOf(server, zone)
+  if (server.spec.zone !== zone)
+    throw badField('serverId', `the server is in zone ${server.spec.zone}, the storage in zone ${zone}`)
   if (isHostUnreachable(server.status))
     throw unavailable('host_unreachable', 'The host of the server does not answer. Try again when it is back.', {
       resource: { type: 'server', id: name },
@@ -96,7 +86,7 @@ export const storageChanges = changesOf(Storage, {
       requireUsable: (server, spec) => requireServer(server as ServerObject, (spec as StorageSpec).zone),
     },
   },
-  reads: [Server, ...SOURCE_READS],
+  reads: SOURCE_READS,
   readable({ title, labels, sizeGibibytes, isBoot, ...spec }) {
     requireReadable('title', Printable, title)
     requireReadable('labels', Labels.optional(), labels)
@@ -115,7 +105,6 @@ export const storageChanges = changesOf(Storage, {
       requireOpenZone(world, spec.zone)
       requireScheduleZone(world, spec)
       requireCopyZone(world, spec)
-      requireZoneOf(serverOf(world, { accountId, spec }), spec.zone)
     },
     async claim(tx, { accountId, id, spec: { zone, sizeGibibytes, serverId, source } }, { caches, clock }) {
       const server = serverId === undefined ? undefined : await findServerClaims(tx, { accountId, serverId })
@@ -192,10 +181,7 @@ export const storageChanges = changesOf(Storage, {
       when: ({ serverId }) => serverId !== undefined,
       operation: 'storage.attach',
       condition: 'Attached',
-      allow(subject, world) {
-        requireAttachable(subject.facts)
-        requireZoneOf(serverOf(world, subject), subject.spec.zone)
-      },
+      allow: ({ facts }) => requireAttachable(facts),
       async claim(tx, { uid: volume = '', spec: { serverId }, ...target }) {
         if (serverId !== undefined) await attachStorage(tx, { ...storageOf(target), serverId, volume })
       },

@@ -73,9 +73,10 @@ export function openAdmission(parts: AdmissionOptions): Admit {
   }
 }
 
-/** Throws the Problem that refuses the write. A kind that nobody registered is refused like one without rules. */
-async function admit(
-  { kinds, ...parts }: AdmissionOptions,
+/** What is admitted. Throws the Problem that refuses the write. A kind that nobody registered is refused like one
+ *  without rules. */
+export async function admit(
+  { kinds, ...parts }: AdmissionParts & Pick<AdmissionOptions, 'kinds'>,
   request: AdmissionRequest,
 ): Promise<readonly AdmittedChange[]> {
   const {
@@ -94,7 +95,7 @@ async function admit(
   if (isCleanUp && !kind.validatesCleanUp) return []
   const managedBy = (namespace: string, name: string) =>
     parts.caches.of(Server).get({ namespace, name })?.spec.managedBy
-  if (!isCleanUp) requireNoMachine(managedBy, request)
+  if (!isCleanUp) requireNoMachine(managedBy, request, kind.refers)
   return kind.admit(parts, request)
 }
 

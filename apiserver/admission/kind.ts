@@ -48,6 +48,8 @@ export interface AdmissionRules<Spec, Status> {
   ) => readonly AdmittedChange['action'][]
   /** Kinds that the rules look up in the caches. */
   readonly reads?: readonly ResourceType[]
+  /** Fields of the spec that name other objects, which the rules judge: managed machines too. */
+  readonly refers?: readonly string[]
   /** Deletions by the cluster's own controllers, which clean up behind owners and namespaces, are validated too. */
   readonly validatesCleanUp?: boolean
 }
@@ -69,6 +71,7 @@ export interface Kind {
   readonly verbs?: readonly AdmissionVerb[]
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
+  readonly refers: readonly string[]
   /** As its rules have it; empty for what they do not name. */
   readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
   /** Throws the Problem that refuses the write. */
@@ -79,7 +82,7 @@ export interface Kind {
 export const kind = <Spec, Status>(
   resource: ResourceType<Spec, Status>,
   {
-    admission: { create, update, delete: remove, actionsOf, reads = [], validatesCleanUp = false } = {},
+    admission: { create, update, delete: remove, actionsOf, reads = [], refers = [], validatesCleanUp = false } = {},
     ...registration
   }: Pick<Kind, 'access' | 'target'> & { readonly admission?: AdmissionRules<Spec, Status> },
 ): Kind => ({
@@ -89,6 +92,7 @@ export const kind = <Spec, Status>(
     ([verb, rule]) => (rule === undefined ? [] : [verb as AdmissionVerb]), // the keys just above
   ),
   reads,
+  refers,
   validatesCleanUp,
   actionsOf: ({ object, oldObject }) => actionsOf?.(typed<Spec, Status>(object), typed<Spec, Status>(oldObject)) ?? [],
   admit(parts, { operation, object, oldObject }) {
@@ -137,6 +141,7 @@ export const exemptKind = (
   exemptBecause: because,
   isHeldByHost,
   reads: [],
+  refers: [],
   validatesCleanUp: isHeldByHost,
   actionsOf: () => [],
   admit: () => {

@@ -12,10 +12,12 @@ const DEPTH_MAXIMUM = 3
 export type ManagedByOf = (namespace: string, serverId: string) => string | undefined
 
 /** Throws 409 for a change of a managed machine or its disk, and for an object whose spec names one, with the owner;
- *  403 for a new server or storage with a name that such machines have. */
+ *  403 for a new server or storage with a name that such machines have. Fields that are `judged` have rules of their
+ *  noun. */
 export function requireNoMachine(
   managedByOf: ManagedByOf,
   { operation, namespace, resource, object, oldObject }: AdmissionRequest,
+  judged: readonly string[] = [],
 ): void {
   const target = object ?? oldObject
   const name = target?.metadata.name ?? ''
@@ -24,7 +26,8 @@ export function requireNoMachine(
     if (operation === 'CREATE') throw forbidden('Names that begin with machine- are given by the platform only.')
     throw machineInUse(managedBy(name) ?? '')
   }
-  const referred = operation === 'DELETE' ? undefined : referenceIn(object?.spec, DEPTH_MAXIMUM)
+  const spec = Object.fromEntries(Object.entries(object?.spec ?? {}).filter(([field]) => !judged.includes(field)))
+  const referred = operation === 'DELETE' ? undefined : referenceIn(spec, DEPTH_MAXIMUM)
   if (referred !== undefined) throw machineInUse(managedBy(referred) ?? '')
 }
 

@@ -12,6 +12,7 @@ import {
   type Subject,
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched, requireUntouched } from '../../changes/kit/judge.ts'
+import { referredIn, requireReferred } from '../../changes/kit/references.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { finalizerOf } from '../../resources/define.ts'
@@ -42,11 +43,10 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         noun.readable?.(object.spec)
         const subject = { accountId, id: object.metadata.name, spec: object.spec, facts: undefined }
         create.allow?.(subject, worldOf(parts.caches))
+        const pending = ['creation', 'always'] as const
+        requireReferences(parts, noun, object, { pending, fields: Object.keys(object.spec) })
         await requireNeeds(parts, [create], accountId)
-        await tryClaims(parts, [create], {
-          ...subject,
-          spec: withoutPending(parts, noun, object, ['creation', 'always']),
-        })
+        await tryClaims(parts, [create], { ...subject, spec: withoutPending(parts, noun, object, pending) })
         return recordOf(noun, [create], object.spec)
       }),
     update: (parts, object, before) =>
@@ -58,8 +58,11 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         const made = changesBetween(noun, before.spec, object.spec)
         const subject = { ...subjectOf(noun, object, before), before: before.spec }
         for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+        const pending = ['always'] as const
+        const fields = made.flatMap(({ sets }): readonly string[] => sets)
+        requireReferences(parts, noun, object, { pending, fields, before: before.spec })
         await requireNeeds(parts, made, subject.accountId)
-        await tryClaims(parts, made, { ...subject, spec: withoutPending(parts, noun, object, ['always']) })
+        await tryClaims(parts, made, { ...subject, spec: withoutPending(parts, noun, object, pending) })
         return recordOf(noun, made, object.spec, before.spec)
       }),
     delete: (parts, before) =>
@@ -81,6 +84,7 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         ).map((change) => auditActionOf(noun, change)),
       ),
     ],
+    refers: noun.refers.map(({ field }) => field),
     reads: [...noun.reads, ...noun.refers.map(({ type }) => type)],
   }
 }
@@ -118,6 +122,29 @@ async function tryClaims<Spec>(
       for (const { claim } of together) await claim?.(tx, subject, parts)
       for (const { tries } of together) await tries?.(tx, subject, parts)
     })
+}
+
+/** Throws what refuses the objects that the object names, as REST does. Those that nobody knows yet, or that may become
+ *  ready later, are waited for, or looked for when they are claimed. */
+function requireReferences<Spec extends object, Status>(
+  { caches }: Pick<AdmissionParts, 'caches'>,
+  noun: Pick<Changeable<Spec, never, never>, 'refers'>,
+  { metadata: { namespace = '' }, spec }: KubeObject<Spec, Status>,
+  {
+    pending,
+    ...changed
+  }: {
+    readonly pending: readonly Reference['mayFollow'][]
+    readonly fields: readonly string[]
+    readonly before?: Spec
+  },
+): void {
+  for (const { reference, name } of referredIn(noun, { spec, ...changed })) {
+    const object = caches.of(reference.type).get({ namespace, name })
+    if (object === undefined) continue
+    if (reference.isReady?.(object) === false && pending.includes(reference.mayFollow)) continue
+    requireReferred(reference, object, spec)
+  }
 }
 
 /** The spec without the names of objects that may come later and are not there yet. */

@@ -8,6 +8,7 @@ import {
   type OperableStatus,
 } from '../../changes/kit/define.ts'
 import { patched } from '../../changes/kit/judge.ts'
+import { referredIn, requireReferred } from '../../changes/kit/references.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -25,7 +26,6 @@ import { ensureNamespace } from '../change/namespaces.ts'
 import type { OperatedObjects } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
-import { requireReferences } from './references.ts'
 import { stanzaOf, targetOf, withArguments } from './stanza.ts'
 import { inWords, WORDS } from './words.ts'
 
@@ -42,6 +42,22 @@ export interface Context<Spec, Status, View, Facts> {
   readonly parts: Parts
   readonly noun: Changeable<Spec, Status, Facts>
   readonly objects: ChangedObjects<Spec, Status, View, Facts>
+}
+
+/** Throws what refuses the objects that the spec names. Whoever asks by REST has made them before: they are read from
+ *  the store, which knows more than the caches. */
+export async function requireReferences<Spec extends object>(
+  { store }: Pick<Parts, 'store'>,
+  noun: Pick<Changeable<Spec, never, never>, 'refers'>,
+  accountId: string,
+  named: Parameters<typeof referredIn<Spec>>[1],
+): Promise<void> {
+  for (const { reference, name } of referredIn(noun, named))
+    requireReferred(
+      reference,
+      await store.get(reference.type, { namespace: accountNamespace(accountId), name }),
+      named.spec,
+    )
 }
 
 type Making<Spec> = (call: Call<Route, Customer>, spec: Spec) => Promise<Answer>

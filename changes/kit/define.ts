@@ -152,10 +152,10 @@ export interface Reference {
   readonly title: string
   /** Whether kubectl may name an object that is not there yet. */
   readonly mayFollow: 'never' | 'creation' | 'always'
-  /** Whether one that is there can be claimed by now; it can when absent. */
+  /** Whether one that is there can be claimed by now; it can when absent. What kubectl names, and may follow, may also
+   *  become ready later. */
   readonly isReady?: (object: KubeObject) => boolean
-  /** Throws the Problem that refuses the object to a request of REST: what kubectl names may come, and become usable,
-   *  later. `spec` is of what names it. */
+  /** Throws the Problem that refuses the object. `spec` is of what names it. */
   readonly requireUsable?: (object: KubeObject, spec: unknown) => void
 }
 

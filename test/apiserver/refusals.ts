@@ -1,5 +1,5 @@
 /** What REST and kubectl are refused, as lines of a table: status, reason, field and sentence. */
-import type { Kind } from '../../apiserver/admission/kind.ts'
+import { admit } from '../../apiserver/admission/admit.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { Problem } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
@@ -52,15 +52,22 @@ export async function admissions(
   type: ResourceType,
   edits: readonly Edit[],
 ): Promise<readonly string[]> {
-  const parts = { db: cloud.db, caches: cloud.caches, clock: systemClock, random: systemRandom }
-  const kind = KINDS.find(({ resource }) => resource.kind === type.kind)
+  const parts = { db: cloud.db, caches: cloud.caches, clock: systemClock, random: systemRandom, kinds: KINDS }
   const lines: string[] = []
   for (const [what, after, before] of edits) {
     const operation = before === undefined ? 'CREATE' : after === undefined ? 'DELETE' : 'UPDATE'
     // What `admit` reads.
-    const request = { operation, object: after, oldObject: before } as Parameters<Kind['admit']>[1]
+    const request = {
+      operation,
+      resource: { group: type.group, resource: type.plural },
+      subResource: '',
+      namespace: (after ?? before)?.metadata.namespace ?? '',
+      userInfo: { username: 'ada' },
+      object: after,
+      oldObject: before,
+    } as unknown as Parameters<typeof admit>[1]
     try {
-      const admitted = (await kind?.admit(parts, request)) ?? []
+      const admitted = await admit(parts, request)
       lines.push(`${what}: is admitted as ${admitted.map(({ action }) => action).join(', ')}`)
     } catch (error) {
       if (!(error instanceof Problem)) throw error

@@ -63,9 +63,12 @@ export async function openWorld(cloud: Cloud, person: Person) {
     type: ResourceType<Spec, Status>,
     spec: Spec,
     status: object,
-    isDeleting = false,
+    {
+      isDeleting = false,
+      name = newUuid(systemRandom),
+    }: { readonly isDeleting?: boolean; readonly name?: string } = {},
   ): Promise<string> {
-    const key = { namespace, name: newUuid(systemRandom) }
+    const key = { namespace, name }
     await cloud.admin.create(type, {
       metadata: { ...key, finalizers: ['svccloud.dev/of-a-test'] },
       spec,
@@ -93,12 +96,13 @@ export async function openWorld(cloud: Cloud, person: Person) {
         ...spec,
       },
       { state: 'online', sizeGibibytes: 2, nodeName: cloud.node, ...status },
-      isDeleting,
+      { isDeleting },
     )
   const server = (
     state: ServerStatus['state'],
     desiredPower: ServerSpec['desiredPower'],
     { spec, status }: Given<ServerSpec, ServerStatus> = {},
+    named: { readonly isDeleting?: boolean; readonly name?: string } = {},
   ) =>
     put<ServerSpec, ServerStatus>(
       Server,
@@ -112,6 +116,7 @@ export async function openWorld(cloud: Cloud, person: Person) {
         ...spec,
       } as ServerSpec,
       { state, ...status },
+      named,
     )
   /** Complete, of a storage that is there, unless given otherwise. */
   const backup = async (
@@ -122,7 +127,7 @@ export async function openWorld(cloud: Cloud, person: Person) {
       Backup,
       { storageId: spec?.storageId ?? (await storage()), title: '', kind: 'manual', ...spec },
       { state: 'online', zone: cloud.zone, sizeGibibytes: 2, completedAt: AT, ...status },
-      isDeleting,
+      { isDeleting },
     )
 
   const admit = openAdmission({
@@ -138,7 +143,7 @@ export async function openWorld(cloud: Cloud, person: Person) {
 
   /** What kubectl would be told: the code and the message, or undefined when it may. */
   async function ask(
-    plural: 'backups' | 'customimages' | 'snapshots' | 'storages',
+    plural: 'backups' | 'floatingips' | 'customimages' | 'snapshots' | 'storages',
     operation: 'CREATE' | 'UPDATE' | 'DELETE',
     { object, oldObject }: { readonly object?: unknown; readonly oldObject?: unknown },
   ): Promise<string | undefined> {
