@@ -1,5 +1,5 @@
 /** Everything there is to say about changing a load balancer. Members and certificates are added and removed by
- *  functions of REST, which ask `requireConfigured`. */
+ *  functions of REST, which all ask `requireConfigured`. */
 import {
   configurationFault,
   LOAD_BALANCER_MACHINES,

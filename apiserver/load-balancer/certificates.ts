@@ -1,16 +1,17 @@
 /** Certificates of load balancers: the chain and the sealed key are rows, the spec names those that count. */
 import { checkCertificate } from '../../domain/certificate.ts'
-import { CERTIFICATES_MAXIMUM, requireConfigurable } from '../../domain/load-balancer.ts'
+import { CERTIFICATES_MAXIMUM } from '../../domain/load-balancer.ts'
 import { badField, conflict, notFound, Problem, unavailable } from '../../domain/problem.ts'
 import { certificateOwner, keepCertificate } from '../../db/load-balancer/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import {
   type addLoadBalancerCertificate,
+  type LoadBalancerSpec,
   type removeLoadBalancerCertificate,
   toCertificateView,
 } from '../../resources/load-balancer/index.ts'
-import { changeObject } from '../plain/change-object.ts'
+import { rewrite } from './configure.ts'
 import type { LoadBalancerParts } from './parts.ts'
 
 /** Answers 201 with the certificate. Throws 400 for what TLS would not take, 409 for a name that is taken, 422 for one
@@ -42,17 +43,14 @@ export async function addCertificate(
     notAfter: checked.notAfter.toISOString(),
     fingerprint: checked.fingerprint,
   }
-  await changeObject(parts, loadBalancers, call, {
-    changes: () => [],
-    patch: (balancer) => {
-      requireConfigurable(loadBalancers.factsOf(balancer))
-      const { certificates } = balancer.spec
-      if (certificates.some((one) => one.name === name))
-        throw conflict('name_taken', 'The load balancer has a certificate of this name.')
-      if (certificates.length >= CERTIFICATES_MAXIMUM)
-        throw new Problem(422, `A load balancer has at most ${CERTIFICATES_MAXIMUM} certificates.`)
-      return { certificates: [...certificates, entry] }
-    },
+  const add = ({ certificates }: LoadBalancerSpec) => {
+    if (certificates.some((one) => one.name === name))
+      throw conflict('name_taken', 'The load balancer has a certificate of this name.')
+    if (certificates.length >= CERTIFICATES_MAXIMUM)
+      throw new Problem(422, `A load balancer has at most ${CERTIFICATES_MAXIMUM} certificates.`)
+    return { certificates: [...certificates, entry] }
+  }
+  await rewrite(parts, call, add, {
     // Rows that no spec names are dropped by the controller.
     claim: (tx) => keepCertificate(tx, owner, { id, certificate: checked.certificate, sealedKey }, now),
   })
@@ -65,25 +63,15 @@ export async function removeCertificate(
   call: Call<typeof removeLoadBalancerCertificate, Customer>,
 ): Promise<Answer> {
   const { id: loadBalancerId, certificate_id: id } = call.params
-  await changeObject(
-    parts,
-    parts.loadBalancers,
-    call,
-    {
-      changes: () => [],
-      patch: (balancer) => {
-        requireConfigurable(parts.loadBalancers.factsOf(balancer))
-        const { certificates, frontends } = balancer.spec
-        if (!certificates.some((one) => one.id === id)) throw notFound('certificate')
-        const user = frontends.find(({ certificateIds }) => certificateIds.includes(id))
-        if (user !== undefined)
-          throw conflict('in_use', `The frontend ${user.name} uses the certificate: give it another one first.`, {
-            resource: { type: 'load_balancer', id: loadBalancerId },
-          })
-        return { certificates: certificates.filter((one) => one.id !== id) }
-      },
-    },
-    loadBalancerId,
-  )
+  const remove = ({ certificates, frontends }: LoadBalancerSpec) => {
+    if (!certificates.some((one) => one.id === id)) throw notFound('certificate')
+    const user = frontends.find(({ certificateIds }) => certificateIds.includes(id))
+    if (user !== undefined)
+      throw conflict('in_use', `The frontend ${user.name} uses the certificate: give it another one first.`, {
+        resource: { type: 'load_balancer', id: loadBalancerId },
+      })
+    return { certificates: certificates.filter((one) => one.id !== id) }
+  }
+  await rewrite(parts, call, remove, { id: loadBalancerId })
   return { status: 204 }
 }

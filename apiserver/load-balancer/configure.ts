@@ -1,4 +1,5 @@
-/** Changes of frontends, backends and members: one conditional write each, which is a generation further. */
+/** Changes of frontends, backends, members and certificates: one conditional write each. One of the frontends and
+ *  backends is a generation further. */
 import { worldOf } from '../../changes/kit/world.ts'
 import { requireConfigured } from '../../changes/load-balancer.ts'
 import { MEMBERS_OF_BACKEND_MAXIMUM, requireConfigurable, requireGeneration } from '../../domain/load-balancer.ts'
@@ -9,6 +10,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import {
   type addLoadBalancerMember,
   type LoadBalancerSpec,
+  type LoadBalancerStatus,
   memberIdOf,
   nextNumber,
   type removeLoadBalancerMember,
@@ -20,34 +22,38 @@ import {
   type updateLoadBalancerMember,
 } from '../../resources/load-balancer/index.ts'
 import { inWords, WORDS } from '../kit/words.ts'
-import { changeObject } from '../plain/change-object.ts'
+import { idOf } from '../change/id-of.ts'
+import { changeObject, type Edit } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import type { LoadBalancerObject } from './load-balancers.ts'
 import type { LoadBalancerParts } from './parts.ts'
 
 type Configuration = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
+type Certificates = Pick<LoadBalancerSpec, 'certificates'>
 type Member = StoredBackend['members'][number]
 
 /** Writes the configuration that `change` makes of the one that is there. Throws what it throws, 400 for one that the
  *  proxy would not take, and 409 for one that may not be changed. */
-async function rewrite<R extends Route>(
+export async function rewrite<R extends Route>(
   parts: LoadBalancerParts,
   call: Call<R, Customer>,
-  change: (spec: LoadBalancerSpec, balancer: LoadBalancerObject) => Configuration,
+  change: (spec: LoadBalancerSpec, balancer: LoadBalancerObject) => Configuration | Certificates,
+  {
+    id = idOf(call),
+    ...claims
+  }: { readonly id?: string } & Pick<Edit<LoadBalancerSpec, LoadBalancerStatus>, 'claim'> = {},
 ): Promise<LoadBalancerObject> {
   const { accountId } = call.caller
+  const patch = (balancer: LoadBalancerObject) => {
+    const { spec } = balancer
+    const facts = parts.loadBalancers.factsOf(balancer)
+    requireConfigurable(facts)
+    const changed = change(spec, balancer)
+    requireConfigured({ accountId, facts, spec: { ...spec, ...changed } }, worldOf(parts.caches))
+    return 'frontends' in changed ? { ...changed, numbered: nextNumber(spec, changed) } : changed
+  }
   return inWords(WORDS.rest, () =>
-    changeObject(parts, parts.loadBalancers, call, {
-      changes: () => [],
-      patch: (balancer) => {
-        const { spec } = balancer
-        const facts = parts.loadBalancers.factsOf(balancer)
-        requireConfigurable(facts)
-        const configuration = change(spec, balancer)
-        requireConfigured({ accountId, facts, spec: { ...spec, ...configuration } }, worldOf(parts.caches))
-        return { ...configuration, numbered: nextNumber(spec, configuration) }
-      },
-    }),
+    changeObject(parts, parts.loadBalancers, call, { changes: () => [], patch, ...claims }, id),
   )
 }
 

@@ -300,6 +300,12 @@ describe('its certificates', () => {
     expect(JSON.stringify([rows, object, await get(id)])).not.toContain(secret)
     await put(id, CONFIGURATION)
     expect((await owner.send('DELETE', path)).status).toBe(204)
+    // What its proxy would not take is refused whichever part of it is changed.
+    const backends = [{ ...BACKEND, members: [{ name: 'one', address: '10.99.0.1', port: 80 }] }]
+    const key = { namespace: accountNamespace(owner.accountId), name: id }
+    await cloud.admin.patch(LoadBalancer, key, { spec: { backends } })
+    const refused = await owner.send('POST', certificates(id), { body })
+    expect([refused.status, refused.body['errors']?.[0].field]).toEqual([400, 'backends.0.members.0.address'])
   })
 })
 
