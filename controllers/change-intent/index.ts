@@ -3,6 +3,7 @@
  *  and what it claimed is what its noun has registered; an intent of a noun that has registered nothing is a bug, and
  *  is left as it is: its claims stay, its entry is not written, and an alarm reports it. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { type ChangeIntent, listIntents, closeIntent, withdrawing } from '../../db/change/index.ts'
@@ -38,26 +39,42 @@ export async function runIntentSweeper(options: IntentSweeperOptions, signal: Ab
   const { clock, onSwept } = options
   const outages = new Outages(options, 'intents not swept')
   while (!signal.aborted) {
-    await outages.attempt(() => sweepIntents(options).then(onSwept))
+    await outages.attempt(async () => {
+      const { failure, ...result } = await sweepIntents(options)
+      onSwept?.(result)
+      if (failure !== undefined) throw failure
+    })
     await clock.sleep(SWEEP_MILLISECONDS, signal)
   }
 }
 
 /** Resolves every intent that is old enough, page by page. One that cannot be resolved is passed over, so that it never
  *  holds up those behind it. Throws Unavailable when a store is: nothing behind could be resolved either. */
-export async function sweepIntents(options: IntentSweeperOptions): Promise<SweepResult> {
+export async function sweepIntents(
+  options: IntentSweeperOptions,
+): Promise<SweepResult & { readonly failure?: unknown }> {
   const { log, intents } = options
   const unknown = new Map<string, number>()
   let resolved = 0
+  let failure: unknown
   for await (const intent of oldIntents(options)) {
     const { type } = intent.resource
     const handler = intents.find(({ resourceType }) => resourceType === type)
     if (handler === undefined) unknown.set(type, (unknown.get(type) ?? 0) + 1)
-    else if (await tryToResolve(options, intent, handler)) resolved++
+    else
+      await resolveIntent(options, intent, handler).then(
+        () => void resolved++,
+        (error: unknown) => {
+          if (error instanceof Unavailable) throw error
+          failure = error
+          log.info('change intent not resolved', { operation_id: intent.operationId, error })
+        },
+      )
   }
   for (const [type, count] of unknown)
     log.error('no noun has registered for change intents', { resource_type: type, count })
-  return { resolved, unknown: [...unknown.values()].reduce((sum, count) => sum + count, 0) }
+  const left = [...unknown.values()].reduce((sum, count) => sum + count, 0)
+  return { resolved, unknown: left, ...defined({ failure }) }
 }
 
 async function* oldIntents({ db, clock }: Parts): AsyncGenerator<ChangeIntent> {
@@ -68,18 +85,6 @@ async function* oldIntents({ db, clock }: Parts): AsyncGenerator<ChangeIntent> {
     yield* page
     after = page.at(-1)
     if (page.length < PAGE_INTENTS) return
-  }
-}
-
-/** False when it failed; the next sweep tries again. */
-async function tryToResolve(parts: Parts, intent: ChangeIntent, handler: IntentHandler): Promise<boolean> {
-  try {
-    await resolveIntent(parts, intent, handler)
-    return true
-  } catch (error) {
-    if (error instanceof Unavailable) throw error
-    parts.log.warn('change intent not resolved', { operation_id: intent.operationId, error })
-    return false
   }
 }
 

@@ -20,6 +20,7 @@ import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { lookForAbsence, mayTakeAway } from '../absence.ts'
+import { Unavailable } from '../../domain/problem.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
@@ -171,7 +172,8 @@ async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, r
     log.info('claims of what was deleted released', fields)
     return true
   } catch (error) {
-    log.warn('claims of what was deleted not released', { ...fields, error })
+    // of a store that is away each sweep says so
+    log[error instanceof Unavailable ? 'info' : 'warn']('claims of what was deleted not released', { ...fields, error })
     return false
   }
 }

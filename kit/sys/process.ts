@@ -96,7 +96,9 @@ export function stopSignal(): AbortSignal {
 /** Whether a parent has started it with a channel to itself. */
 export const isSupervised = (): boolean => process.send !== undefined
 /** Tells a supervising parent something (no effect without one). */
-export const sendToParent = (message: object): void => void process.send?.(message)
+export const sendToParent = (message: object): void =>
+  // of a parent that is gone: this process ends with it, and nobody is to be told
+  void process.send?.(message, () => undefined)
 /** Sends the message, and ends the process once it is on its way. */
 export const sendAndExit = (message: object, code: number): Promise<never> =>
   new Promise(() => {

@@ -7,7 +7,6 @@ import { runProgram } from '../../agents/node/run-program.ts'
 import { eventually } from '../eventually.ts'
 import { Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
-import { UNREAD } from './warnings.ts'
 
 const [ZONE, OTHER_ZONE] = ['eu-1a', 'eu-1b']
 let data: string
@@ -17,7 +16,7 @@ let customer: Customer
 beforeAll(async () => {
   data = await newFolder()
   const flags = ['--hypervisor', 'qemu', '--network', 'user', '--nodes', `${ZONE}=1,${OTHER_ZONE}=1`]
-  product = await Product.start({ data, flags, warnings: UNREAD })
+  product = await Product.start({ data, flags, warnings: [] })
   customer = await Customer.signUp(() => product, 'keeper@example.com')
 })
 afterAll(() => clearAway(product, data))

@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
 import { openSurvivor, type Survivor } from './survivor.ts'
-import { UNREAD } from './warnings.ts'
 
 let survivor: Survivor
-beforeAll(async () => void (survivor = await openSurvivor('survivor@example.com', UNREAD)))
+beforeAll(async () => void (survivor = await openSurvivor('survivor@example.com')))
 afterAll(() => survivor?.close())
 
 describe('one component killed in the middle of a change', () => {

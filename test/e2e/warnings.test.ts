@@ -38,20 +38,16 @@ const UNREAD_BY: Readonly<Record<string, string>> = {
   'test/addons/csi/sanity.csi.test.ts': NOT_READ,
   'test/cluster/product.cluster.test.ts': NOT_READ,
   'test/e2e/absence.endurance.test.ts': KILLS,
-  'test/e2e/backups.e2e-long.test.ts': NOT_READ,
   'test/e2e/changes.endurance.test.ts': KILLS,
   'test/e2e/checksummed-log.endurance.test.ts': KILLS,
   'test/e2e/cluster-of-guests.ts': NOT_READ,
-  'test/e2e/component-survival.e2e-long.test.ts': KILLS,
   'test/e2e/fencing.endurance.test.ts': KILLS,
   'test/e2e/migration-of-disks.endurance.test.ts': NOT_READ,
   'test/e2e/migration.endurance.test.ts': KILLS,
   'test/e2e/ordinary-user.e2e-long.test.ts': KILLS,
   'test/e2e/public-network.network-long.test.ts': KILLS,
-  'test/e2e/start.e2e-long.test.ts': NOT_READ,
   'test/e2e/storage-moves.endurance.test.ts': NOT_READ,
   'test/e2e/storages.ceph.test.ts': NOT_READ,
-  'test/e2e/survival.endurance.test.ts': KILLS,
 }
 
 /** Files that import it to start a product. */

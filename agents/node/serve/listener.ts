@@ -64,7 +64,8 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       request.on('error', () => response.destroy())
       response.on('error', () => response.destroy())
       answer(request, response).catch((error: unknown) => {
-        log.error('request failed', { error })
+        // whoever has gone waits for no answer
+        log[request.socket.destroyed ? 'info' : 'error']('request failed', { error })
         response.destroy()
       })
     },

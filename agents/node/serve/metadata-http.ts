@@ -1,6 +1,7 @@
 /** HTTP of the metadata service, on connections whose guest is known. The network drivers accept the connections. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { Unavailable } from '../../../domain/problem.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { answerMetadata, type RequestingGuest } from './metadata-service.ts'
@@ -47,7 +48,9 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
 
   const http = createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, (request, response) => {
     answer(request, response).catch((error: unknown) => {
-      log.warn('metadata could not be sent to a guest', { error })
+      // The guest asks again; what is away is noticed by those who keep asking for it.
+      const isOrdinary = error instanceof Unavailable || request.socket.destroyed
+      log[isOrdinary ? 'info' : 'warn']('metadata could not be sent to a guest', { error })
       response.destroy()
     })
   })

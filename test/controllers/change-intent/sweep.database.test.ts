@@ -370,7 +370,8 @@ test('an intent whose handler fails stays and holds no other up', async () => {
       return handler.wasApplied(given, intent)
     },
   }))
-  expect(await sweepIntents({ ...parts, intents })).toEqual({ resolved: 1, unknown: 0 })
+  const failure = new TypeError('a bug')
+  expect(await sweepIntents({ ...parts, intents })).toEqual({ resolved: 1, unknown: 0, failure })
   expect(await hasIntent(database.db, broken.operationId)).toBe(true)
   expect(await audited()).toHaveLength(1)
   await database.db.transaction().execute((tx) => closeIntent(tx, broken.operationId))
