@@ -42,9 +42,9 @@ import type { IssuerDoor } from './issuer-door.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
 import { Reader } from './reading/reader.ts'
-import { type ClusterReading, SNAPSHOT_FILE, type TaskName } from './reading/tasks.ts'
+import { type ClusterReading, SNAPSHOT, type TaskName } from '../../kit/control-planes/reading/tasks.ts'
 import type { UserRange } from '../object-storage/user-range.ts'
-import { asUser, giveCopy, giveData, giveFolder, reachable, takeBack } from './users.ts'
+import { asUser, giveCopy, giveData, giveFolder, reachable, RUN_FOLDER, takeBack } from './users.ts'
 import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
 import { releasePort } from '../ports.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
@@ -84,6 +84,8 @@ const ROLL_MILLISECONDS = 180_000
 /** So often it is looked at whether a certificate ends soon. */
 const CREDENTIALS_MILLISECONDS = 3_600_000
 
+/** Of what listens on this machine. */
+const urlOf = (port: number): string => `https://${LOOPBACK}:${port}`
 const etcdName = (member: number): string => `etcd-${member}`
 const apiName = (replica: number): string => `kube-apiserver-${replica}`
 const [MANAGER, SCHEDULER, TUNNEL] = ['kube-controller-manager', 'kube-scheduler', 'konnectivity-server']
@@ -257,8 +259,8 @@ export class ControlPlane {
     const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
     if (port === undefined || this.#opened === undefined || !this.#areObjectsApplied) return undefined
     // The types of its words and of its answer are those of the interface.
-    const ask = this.#reader.ask.bind(this.#reader) as (task: TaskName, ...words: unknown[]) => Promise<never>
-    return { ask: async (task, ...words) => ask(task, port, ...words) }
+    const ask = this.#reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
+    return { ask: async (task, ...words) => ask(task, urlOf(port), ...words) }
   }
 
   /** How what is in a playground of that name is reached; undefined for another one, and until its guest is ready. */
@@ -289,8 +291,8 @@ export class ControlPlane {
   async #takeSnapshot(file: string): Promise<TakenSnapshot> {
     const port = this.#record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
     if (port === undefined) throw new Error('etcd is not ready')
-    await this.#reader.ask('snapshot', port, this.#options.programs.etcdutl)
-    return takeBack(join(this.folder, SNAPSHOT_FILE), file)
+    await this.#reader.ask('snapshot', urlOf(port), this.#options.programs.etcdutl)
+    return takeBack(join(this.folder, RUN_FOLDER, SNAPSHOT), file)
   }
 
   /** One after the other: there is one file to take it by. */
@@ -482,22 +484,22 @@ export class ControlPlane {
 
   async #look(): Promise<void> {
     const { replicas } = this.#record
-    const ofRunning = (port: number, name: string) => (this.#programs.pid(name) === undefined ? null : port)
-    const ports = {
+    const ofRunning = (port: number, name: string) => (this.#programs.pid(name) === undefined ? null : urlOf(port))
+    const addresses = {
       apis: replicas.map(({ api }, index) => ofRunning(api, apiName(index))),
       members: replicas.map(({ etcdClient }, index) => ofRunning(etcdClient, etcdName(index))),
     }
     const indices = (found: readonly unknown[]) => found.flatMap((is, index) => (is === true ? [index] : []))
-    const isThere = (of: readonly (number | null)[]) => (index: number) => (of[index] ?? null) !== null
+    const isThere = (of: readonly (string | null)[]) => (index: number) => (of[index] ?? null) !== null
     try {
-      const { apis, members } = await this.#reader.ask('look', ports)
-      this.#readyApis = indices(apis).filter(isThere(ports.apis))
-      this.#readyMembers = indices(members).filter(isThere(ports.members))
+      const { apis, members } = await this.#reader.ask('look', addresses)
+      this.#readyApis = indices(apis).filter(isThere(addresses.apis))
+      this.#readyMembers = indices(members).filter(isThere(addresses.members))
       this.#observedAt = this.#options.clock.now()
     } catch (error) {
       // Who looks has ended, and not what was looked at: clients are served by what still runs.
-      this.#readyApis = this.#readyApis.filter(isThere(ports.apis))
-      this.#readyMembers = this.#readyMembers.filter(isThere(ports.members))
+      this.#readyApis = this.#readyApis.filter(isThere(addresses.apis))
+      this.#readyMembers = this.#readyMembers.filter(isThere(addresses.members))
       throw error
     }
   }
@@ -508,14 +510,14 @@ export class ControlPlane {
     const api = record.replicas[this.#readyApis[0] ?? -1]?.api
     if (api === undefined) return
     if (!this.#areObjectsApplied) {
-      await this.#reader.ask('prepare', api, record.desired, record.tunnel !== null)
+      await this.#reader.ask('prepare', urlOf(api), record.desired, record.tunnel !== null)
       this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
     await this.#addons.start({
       record,
       authority: credentials.authority,
-      apply: (needs) => this.#reader.ask('applyAddon', api, needs),
+      apply: (needs) => this.#reader.ask('applyAddon', urlOf(api), needs),
       endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
     })
     if (this.#readyApis.length < record.replicas.length) return

@@ -28,7 +28,7 @@ import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerDoor } from './issuer-door.ts'
 import { openNodeDoor } from './node-door.ts'
 import type { ControlPlanePrograms } from './programs.ts'
-import { CLUSTER_CALLS, type ClusterCall, type ClusterReading } from './reading/tasks.ts'
+import { CLUSTER_CALLS, type ClusterCall, type ClusterReading } from '../../kit/control-planes/reading/tasks.ts'
 import { openUsers, shareForUsers } from './users.ts'
 import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './record.ts'
 

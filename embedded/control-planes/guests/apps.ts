@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, request as send, type ServerRespons
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import type { AppRoute, AppTarget } from './routes.ts'
+import type { AppRoute, AppTarget } from '../../../kit/control-planes/reading/guests/routes.ts'
 
 export interface AppsDoorOptions {
   readonly host: string

@@ -1,17 +1,14 @@
-/** The host's side of the process that reads for one control plane: asks it, and judges what it answers. It may be in
- *  the hands of whoever has the cluster: one that says what cannot be meant, or nothing in time, is ended, and another
- *  one started. */
+/** The process that reads for one control plane of this machine: started with the rights of its user, and asked by
+ *  lines over pipes. */
 import type { Readable, Writable } from 'node:stream'
-import type { z } from 'zod'
 import { readLines } from '../../../kit/http/bounded.ts'
-import { Refused } from '../../../kit/control-planes/hosting/refused.ts'
 import { GO_ENVIRONMENT } from '../../../kit/control-planes/hosting/flags.ts'
+import { Asking } from '../../../kit/control-planes/reading/asking.ts'
+import { ANSWER_BYTES_MAXIMUM } from '../../../kit/control-planes/reading/messages.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { handedToOwn, ownProgram } from '../own-programs.ts'
 import type { RunningPrograms } from '../programs-running.ts'
-import { Answer, ANSWER_BYTES_MAXIMUM } from './messages.ts'
-import { type Reading, type TaskName, TASKS } from './tasks.ts'
 
 /** Its name among the programs of a control plane. */
 export const READER = 'reader'
@@ -24,13 +21,6 @@ export const READER_COMMAND = [
   '--',
   ...ownProgram('embedded/control-planes/reading/main.ts', [], [`--max-old-space-size=${HEAP_MEBIBYTES}`]),
 ]
-const QUESTIONS_MAXIMUM = 64
-
-interface Asked {
-  readonly task: TaskName
-  readonly answered: (answer: Answer) => void
-  readonly failed: (error: Error) => void
-}
 
 export interface ReaderOptions {
   readonly programs: RunningPrograms
@@ -41,12 +31,19 @@ export interface ReaderOptions {
 
 export class Reader {
   readonly #options: ReaderOptions
-  readonly #asked = new Map<number, Asked>()
+  readonly #asking: Asking
   #input: Writable | undefined
-  #count = 0
 
   constructor(options: ReaderOptions) {
     this.#options = options
+    this.#asking = new Asking({
+      clock: options.clock,
+      end: () => this.#kill(),
+      send: (question) => {
+        if (this.#input === undefined) throw new Error('what reads its API is being started')
+        this.#input.write(`${question}\n`)
+      },
+    })
   }
 
   /** Runs from now on. `environment` changes with the credentials that it reads at its start. */
@@ -56,61 +53,25 @@ export class Reader {
     await programs.start(READER, READER_COMMAND, { environment, as, onPipes, handed: handedToOwn() })
   }
 
-  /** What the task of that name answers. Throws what it throws, and when the process ends, is silent for too long, or
-   *  answers what the task does not. */
-  async ask<Name extends TaskName>(
-    task: Name,
-    ...words: Parameters<Reading[Name]>
-  ): Promise<Awaited<ReturnType<Reading[Name]>>> {
-    const { failure, value } = await this.#send(task, words)
-    if (failure?.refusal !== undefined) throw new Refused(failure.refusal, failure.detail)
-    if (failure !== undefined) throw new Error(failure.detail)
-    const judged = (TASKS[task].answers satisfies z.ZodType).safeParse(value)
-    if (!judged.success) throw this.#end(`it answered ${task} with what cannot be meant`)
-    return judged.data as Awaited<ReturnType<Reading[Name]>> // by the table of answers
-  }
-
-  #send(task: TaskName, words: readonly unknown[]): Promise<Answer> {
-    const input = this.#input
-    if (input === undefined) return Promise.reject(new Error('what reads its API is being started'))
-    if (this.#asked.size >= QUESTIONS_MAXIMUM) return Promise.reject(new Error('too much is asked of its API'))
-    const id = this.#count++
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const { milliseconds } = TASKS[task]
-    const cancel = this.#options.clock.after(milliseconds, () => this.#end(`it was silent for too long (${task})`))
-    this.#asked.set(id, { task, answered: resolve, failed: reject })
-    input.write(`${JSON.stringify({ id, task, words })}\n`)
-    return promise.finally(() => {
-      cancel()
-      this.#asked.delete(id)
-    })
+  get ask(): Asking['ask'] {
+    return this.#asking.ask.bind(this.#asking)
   }
 
   async #listen(input: Writable, output: Readable): Promise<void> {
     this.#input = input
     let why = 'it has ended'
     try {
-      for await (const line of readLines(output, ANSWER_BYTES_MAXIMUM)) {
-        const answer = Answer.parse(JSON.parse(line))
-        const asked = this.#asked.get(answer.id)
-        if (asked === undefined) throw new Error('nobody has asked') // and nobody listens to what nobody has asked
-        this.#asked.delete(answer.id)
-        asked.answered(answer)
-      }
+      for await (const line of readLines(output, ANSWER_BYTES_MAXIMUM)) this.#asking.hear(line)
     } catch {
       why = 'it said what cannot be meant'
     }
-    if (this.#input === input) this.#end(why)
+    if (this.#input === input) this.#asking.end(why)
   }
 
-  /** Nothing more is believed of it: it is ended, and what was asked has failed. */
-  #end(why: string): Error {
-    const error = new Error(`what reads its API is started again: ${why}`)
+  /** Another one is started in its place. */
+  #kill(): void {
     this.#input = undefined
-    const { programs } = this.#options
-    const pid = programs.pid(READER)
+    const pid = this.#options.programs.pid(READER)
     if (pid !== undefined) signalProcess(pid, 'SIGKILL')
-    for (const { failed } of this.#asked.values()) failed(error)
-    return error
   }
 }

@@ -39,7 +39,7 @@ afterEach(async () => {
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
 /** An API server of the cluster's authority. */
-async function serve(answer: Serve): Promise<number> {
+async function serve(answer: Serve): Promise<string> {
   const pem = (name: string) => readFile(join(folder, name), 'utf8')
   const server: Server = createServer({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') }, answer)
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve))
@@ -47,7 +47,7 @@ async function serve(answer: Serve): Promise<number> {
     server.closeAllConnections()
     server.close()
   })
-  return (server.address() as AddressInfo).port // it listens on a port
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
 }
 
 /** Programs that run another one in the place of the reader. */
@@ -83,21 +83,21 @@ const isNode: Serve = (request, response) =>
 const known = { kubeletVersion: '', address: '', podCidr: '', marked: '', isReady: false }
 
 test('what an API server answers is what is answered', async () => {
-  const port = await serve(isNode)
+  const api = await serve(isNode)
   const { reader } = await openReader()
-  expect(await reader.ask('look', { apis: [port, null], members: [port] })).toEqual({
+  expect(await reader.ask('look', { apis: [api, null], members: [api] })).toEqual({
     apis: [true, false],
     members: [false],
   })
-  expect(await reader.ask('nodes', port)).toEqual([{ ...known, name: 'one' }])
-  expect(await reader.ask('removeNode', port, 'one')).toBeUndefined()
+  expect(await reader.ask('nodes', api)).toEqual([{ ...known, name: 'one' }])
+  expect(await reader.ask('removeNode', api, 'one')).toBeUndefined()
 })
 
 test('what is refused is refused here, too', async () => {
-  const port = await serve(isNode)
+  const api = await serve(isNode)
   const { reader } = await openReader()
   const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'b' } }
-  const setting = reader.ask('setAgent', port, [object])
+  const setting = reader.ask('setAgent', api, [object])
   await expect(setting).rejects.toBeInstanceOf(Refused)
   await expect(setting).rejects.toMatchObject({ reason: 'state_not_allowed', message: 'An agent has no v1 Pod.' })
 })
@@ -164,7 +164,7 @@ test.each(HANDED_OVER)('a reader that says %s is ended, and another one started'
     async () => pid(),
     (found) => found !== undefined,
   )
-  await expect(reader.ask('nodes', 1)).rejects.toThrow(why)
+  await expect(reader.ask('nodes', 'https://127.0.0.1:1')).rejects.toThrow(why)
   await until(
     'that process to be gone',
     async () => signalProcess(first ?? 0, 0),
@@ -178,13 +178,13 @@ test.each(HANDED_OVER)('a reader that says %s is ended, and another one started'
 })
 
 test('one that is killed fails what was asked, and another one answers', async () => {
-  const port = await serve(isNode)
+  const api = await serve(isNode)
   const silent = await serve(() => {})
   const { reader, pid } = await openReader()
-  await reader.ask('nodes', port)
+  await reader.ask('nodes', api)
   const asked = reader.ask('nodes', silent)
   signalProcess(pid() ?? 0, 'SIGKILL')
   await expect(asked).rejects.toThrow('is started again')
-  const again = () => reader.ask('nodes', port).catch(() => [])
+  const again = () => reader.ask('nodes', api).catch(() => [])
   await until('an answer', again, (nodes) => nodes.length === 1)
 })

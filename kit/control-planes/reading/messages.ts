@@ -1,7 +1,7 @@
-/** What the host of control planes and the process that reads for one of them say to each other: lines of JSON. The
- *  host believes nothing of what it is answered before it has looked at it. */
+/** What a host of control planes and the process that reads for one of them say to each other: texts of JSON. The host
+ *  believes nothing of what it is answered before it has looked at it. */
 import { z } from 'zod'
-import { RefusalReason } from '../../../kit/control-planes/calls.ts'
+import { RefusalReason } from '../calls.ts'
 
 /** Of an answer: what all nodes and pods of a cluster need and have is the longest. */
 export const ANSWER_BYTES_MAXIMUM = 16 * 1024 ** 2

@@ -1,8 +1,8 @@
 /** Volumes of a playground: folders on the disk of its guest, one for each claim, until the playground ends. How large
  *  they are together is a matter of its quota, and of that disk. */
 import { z } from 'zod'
-import type { ControlPlaneGuest } from '../../../kit/control-planes/control.ts'
-import { apply, type KubeApi, send } from '../../../kit/control-planes/hosting/kube-api.ts'
+import type { ControlPlaneGuest } from '../../control.ts'
+import { apply, type KubeApi, send } from '../../hosting/kube-api.ts'
 
 const CLASS = 'local'
 const PROVISIONER = 'svccloud.dev/playground'

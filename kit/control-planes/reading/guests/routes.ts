@@ -1,6 +1,6 @@
 /** What Ingresses of a playground say: where its requests go. */
 import { z } from 'zod'
-import { type KubeApi, send } from '../../../kit/control-planes/hosting/kube-api.ts'
+import { type KubeApi, send } from '../../hosting/kube-api.ts'
 
 const ROUTES_MAXIMUM = 100
 const NOT_FOUND = 404

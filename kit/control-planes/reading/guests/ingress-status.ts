@@ -1,6 +1,6 @@
 /** Tells whoever looks at an Ingress of a playground where it is served. */
 import { z } from 'zod'
-import { type KubeApi, send } from '../../../kit/control-planes/hosting/kube-api.ts'
+import { type KubeApi, send } from '../../hosting/kube-api.ts'
 
 const INGRESSES_MAXIMUM = 100
 const Ingresses = z.object({

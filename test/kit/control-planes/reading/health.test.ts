@@ -1,6 +1,6 @@
 /** Only what a program says that is well counts: not whatever answers in its place. */
 import { expect, test } from 'vitest'
-import { isApiReady, isMemberHealthy } from '../../../embedded/control-planes/health.ts'
+import { isApiReady, isMemberHealthy } from '../../../../kit/control-planes/reading/health.ts'
 
 test.each([
   [200, 'ok', true],

@@ -1,8 +1,8 @@
 /** What workloads of a playground may use, in each of its namespaces, with defaults for those that say nothing. Whoever
  *  removes it gets it back; the guest itself is the last word. */
 import { z } from 'zod'
-import type { ControlPlaneGuest } from '../../../kit/control-planes/control.ts'
-import { apply, type KubeApi, send } from '../../../kit/control-planes/hosting/kube-api.ts'
+import type { ControlPlaneGuest } from '../../control.ts'
+import { apply, type KubeApi, send } from '../../hosting/kube-api.ts'
 
 const NAME = 'playground'
 const NAMESPACES_MAXIMUM = 50

@@ -1,0 +1,137 @@
+/** What is done with the API servers and the etcd of one control plane by the process that reads their answers, which
+ *  has the rights of that control plane only: what an answer does to whoever reads it stays there. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { CALLS } from '../calls.ts'
+import type { ControlPlaneDesired, ControlPlaneGuest, ControlPlanes } from '../control.ts'
+import { type AddonNeeds, applyAddon } from '../hosting/addon-parts.ts'
+import { applyAddons } from '../hosting/addons.ts'
+import { applyClusterObjects } from '../hosting/cluster-objects.ts'
+import { type Client, openClient } from '../hosting/https-client.ts'
+import type { KubeApi } from '../hosting/kube-api.ts'
+import { readLoad } from '../hosting/load.ts'
+import { clusterCalls } from '../hosting/planes.ts'
+import { takeSnapshot } from '../hosting/snapshots.ts'
+import type { Clock } from '../../sys/clock.ts'
+import type { Random } from '../../sys/random.ts'
+import { applyIngressStatus } from './guests/ingress-status.ts'
+import { applyLimits } from './guests/limits.ts'
+import { AppRoute, AppTarget, readRoutes, targetOf } from './guests/routes.ts'
+import { applyVolumes } from './guests/volumes.ts'
+import { isApiReady, isMemberHealthy } from './health.ts'
+
+const [SECOND, MINUTE] = [1_000, 60_000]
+
+/** What the platform asks of the API of a cluster, by the names that it has for it. */
+export const CLUSTER_CALLS = [
+  ...(['nodes', 'userToken', 'joinToken', 'removeJoinToken', 'servingRequests', 'approveServing'] as const),
+  ...(['personToken', 'removePerson'] as const),
+  ...(['markNode', 'drain', 'uncordon', 'removeNode', 'setAgent', 'load'] as const),
+]
+export type ClusterCall = (typeof CLUSTER_CALLS)[number]
+
+type ClusterTaskTable = {
+  readonly [Name in ClusterCall]: { readonly answers: (typeof CALLS)[Name]['answers']; readonly milliseconds: number }
+}
+const rows = CLUSTER_CALLS.map((name) => [name, { answers: CALLS[name].answers, milliseconds: MINUTE }])
+const clusterTasks = Object.fromEntries(rows) as ClusterTaskTable // there is a row for each name
+
+/** What each answers, which whoever asked judges by this, and after how long it has failed. */
+export const TASKS = {
+  ...clusterTasks,
+  look: {
+    answers: z.object({ apis: z.array(z.boolean()).max(16), members: z.array(z.boolean()).max(16) }),
+    milliseconds: 20 * SECOND,
+  },
+  prepare: { answers: z.undefined(), milliseconds: 2 * MINUTE },
+  applyAddon: { answers: z.undefined(), milliseconds: 2 * MINUTE },
+  snapshot: { answers: z.undefined(), milliseconds: 10 * MINUTE },
+  settleGuest: { answers: z.undefined(), milliseconds: MINUTE },
+  routes: { answers: z.array(AppRoute), milliseconds: MINUTE },
+  target: { answers: AppTarget.optional(), milliseconds: MINUTE },
+} as const satisfies Readonly<Record<string, { readonly answers: z.ZodType; readonly milliseconds: number }>>
+
+export type TaskName = keyof typeof TASKS
+
+/** As the calls of the platform, with the address of the API in the place of the control plane's id. */
+type ClusterTasks = Pick<ControlPlanes, ClusterCall>
+
+/** Addresses are `https://HOST:PORT`, of API servers and members of etcd that run. */
+export interface Reading extends ClusterTasks {
+  /** Whether each is well; what is null is not asked. */
+  look(addresses: {
+    readonly apis: readonly (string | null)[]
+    readonly members: readonly (string | null)[]
+  }): Promise<z.infer<(typeof TASKS)['look']['answers']>>
+  /** The objects of the platform, and what its nodes need where it has any. */
+  prepare(api: string, desired: ControlPlaneDesired, hasNodes: boolean): Promise<void>
+  applyAddon(api: string, needs: AddonNeeds): Promise<void>
+  /** Into the file `SNAPSHOT` of the folder for it, judged by that program. */
+  snapshot(etcd: string, etcdutl: string): Promise<void>
+  /** What is in a playground once its node is ready. */
+  settleGuest(api: string, guest: ControlPlaneGuest, served: { hostname: string; port: number }): Promise<void>
+  routes(api: string): Promise<readonly AppRoute[]>
+  target(api: string, route: AppRoute): Promise<AppTarget | undefined>
+}
+
+/** What is asked of the API of a cluster that serves. */
+export interface ClusterReading {
+  ask<Name extends ClusterCall | 'settleGuest' | 'routes' | 'target'>(
+    task: Name,
+    ...words: Parameters<Reading[Name]> extends [unknown, ...infer Rest] ? Rest : never
+  ): Promise<Awaited<ReturnType<Reading[Name]>>>
+}
+
+const SNAPSHOT_ID = 'snapshot'
+export const SNAPSHOT = `${SNAPSHOT_ID}.db`
+const PROBE_MILLISECONDS = 3_000
+
+export interface ReadingParts {
+  /** With the credentials of the control plane. */
+  readonly folder: string
+  /** Where snapshots are written. */
+  readonly snapshotFolder: string
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** With the credentials that are in the folder now. */
+export async function openReading({ folder, snapshotFolder, clock, random }: ReadingParts): Promise<Reading> {
+  const pem = (name: string) => readFile(join(folder, name), 'utf8')
+  const clientOf = async (name: string, authority: string): Promise<Client> =>
+    openClient(
+      await pem(`${authority}.crt`),
+      { certificate: await pem(`${name}.crt`), key: await pem(`${name}.key`) },
+      { clock },
+    )
+  const admin = await clientOf('admin', 'ca')
+  const etcd = await clientOf('etcd-client', 'etcd-ca')
+  const autoscaler = await clientOf('autoscaler', 'ca')
+  const at = (url: string, client = admin): KubeApi => ({ url, client })
+  const isWell = (client: Client, path: string, isRight: typeof isApiReady) => async (url: string | null) =>
+    url !== null && client.send(`${url}${path}`, { timeoutMilliseconds: PROBE_MILLISECONDS }).then(isRight, () => false)
+  return {
+    ...clusterCalls(at, { clock, random }),
+    load: async (api) => readLoad(at(api, autoscaler)),
+    look: async ({ apis, members }) => ({
+      apis: await Promise.all(apis.map(isWell(admin, '/readyz', isApiReady))),
+      members: await Promise.all(members.map(isWell(etcd, '/health', isMemberHealthy))),
+    }),
+    async prepare(api, desired, hasNodes) {
+      await applyClusterObjects(at(api))
+      if (hasNodes) await applyAddons(at(api), desired)
+    },
+    applyAddon: async (api, needs) => applyAddon(at(api), needs, clock),
+    async snapshot(etcdUrl, etcdutl) {
+      await takeSnapshot({ folder: snapshotFolder, id: SNAPSHOT_ID, etcdutl, etcdUrl, client: etcd })
+    },
+    async settleGuest(api, guest, served) {
+      await applyLimits(at(api), guest)
+      await applyVolumes(at(api), guest)
+      await applyIngressStatus(at(api), served)
+    },
+    routes: async (api) => readRoutes(at(api)),
+    target: async (api, route) => targetOf(at(api), route),
+  }
+}
