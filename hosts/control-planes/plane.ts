@@ -10,7 +10,7 @@ import { endOf } from '../../kit/control-planes/hosting/credentials.ts'
 import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
 import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
-import { takeSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
+import { snapshotParts, takeSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
 import { isApiError, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -101,7 +101,7 @@ export class PodsPlane {
       random,
       log,
       controlPlane: record.desired.id,
-      take: (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, ...this.#etcd() }),
+      take: async (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, parts: this.#etcdParts() }),
     })
   }
 
@@ -195,10 +195,10 @@ export class PodsPlane {
     return this.#opened && endOf(this.#opened.files.credentials)
   }
 
-  #etcd(): { readonly etcdUrl: string; readonly client: Client } {
+  #etcdParts(): AsyncIterable<Uint8Array> {
     if (this.#readyOf(ETCD) === 0 || this.#opened === undefined || this.#etcdAddress === undefined)
       throw new Error('etcd is not ready')
-    return { etcdUrl: this.#etcdAddress, client: this.#opened.etcd }
+    return snapshotParts(this.#opened.etcd, this.#etcdAddress)
   }
 
   async #keep(): Promise<void> {

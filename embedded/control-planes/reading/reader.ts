@@ -41,7 +41,7 @@ export class Reader {
       end: () => this.#kill(),
       send: (question) => {
         if (this.#input === undefined) throw new Error('what reads its API is being started')
-        this.#input.write(`${question}\n`)
+        this.#input.write(`${JSON.stringify(question)}\n`)
       },
     })
   }

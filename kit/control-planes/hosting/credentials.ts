@@ -67,6 +67,11 @@ async function openLeaf(
   return writePair(folder, name, await makeCertificate({ ...wanted, days: LEAF_DAYS, authority, now, random }))
 }
 
+async function openAuthority({ folder, clock, random }: LeafOptions, name: string): Promise<Certificate> {
+  const made = { commonName: `svccloud-${name}`, days: AUTHORITY_DAYS, isAuthority: true, now: clock.now(), random }
+  return (await readPair(folder, name)) ?? writePair(folder, name, await makeCertificate(made))
+}
+
 /** Of one more client of the API, once the credentials of the cluster are there. */
 export const openClientCertificate = async (
   options: LeafOptions,
@@ -81,6 +86,29 @@ export const openServerCertificate = async (
   hosts: readonly string[],
 ): Promise<Certificate> => openLeaf(options, name, await authorityIn(options.folder), { commonName: name, hosts })
 
+export interface ReaderCredentials {
+  /** PEM. */
+  readonly authority: string
+  /** What it is served with. */
+  readonly server: Certificate
+  /** Of whoever asks it. */
+  readonly client: Certificate
+}
+
+/** As whom a reader in a pod is known. */
+export const READER_NAME = 'reader'
+
+/** Of an authority that signs nothing else: one that the cluster's authority signs anybody may have who may approve
+ *  requests for certificates in the cluster, and one of etcd's opens etcd. */
+export async function openReaderCredentials(options: LeafOptions): Promise<ReaderCredentials> {
+  const authority = await openAuthority(options, 'reader-ca')
+  return {
+    authority: authority.certificate,
+    server: await openLeaf(options, READER_NAME, authority, { commonName: READER_NAME, hosts: [READER_NAME] }),
+    client: await openLeaf(options, 'reader-client', authority, { commonName: 'svccloud:host', isClient: true }),
+  }
+}
+
 async function authorityIn(folder: string): Promise<Certificate> {
   const authority = await readPair(folder, 'ca')
   if (authority === undefined) throw new Error('the cluster has no authority')
@@ -89,15 +117,8 @@ async function authorityIn(folder: string): Promise<Certificate> {
 
 /** Files `NAME.crt` and `NAME.key` in the folder. */
 export async function openCredentials(options: CredentialsOptions): Promise<Credentials> {
-  const { folder, hosts, etcdHosts = [], clock, random } = options
-  const now = clock.now()
-  const authority = async (name: string): Promise<Certificate> =>
-    (await readPair(folder, name)) ??
-    writePair(
-      folder,
-      name,
-      await makeCertificate({ commonName: `svccloud-${name}`, days: AUTHORITY_DAYS, isAuthority: true, now, random }),
-    )
+  const { hosts, etcdHosts = [] } = options
+  const authority = (name: string) => openAuthority(options, name)
   const leaf = (name: string, signer: Certificate, wanted: Leaf) => openLeaf(options, name, signer, wanted)
   const [cluster, etcd, frontProxy] = [await authority('ca'), await authority('etcd-ca'), await authority('front-ca')]
   await authority('service-account') // its key signs tokens

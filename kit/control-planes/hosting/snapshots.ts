@@ -2,17 +2,17 @@
  *  short is taken again. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { finished } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { ControlPlaneSnapshot } from '../control.ts'
-import { readLines } from '../../http/bounded.ts'
+import { readLines, TooLong } from '../../http/bounded.ts'
 import { syncToDisk, writeDurably } from '../../sys/durable-file.ts'
 import { makeFolder } from '../../sys/make-folder.ts'
+import { ETCD_QUOTA_BYTES } from './flags.ts'
 import type { Client } from './https-client.ts'
 
 const run = promisify(execFile)
@@ -23,6 +23,9 @@ const SUM_BYTES = 32
 const SILENCE_MILLISECONDS = 30_000
 /** Of one part of a snapshot, which etcd sends in parts of 32 KiB, in base64. */
 const LINE_BYTES_MAXIMUM = 1024 ** 2
+
+/** Of a whole one: etcd takes no writes beyond its quota, but for those that were under way. */
+const SNAPSHOT_BYTES_MAXIMUM = 1.25 * ETCD_QUOTA_BYTES
 
 export const snapshotFile = (folder: string, id: string): string => join(folder, `${id}.db`)
 const recordFile = (folder: string, id: string): string => join(folder, `${id}.json`)
@@ -56,13 +59,13 @@ export async function removeSnapshot(folder: string, id: string): Promise<void> 
   await rm(recordFile(folder, id), { force: true })
 }
 
-export interface TakeOptions {
+interface TakeOptions {
   readonly folder: string
   readonly id: string
-  readonly etcdUrl: string
+  /** Its bytes. */
+  readonly parts: AsyncIterable<Uint8Array>
   /** Judges it; undefined where that is not: then the sum that etcd appends does. */
   readonly etcdutl: string | undefined
-  readonly client: Client
 }
 
 /** What a whole one is: bytes, and the digest of them. */
@@ -71,32 +74,44 @@ export interface TakenSnapshot {
   readonly sha256: string
 }
 
-/** Streams it from etcd, has it verified, and answers what it is once it is on the disk. */
-export async function takeSnapshot({ folder, id, etcdUrl, etcdutl, client }: TakeOptions): Promise<TakenSnapshot> {
-  const file = snapshotFile(folder, id)
-  const partial = `${file}.partial`
+/** A snapshot as etcd takes it now. Throws what the network says, and for answers that are none. */
+export async function* snapshotParts(client: Client, etcdUrl: string): AsyncGenerator<Uint8Array, void> {
   const response = await client.open(`${etcdUrl}/v3/maintenance/snapshot`, {
     method: 'POST',
     body: {},
     timeoutMilliseconds: SILENCE_MILLISECONDS,
   })
   if (response.statusCode !== 200) throw new Error(`etcd answered ${response.statusCode}`)
-  const out = createWriteStream(partial, { mode: 0o600 })
-  const digest = createHash('sha256')
-  let sizeBytes = 0
   for await (const line of readLines(response, LINE_BYTES_MAXIMUM)) {
     const { blob } = Part.parse(JSON.parse(line)).result
-    if (blob === undefined) continue
-    const bytes = Buffer.from(blob, 'base64')
-    digest.update(bytes)
-    sizeBytes += bytes.length
-    if (!out.write(bytes)) await once(out, 'drain')
+    if (blob !== undefined) yield Buffer.from(blob, 'base64')
   }
-  out.end()
-  await finished(out)
-  await (etcdutl === undefined ? verifySum(partial) : verify(etcdutl, partial))
-  await syncToDisk(partial)
-  await rename(partial, file)
+}
+
+/** Writes it, has it verified, and answers what it is once it is on the disk. Throws TooLong for one that is larger
+ *  than what etcd may hold. */
+export async function takeSnapshot({ folder, id, parts, etcdutl }: TakeOptions): Promise<TakenSnapshot> {
+  const file = snapshotFile(folder, id)
+  const partial = `${file}.partial`
+  const digest = createHash('sha256')
+  let sizeBytes = 0
+  const counted = async function* () {
+    for await (const bytes of parts) {
+      sizeBytes += bytes.length
+      if (sizeBytes > SNAPSHOT_BYTES_MAXIMUM) throw new TooLong(SNAPSHOT_BYTES_MAXIMUM)
+      digest.update(bytes)
+      yield bytes
+    }
+  }
+  try {
+    await pipeline(counted, createWriteStream(partial, { mode: 0o600 }))
+    await (etcdutl === undefined ? verifySum(partial) : verify(etcdutl, partial))
+    await syncToDisk(partial)
+    await rename(partial, file)
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
   return { sizeBytes, sha256: digest.digest('hex') }
 }
 

@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import type { Clock } from '../../sys/clock.ts'
 import { Refused } from '../hosting/refused.ts'
-import { Answer } from './messages.ts'
+import { Answer, type Question } from './messages.ts'
 import { type Reading, type TaskName, TASKS } from './tasks.ts'
 
 const QUESTIONS_MAXIMUM = 64
@@ -15,7 +15,7 @@ interface Asked {
 
 export interface AskingOptions {
   /** Brings a question to it, whose answer is heard later. Throws where there is nobody to ask. */
-  readonly send: (question: string) => void
+  readonly send: (question: Question) => void
   /** It is not believed any longer, and has to be begun anew. */
   readonly end: () => void
   readonly clock: Clock
@@ -44,13 +44,20 @@ export class Asking {
     return judged.data as Awaited<ReturnType<Reading[Name]>> // by the table of answers
   }
 
-  /** An answer. Throws for what is none, and for one that nobody has asked for. */
-  hear(text: string): void {
+  /** An answer, to that question where it is known to which. Throws for what is none, and for one that nobody has
+   *  asked for. */
+  hear(text: string, id?: number): void {
     const answer = Answer.parse(JSON.parse(text))
     const asked = this.#asked.get(answer.id)
-    if (asked === undefined) throw new Error('nobody has asked') // and nobody listens to what nobody has asked
+    // And nobody listens to what nobody has asked.
+    if (asked === undefined || answer.id !== (id ?? answer.id)) throw new Error('nobody has asked')
     this.#asked.delete(answer.id)
     asked.answered(answer)
+  }
+
+  /** The answer to a question did not come: it was not asked, or has ended. */
+  fail(id: number, error: Error): void {
+    this.#asked.get(id)?.failed(error)
   }
 
   /** Nothing more is believed of it: what was asked has failed. */
@@ -66,8 +73,8 @@ export class Asking {
     const id = this.#count++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const { clock, send } = this.#options
-    send(JSON.stringify({ id, task, words }))
     const { milliseconds } = TASKS[task]
+    send({ id, task, words: [...words] })
     const cancel = clock.after(milliseconds, () => this.end(`it was silent for too long (${task})`))
     this.#asked.set(id, { answered: resolve, failed: reject })
     return promise.finally(() => {

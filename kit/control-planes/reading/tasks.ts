@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { defined } from '../../../domain/defined.ts'
 import { CALLS } from '../calls.ts'
 import type { ControlPlaneDesired, ControlPlaneGuest, ControlPlanes } from '../control.ts'
 import { type AddonNeeds, applyAddon } from '../hosting/addon-parts.ts'
@@ -12,7 +13,7 @@ import { type Client, openClient } from '../hosting/https-client.ts'
 import type { KubeApi } from '../hosting/kube-api.ts'
 import { readLoad } from '../hosting/load.ts'
 import { clusterCalls } from '../hosting/planes.ts'
-import { takeSnapshot } from '../hosting/snapshots.ts'
+import { snapshotParts, takeSnapshot } from '../hosting/snapshots.ts'
 import type { Clock } from '../../sys/clock.ts'
 import type { Random } from '../../sys/random.ts'
 import { applyIngressStatus } from './guests/ingress-status.ts'
@@ -90,24 +91,35 @@ const PROBE_MILLISECONDS = 3_000
 export interface ReadingParts {
   /** With the credentials of the control plane. */
   readonly folder: string
-  /** Where snapshots are written. */
-  readonly snapshotFolder: string
+  /** Where snapshots are written; undefined where they are handed on as they come. */
+  readonly snapshotFolder?: string
+  /** Whom certificates must be of, where those are not for the hosts of addresses. */
+  readonly serverNames?: { readonly api: string; readonly etcd: string }
   readonly clock: Clock
   readonly random: Random
 }
 
+export interface OpenedReading extends Reading {
+  /** A snapshot as it comes. */
+  snapshotParts(etcd: string): AsyncIterable<Uint8Array>
+}
+
 /** With the credentials that are in the folder now. */
-export async function openReading({ folder, snapshotFolder, clock, random }: ReadingParts): Promise<Reading> {
+export async function openReading({
+  folder,
+  snapshotFolder,
+  serverNames,
+  clock,
+  random,
+}: ReadingParts): Promise<OpenedReading> {
   const pem = (name: string) => readFile(join(folder, name), 'utf8')
-  const clientOf = async (name: string, authority: string): Promise<Client> =>
-    openClient(
-      await pem(`${authority}.crt`),
-      { certificate: await pem(`${name}.crt`), key: await pem(`${name}.key`) },
-      { clock },
-    )
-  const admin = await clientOf('admin', 'ca')
-  const etcd = await clientOf('etcd-client', 'etcd-ca')
-  const autoscaler = await clientOf('autoscaler', 'ca')
+  const clientOf = async (name: string, authority: string, serverName: string | undefined): Promise<Client> => {
+    const own = { certificate: await pem(`${name}.crt`), key: await pem(`${name}.key`) }
+    return openClient(await pem(`${authority}.crt`), own, { clock, ...defined({ serverName }) })
+  }
+  const admin = await clientOf('admin', 'ca', serverNames?.api)
+  const etcd = await clientOf('etcd-client', 'etcd-ca', serverNames?.etcd)
+  const autoscaler = await clientOf('autoscaler', 'ca', serverNames?.api)
   const at = (url: string, client = admin): KubeApi => ({ url, client })
   const isWell = (client: Client, path: string, isRight: typeof isApiReady) => async (url: string | null) =>
     url !== null && client.send(`${url}${path}`, { timeoutMilliseconds: PROBE_MILLISECONDS }).then(isRight, () => false)
@@ -124,13 +136,15 @@ export async function openReading({ folder, snapshotFolder, clock, random }: Rea
     },
     applyAddon: async (api, needs) => applyAddon(at(api), needs, clock),
     async snapshot(etcdUrl, etcdutl) {
-      await takeSnapshot({ folder: snapshotFolder, id: SNAPSHOT_ID, etcdutl, etcdUrl, client: etcd })
+      if (snapshotFolder === undefined) throw new Error('snapshots are not written here')
+      await takeSnapshot({ folder: snapshotFolder, id: SNAPSHOT_ID, etcdutl, parts: snapshotParts(etcd, etcdUrl) })
     },
     async settleGuest(api, guest, served) {
       await applyLimits(at(api), guest)
       await applyVolumes(at(api), guest)
       await applyIngressStatus(at(api), served)
     },
+    snapshotParts: (etcdUrl) => snapshotParts(etcd, etcdUrl),
     routes: async (api) => readRoutes(at(api)),
     target: async (api, route) => targetOf(at(api), route),
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { recoverFolder, SnapshotKeeper } from '../../../../kit/control-planes/hosting/snapshot-keeper.ts'
-import { snapshotFile, takeSnapshot } from '../../../../kit/control-planes/hosting/snapshots.ts'
+import { snapshotFile, snapshotParts, takeSnapshot } from '../../../../kit/control-planes/hosting/snapshots.ts'
 import { StoreAway } from '../../../../kit/chunks/object-store.ts'
 import { markOf } from '../../../../kit/control-planes/control.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
@@ -59,8 +59,7 @@ async function open(): Promise<SnapshotKeeper> {
         folder: into,
         id,
         etcdutl: join(folder, 'etcdutl'),
-        etcdUrl: 'https://etcd',
-        client: { open: async () => answer() } as never,
+        parts: snapshotParts({ open: async () => answer() } as never, 'https://etcd'),
       }),
   })
   await opened.start()
