@@ -842,3 +842,14 @@ test.each([101, 170_000])(
     expect(errors).toEqual([])
   },
 )
+
+test.each([
+  ['a store that is away', new Unavailable('the store'), 503, []],
+  ['a bug', new TypeError('a bug'), 500, ['request failed']],
+] as const)('%s fails the request, and an error in the log is a fault', async (_what, error, status, expected) => {
+  const errors: string[] = []
+  const log = { ...silentLog, error: (message: string) => void errors.push(message) }
+  const { send } = openPipeline(() => Promise.reject(error), { log })
+  expect((await send('/v1/things', { method: 'POST', as: 'writer', body: '{"name":"one"}' })).status).toBe(status)
+  expect(errors).toEqual(expected)
+})

@@ -14,6 +14,7 @@ import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { type Logger, silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
+import { OUTAGE_MILLISECONDS } from '../../../kit/sys/outages.ts'
 import { Child, NAMESPACE, openWorld, Parent, type ParentSpec, type ParentStatus, type World } from '../world.ts'
 
 const FINALIZER = 'kit.svccloud.example/parent'
@@ -375,6 +376,35 @@ test('an effect that does not take is tried ever more rarely, and the log says s
   const before = attempts
   await world.pass(5_000)
   expect(attempts - before, 'a change of the root begins anew').toBeGreaterThan(3)
+  await controller.stop()
+})
+
+test('a root whose reconcile fails wakes somebody once, when it has failed for long', async () => {
+  const world = await openWorld()
+  const warnings: string[] = []
+  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
+  let isAway = true
+  const controller = run(
+    world,
+    (caches) => ({
+      ...sizing(caches),
+      plan: () => {
+        if (isAway) throw new Unavailable('what it needs')
+        return []
+      },
+    }),
+    { log },
+  )
+  await create(world, 'a', { size: 0 })
+  await world.pass(OUTAGE_MILLISECONDS / 2)
+  isAway = false
+  await world.pass(OUTAGE_MILLISECONDS)
+  isAway = true
+  await world.settled(world.admin.patch(Parent, key('a'), { spec: { size: 1 } }))
+  await world.pass(OUTAGE_MILLISECONDS / 2)
+  expect(warnings).toEqual([])
+  await world.pass(3 * OUTAGE_MILLISECONDS)
+  expect(warnings).toEqual(['reconcile failed'])
   await controller.stop()
 })
 
