@@ -34,6 +34,8 @@ interface Answer {
 const DATABASES_MAXIMUM = 3
 const IMAGE_MILLISECONDS = { least: 40_000, most: 90_000 }
 const PLAN_NAME = 'db-1c-2g'
+/** The world begins at midnight: machines of databases with this schedule get newer images while it lasts. */
+const WINDOW_OF_NOW = '0 0 * * *'
 
 export function runDatabases(
   world: World,
@@ -89,8 +91,8 @@ const runOwner = (actors: Actors, account: Account): Promise<void> => {
     const dice = random.fraction()
     if (database === undefined || (dice < 0.15 && items.length < DATABASES_MAXIMUM)) return makeOne(actors, account)
     const path = `/v1/databases/${database.metadata.name}`
-    if (dice < 0.4) await rotate(actors, account, database)
-    else if (dice < 0.48) await send(account, 'PATCH', path, { backup_schedule: '0 0 * * *' })
+    if (dice < 0.28) await rotate(actors, account, database)
+    else if (dice < 0.48) await send(account, 'PATCH', path, { backup_schedule: WINDOW_OF_NOW })
     else if (dice < 0.52) await send(account, 'PATCH', path, { name: `name ${Math.floor(random.fraction() * 5)}` })
     else if (dice < 0.56) await send(account, 'GET', `${path}/credentials`)
     else if (dice < 0.86) {
