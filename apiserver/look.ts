@@ -24,7 +24,11 @@ type LookParts = Pick<Parts, 'db' | 'store' | 'caches' | 'clock' | 'log'>
 /** Free when it was done since PostgreSQL was started. The caches must be ready. */
 export async function look({ db, store, caches, clock, log }: LookParts): Promise<void> {
   if (await wasLookedAt(db)) return
-  const found = await noteLook(db, usesIn(caches), clock.now(), await guestsIn(store))
+  const uses = usesIn(caches)
+  const holders = await noteLook(db, uses, clock.now(), await guestsIn(store))
+  // What is about to go has given its claims back before.
+  const leaving = new Set(uses.filter(({ isLeaving }) => isLeaving).map(({ holder }) => holder))
+  const found = holders.filter((holder) => !leaving.has(holder)).length
   if (found > 0) log.error('in use, and without claims in PostgreSQL: kept from others', { found })
 }
 
@@ -37,7 +41,12 @@ export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<v
   }
 }
 
-const usesIn = (caches: Parts['caches']): readonly HeldUse[] => [
+interface Found extends HeldUse {
+  /** Whether its object is being deleted. */
+  readonly isLeaving: boolean
+}
+
+const usesIn = (caches: Parts['caches']): readonly Found[] => [
   ...held(caches.of(Server), 'server', usesOfServer),
   ...held(caches.of(FloatingIp), 'floating_ip', usesOfFloatingIp),
   ...held(caches.of(Router), 'router', usesOfRouter),
@@ -65,11 +74,12 @@ const held = <Spec, Status>(
   cache: Cache<Spec, Status>,
   noun: string,
   usesOf: (object: KubeObject<Spec, Status>, accountId: string) => readonly Use[],
-): readonly HeldUse[] =>
+): readonly Found[] =>
   cache.list().flatMap((object) => {
-    const { namespace = '', name } = object.metadata
+    const { namespace = '', name, deletionTimestamp } = object.metadata
+    const isLeaving = deletionTimestamp !== undefined
     const accountId = accountOfNamespace(namespace)
     return accountId === undefined || !isUuid(accountId)
       ? []
-      : usesOf(object, accountId).map((use) => ({ ...use, accountId, holder: `${noun}/${name}` }))
+      : usesOf(object, accountId).map((use) => ({ ...use, accountId, holder: `${noun}/${name}`, isLeaving }))
   })

@@ -37,17 +37,17 @@ export async function requireLook(tx: Transaction<Tables>): Promise<void> {
 const BATCH = 1_000
 
 /** Keeps from others what is used without a claim, the room of guests included, and notes that this was done. Answers
- *  how many values there were. */
+ *  who uses each value that was so. */
 export async function noteLook(
   db: Database,
   uses: readonly HeldUse[],
   now: Date,
   guests: readonly GuestOnNode[] = [],
-): Promise<number> {
+): Promise<readonly string[]> {
   return await db.transaction().execute(async (tx) => {
-    let found = 0
+    const found: string[] = []
     for (let index = 0; index < uses.length; index += BATCH)
-      found += await keepUnclaimed(tx, uses.slice(index, index + BATCH), now)
+      found.push(...(await keepUnclaimed(tx, uses.slice(index, index + BATCH), now)))
     await countForgottenRoom(tx, guests)
     await sql`insert into look (id, database, writer, at) values (true, ${DATABASE}, ${WRITER}, ${now}::timestamptz)
       on conflict (id) do update set database = excluded.database, writer = excluded.writer, at = excluded.at`.execute(
@@ -57,8 +57,8 @@ export async function noteLook(
   })
 }
 
-async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<number> {
-  const { rows } = await sql`
+async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<readonly string[]> {
+  const { rows } = await sql<{ readonly holder: string }>`
     insert into host_use (kind, scope, value, account_id, holder, seen_at)
     select kind, scope, value, account_id, holder, ${now}::timestamptz
     from unnest(
@@ -81,6 +81,6 @@ async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], 
       where used.kind = 'network' and claim.network_id = used.scope
         and (claim.ipv4_address = used.value or claim.ipv6_address = used.value)
     )
-    on conflict do nothing returning value`.execute(tx)
-  return rows.length
+    on conflict do nothing returning holder`.execute(tx)
+  return rows.map(({ holder }) => holder)
 }

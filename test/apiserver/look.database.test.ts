@@ -10,7 +10,7 @@ import { addRoom, claimPlacement, findCandidate, mirrorNode } from '../../db/pla
 import { claimAddresses, mirrorPool } from '../../db/public-pool/index.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
-import { silentLog } from '../../kit/sys/log.ts'
+import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace } from '../../resources/instance/index.ts'
@@ -59,11 +59,11 @@ const newName = (): Promise<unknown> =>
   )
 const caches = { of: ({ kind }: { kind: string }) => ({ list: () => forgotten[kind] ?? [] }) }
 const store = { list: async ({ kind }: { kind: string }) => ({ items: onNodes[kind] ?? [] }) }
-const lookNow = () =>
+const lookNow = (log: Logger = silentLog) =>
   look({
     db: db.db,
     clock: systemClock,
-    log: silentLog,
+    log,
     store: store as unknown as Parts['store'],
     caches: caches as unknown as Parts['caches'],
   })
@@ -145,4 +145,26 @@ test('the room of guests without claims is not given again', async () => {
   await place('new')
   await expect(place('another')).rejects.toMatchObject({ members: { reason: 'no_capacity' } })
   await expect(transaction((tx) => addRoom(tx, 'n1', demandOf('grows')))).resolves.toBe(false)
+})
+
+test('of what is about to go, and has given its claims back, nobody is told', async () => {
+  const errors: unknown[] = []
+  const log = { ...silentLog, error: (_message: string, fields?: object) => void errors.push(fields) }
+  const balancer = (name: string, publicIpv4: string, more: object = {}) => ({
+    metadata: { name, namespace: accountNamespace(accountId), ...more },
+    spec: { networkId: 'n' },
+    status: { publicIpv4 },
+  })
+  const now = new Date().toISOString()
+  forgotten['LoadBalancer'] = [
+    balancer('stays', '198.51.100.14'),
+    balancer('leaves', '198.51.100.15', { deletionTimestamp: now }),
+  ]
+  await sql`update look set database = 'another start'`.execute(db.db)
+  await lookNow(log)
+  expect(errors).toEqual([{ found: 1 }])
+  forgotten['LoadBalancer'] = [balancer('leaves-too', '198.51.100.11', { deletionTimestamp: now })]
+  await sql`update look set database = 'another start'`.execute(db.db)
+  await lookNow(log)
+  expect(errors).toHaveLength(1)
 })
