@@ -1,7 +1,7 @@
 /** What the plans of backups and snapshots share: each is a point of a storage that is made once, is online or in error
  *  from then on, and goes when nothing of it is left. How it is made and removed is the noun's own. */
 import { type KubeObject, keyOf, type ResourceType } from '../kit/kube/object.ts'
-import type { OperationKind } from '../domain/operations.ts'
+import type { OperationKind, OperationStep } from '../domain/operations.ts'
 import type { Operable } from '../resources/operation/index.ts'
 import type { PlainAction } from './effects.ts'
 import { type Health, healthConditions } from './health.ts'
@@ -15,7 +15,7 @@ interface PointStatus {
 }
 type Point = KubeObject & Operable & { readonly status?: PointStatus | undefined }
 
-export interface PointDecision<Status, Action> extends OperationDecision<Action> {
+export interface PointDecision<Status, Action, Kind extends OperationKind> extends OperationDecision<Action, Kind> {
   readonly status?: { readonly [Field in keyof Status]?: Status[Field] | undefined }
   readonly health: Health
   readonly reason: string
@@ -23,12 +23,12 @@ export interface PointDecision<Status, Action> extends OperationDecision<Action>
   /** Nothing of the point is left anywhere. */
   readonly isGone?: boolean
 }
-type Standing = Pick<PointDecision<never, never>, 'health' | 'reason' | 'message'>
+type Standing = Pick<PointDecision<never, never, never>, 'health' | 'reason' | 'message'>
 
 export const reconciling = (reason: string): Pick<Standing, 'health' | 'reason'> => ({ health: 'reconciling', reason })
 
 /** The operation ends here, because of the error. */
-export const failed = (step: string, error: string) =>
+export const failed = <Step extends OperationStep | undefined>(step: Step, error: string) =>
   ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
 /** As the status says already. */
@@ -80,7 +80,7 @@ export function detectPointEdit(
 /** Carries the decision out. One whose creation failed is in error. */
 export function pointActions<Status extends PointStatus, Action>(
   point: Point,
-  decision: PointDecision<Status, Action>,
+  decision: PointDecision<Status, Action, OperationKind>,
   place: { readonly zone: string | undefined; readonly region: string | undefined },
   isCreationFailed: boolean,
 ): readonly (Action | PlainAction)[] {

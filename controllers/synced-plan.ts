@@ -29,7 +29,11 @@ export function hasZone({
   if (hasNetworks) return undefined
   return claim === undefined
     ? failed('claimed', `The zone ${spec.zone} has no private networks.`)
-    : { ...reconciling('Waiting'), step: 'applied', waitFor: `zone ${spec.zone} to have private networks again` }
+    : {
+        ...reconciling('Waiting'),
+        step: 'applied' as const,
+        waitFor: `zone ${spec.zone} to have private networks again`,
+      }
 }
 
 /** Its rows in OVN are as the facts say. */
@@ -42,7 +46,7 @@ export const applied = <Facts>({
     ? undefined
     : {
         ...reconciling('Applying'),
-        step: 'applied',
+        step: 'applied' as const,
         actions: [{ do: 'effect', name: 'apply', input: { facts } } as const],
         waitFor: 'the network',
         waitSeconds: 0,
@@ -62,7 +66,7 @@ export const installed =
       ? undefined
       : {
           ...reconciling('Applying'),
-          step: 'installed',
+          step: 'installed' as const,
           waitFor: hosts,
           waitSeconds: INSTALLED_LOOK_SECONDS,
         }
@@ -71,7 +75,7 @@ export const installed =
  *  account's. */
 export const releasing = <Id>(zone: string, id: Id | undefined) => ({
   ...reconciling('Deleting'),
-  step: 'installed',
+  step: 'installed' as const,
   outcome: 'succeeded' as const,
   actions: [{ do: 'effect', name: 'release', input: { zone, id } } as const],
   isGone: true,

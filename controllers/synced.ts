@@ -2,6 +2,7 @@
  *  operation that brings both to what its spec says. Their decisions are also those of whatever is made, kept and
  *  deleted. */
 import { createHash } from 'node:crypto'
+import type { OperationKind, OperationStep } from '../domain/operations.ts'
 import type { Queries } from '../db/open.ts'
 import { isEdit, type KubernetesRequest, listKubernetesRequests } from '../db/request/index.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../kit/kube/object.ts'
@@ -30,7 +31,8 @@ export const auditedSync =
   (operation: OperationStanza): string | undefined =>
     hasNoRequest(operation) ? `${noun}.${operationActionOf(operation) ?? 'update'}` : undefined
 
-export interface SyncDecision<Status, Action> extends OperationDecision<Action> {
+export interface SyncDecision<Status, Action, Kind extends OperationKind = OperationKind>
+  extends OperationDecision<Action, Kind> {
   readonly status?: { readonly [Field in keyof Status]?: Status[Field] | undefined }
   readonly health: Health
   readonly reason: string
@@ -42,7 +44,7 @@ export interface SyncDecision<Status, Action> extends OperationDecision<Action> 
 export const reconciling = (reason: string) => ({ health: 'reconciling', reason }) as const
 
 /** The operation ends here, because of the error. */
-export const failed = (step: string, error: string) =>
+export const failed = <Step extends OperationStep | undefined>(step: Step, error: string) =>
   ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
 /** Carries the decision out. */

@@ -104,6 +104,19 @@ const OPERATIONS = {
 } as const satisfies Readonly<Record<string, OperationRule>>
 export type OperationKind = keyof typeof OPERATIONS
 
+/** The kinds of operations of a noun. */
+export type KindOf<Noun extends string> = Extract<OperationKind, `${Noun}.${string}`>
+
+/** The steps of operations of these kinds. One that has none in the table is done at once. */
+export type StepOf<Kind extends OperationKind> = Kind extends OperationKind
+  ? (typeof OPERATIONS)[Kind] extends { readonly steps: readonly (infer Step)[] }
+    ? Step
+    : typeof DONE
+  : never
+
+/** A step of any operation. */
+export type OperationStep = StepOf<OperationKind>
+
 /** In the order of the table. */
 export const OPERATION_KINDS = Object.keys(OPERATIONS) as readonly OperationKind[] // its keys
 /** Its target is gone when it has succeeded. */
@@ -111,7 +124,8 @@ export const isDeletion = (kind: OperationKind): boolean => kind.endsWith('.dele
 export const isOperationKind = (action: string): action is OperationKind => Object.hasOwn(OPERATIONS, action)
 
 const MINUTES_DEFAULT = 10
-const STEPS_DEFAULT: readonly string[] = ['done']
+const DONE = 'done'
+const STEPS_DEFAULT = [DONE] as const
 
 const ruleOf = (kind: OperationKind): OperationRule => OPERATIONS[kind]
 
@@ -191,4 +205,5 @@ export const isCancellable = (kind: OperationKind): boolean => ruleOf(kind).canc
 export const isCancellableByOperators = (kind: OperationKind): boolean => ruleOf(kind).cancellableBy !== undefined
 
 /** The steps of the kind, in order; the last of them is the end. */
-export const stepsOf = (kind: OperationKind): readonly string[] => ruleOf(kind).steps ?? STEPS_DEFAULT
+export const stepsOf = <Kind extends OperationKind>(kind: Kind): readonly StepOf<Kind>[] =>
+  (ruleOf(kind).steps ?? STEPS_DEFAULT) as readonly StepOf<Kind>[] // those of the table

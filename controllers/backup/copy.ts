@@ -19,7 +19,7 @@ export const copyName = (uid: string): string => derivedId(`${uid}/copy`)
 /** The last step of a backup: it is online, and its copy is. One whose copy fails stays online. */
 export function copied(input: OperationInput): Decision {
   const { copyZone, copy, zone } = input.observed
-  const standing = { ...standingOf(input.backup.status), step: 'copied' }
+  const standing = { ...standingOf(input.backup.status), step: 'copied' as const }
   if (copyZone === undefined || zone === undefined) return { ...standing, outcome: 'succeeded' }
   const state = copy?.status?.state
   if (copy !== undefined && state === 'online')

@@ -1,4 +1,5 @@
 /** What the rules of a backup's flows look at and decide. */
+import type { KindOf } from '../../domain/operations.ts'
 import type { BackupStatus } from '../../resources/backup/index.ts'
 import type { During } from '../operation/plan.ts'
 import type { PointDecision } from '../point.ts'
@@ -12,5 +13,5 @@ export interface ReconcileInput {
 }
 export type OperationInput = During<ReconcileInput>
 
-export type Decision = PointDecision<BackupStatus, BackupAction>
+export type Decision = PointDecision<BackupStatus, BackupAction, KindOf<'backup'> | 'storage.backup'>
 export type Rule = (input: OperationInput) => Decision | undefined

@@ -188,7 +188,7 @@ const isMaking = (work: BackupJobSpec['work']): boolean => work === 'write' || w
 
 /** The job is on a host and has done its work; a job that failed, or whose host is lost, fails the operation. */
 const working =
-  (work: BackupJobSpec['work'], step: string): Rule =>
+  (work: BackupJobSpec['work'], step: NonNullable<Decision['step']>): Rule =>
   (input) => {
     const { observed, operation } = input
     const needsDisk = work === 'write' || work === 'restore'
@@ -478,7 +478,7 @@ function remove(input: OperationInput): Decision {
 
 function overdue(input: OperationInput, decision: Decision, error: string): Decision {
   if (input.operation.kind === 'backup.delete') return decision
-  const late = failed(decision.step ?? 'done', error)
+  const late = failed(decision.step, error)
   return input.operation.kind === 'backup.restore' ? endOfRestore(input, late) : late
 }
 

@@ -7,7 +7,7 @@ import { type Health, healthConditions } from '../health.ts'
 import { operationActions, type OperationDecision, truncated, waitActions } from '../operation/decision.ts'
 import { auditRequests } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
-import { isCancelled } from '../../domain/operations.ts'
+import { isCancelled, type KindOf } from '../../domain/operations.ts'
 import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
@@ -19,7 +19,7 @@ interface ReconcileInput {
   readonly observed: Observed
 }
 
-interface Decision extends OperationDecision<CustomImageAction> {
+interface Decision extends OperationDecision<CustomImageAction, KindOf<'template'>> {
   readonly state: CustomImageStatus['state']
   readonly health: Health
   readonly detail?: string

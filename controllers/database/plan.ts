@@ -4,7 +4,7 @@ import { archiveRoomText } from '../../domain/archive-room.ts'
 import { defined } from '../../domain/defined.ts'
 import { meteredAfter } from '../../domain/metered-bytes.ts'
 import { archiveStateOf, type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
-import { deadlineOf } from '../../domain/operations.ts'
+import { deadlineOf, type KindOf } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
 import type { ArchiveReport } from '../../resources/managed-machine/index.ts'
@@ -31,7 +31,7 @@ import { hasAccount } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<DatabaseObject, Observed>
 type OperationInput = During<ReconcileInput>
-type Decision = SyncDecision<DatabaseStatus, DatabaseEffect>
+type Decision = SyncDecision<DatabaseStatus, DatabaseEffect, KindOf<'database'>>
 type Rule = (input: OperationInput) => Decision | undefined
 
 /** Reports wake it; this is for what nobody reports: a certificate that gets old. */

@@ -1,6 +1,7 @@
 /** The edge's plan: pure, synchronous, total. What is the same for every noun with operations is in
  *  `controllers/operation/plan.ts`, what is the same for everything that has machines in `controllers/managed-machine`.
  *  An edge leads its network to the machine that translates once that machine does, and nowhere before it goes. */
+import type { KindOf } from '../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { ROLE_LOST_SECONDS } from '../../domain/edge-rules.ts'
 import { type Gateway, gatewayOf, gatewayRoutes } from '../../domain/private-network.ts'
@@ -28,7 +29,7 @@ interface ReconcileInput {
   readonly now: Date
 }
 type OperationInput = During<ReconcileInput>
-type Decision = SyncDecision<EdgeStatus, EdgeEffect>
+type Decision = SyncDecision<EdgeStatus, EdgeEffect, KindOf<'edge'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
 const LOOK_SECONDS = 60

@@ -1,5 +1,6 @@
 /** The plan of a floating IP: pure, synchronous, total. What it points to is decided in PostgreSQL; its rows in OVN
  *  follow from that. */
+import type { KindOf } from '../../domain/operations.ts'
 import { floatingIpChanges } from '../../changes/floating-ip.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../resources/floating-ip/index.ts'
 import { claimed, planChanges } from '../kit/changes.ts'
@@ -13,7 +14,7 @@ import { reconciling, type SyncDecision } from '../synced.ts'
 import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
 
 type ReconcileInput = SyncInput<FloatingIpObject, Observed>
-type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect>
+type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect, KindOf<'floating_ip'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
 const SERVER_LOOK_SECONDS = 2

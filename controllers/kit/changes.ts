@@ -132,7 +132,7 @@ export const claimed =
 
 const claiming = ({ accountId = '' }: OfAccount, change: string) => ({
   ...reconciling('Claiming'),
-  step: 'claimed',
+  step: 'claimed' as const,
   actions: [{ do: 'effect', name: 'claim', input: { accountId, change } } as const],
   waitFor: 'the database',
   waitSeconds: 0,
@@ -152,7 +152,7 @@ export function removalClaimed<Spec extends OperatedSpec, Status extends Operate
   return {
     ...claiming({ accountId }, noun.remove.name),
     ...reconciling('Deleting'),
-    step: 'applied',
+    step: 'applied' as const,
     ...(refusal === undefined
       ? {}
       : { message: refusal.message, waitFor: refusal.message, waitSeconds: IN_USE_LOOK_SECONDS }),

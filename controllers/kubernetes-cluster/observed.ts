@@ -1,4 +1,5 @@
 /** What the controller of Kubernetes clusters knows of the world when it decides, and what it may decide. */
+import type { KindOf } from '../../domain/operations.ts'
 import type { ClusterClaim, ClusterId, ClusterSnapshot, ClusterToken } from '../../db/kubernetes-cluster/index.ts'
 import type { AssociatedObject } from './associated.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
@@ -103,7 +104,7 @@ export const SNAPSHOTS_PLACED = 'SnapshotsPlaced'
 
 export type Input = MadeInput<ClusterObject, Observed>
 export type OperationInput = During<Input>
-export type Decision = SyncDecision<KubernetesClusterStatus, ClusterEffect>
+export type Decision = SyncDecision<KubernetesClusterStatus, ClusterEffect, KindOf<'kubernetes_cluster'>>
 
 export const idOf = ({ root, observed }: Input): ClusterId => ({
   accountId: observed.accountId ?? '',

@@ -95,7 +95,7 @@ export const isWhole = ({ phase, apiServersReady, etcdMembersReady, etcdMembersT
 
 const hasQuorum = (observed: Observed): boolean => hostOf(observed)?.plane?.hasEtcdQuorum === true
 
-const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): Decision => ({
+const waiting = (step: NonNullable<Decision['step']>, waitFor: string, more: Partial<Decision> = {}): Decision => ({
   health: 'reconciling',
   reason: 'Waiting',
   message: `Waiting for ${waitFor}`,

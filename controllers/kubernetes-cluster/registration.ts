@@ -59,7 +59,7 @@ export function dueRegistration(
 
 const isTried = ({ root, operation }: OperationInput): boolean => root.status?.platform?.operationId === operation.id
 
-const asking = (step: string, action: ClusterEffect): Decision => ({
+const asking = (step: NonNullable<Decision['step']>, action: ClusterEffect): Decision => ({
   health: 'reconciling',
   reason: 'Registering',
   step,
@@ -68,9 +68,14 @@ const asking = (step: string, action: ClusterEffect): Decision => ({
   waitSeconds: 0,
 })
 
-const succeeded = (step: string): Decision => ({ health: 'ready', reason: 'Running', step, outcome: 'succeeded' })
+const succeeded = (step: NonNullable<Decision['step']>): Decision => ({
+  health: 'ready',
+  reason: 'Running',
+  step,
+  outcome: 'succeeded',
+})
 
-const refused = (step: string, reason: string): Decision => ({
+const refused = (step: NonNullable<Decision['step']>, reason: string): Decision => ({
   ...failed(step, reason),
   health: 'ready',
   reason: 'Running',
@@ -154,7 +159,7 @@ export function leaving(input: Input): Pick<Decision, 'step' | 'actions' | 'mess
   const isWaiting = platform.nextAttemptAt !== undefined && !isDue(platform, now)
   const id = { ...idOf(input), operationId: platform.operationId, state: 'deregistered' } as const
   return {
-    step: 'platform',
+    step: 'control_plane',
     message: platform.reason,
     waitFor: 'the organisation platform to release it',
     actions: isWaiting ? [] : [{ do: 'effect', name: 'deregister', input: id }],

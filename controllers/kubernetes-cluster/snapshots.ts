@@ -19,7 +19,7 @@ export const kindOf = ({ arguments: { kind } = {} }: OperationStanza): SnapshotK
 export function taken(
   input: Input,
   { id, kind }: { readonly id: string; readonly kind: SnapshotKind },
-  step: string,
+  step: NonNullable<Decision['step']>,
 ): Decision | undefined {
   const { host, snapshots } = input.observed
   if (snapshots.some((each) => each.id === id)) return undefined

@@ -1,6 +1,6 @@
 /** The plan of hosts of control planes: pure, synchronous, total. A host is a cluster of the platform's own, and a host
  *  process in it; the first of them that is not there or not ready is the step of the operation. */
-import { isFinal } from '../../domain/operations.ts'
+import { isFinal, type KindOf } from '../../domain/operations.ts'
 import { DAY_MILLISECONDS } from '../../kit/sys/certificate.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
@@ -20,7 +20,7 @@ interface Input {
   readonly now: Date
 }
 type OperationInput = During<Input>
-type Decision = SyncDecision<KubernetesHostStatus, HostAction>
+type Decision = SyncDecision<KubernetesHostStatus, HostAction, KindOf<'kubernetes_host'>>
 type Rule = (input: OperationInput) => Decision | undefined
 
 const BUSY_LOOK_SECONDS = 5
@@ -61,7 +61,7 @@ function bootstrap(input: OperationInput): Decision {
   ])
 }
 
-const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): Decision => ({
+const waiting = (step: NonNullable<Decision['step']>, waitFor: string, more: Partial<Decision> = {}): Decision => ({
   health: 'reconciling',
   reason: 'Making',
   message: truncated(`Waiting for ${waitFor}`),
@@ -87,7 +87,7 @@ const claimed: Rule = ({ root, observed: { row } }) =>
 /** What an operation has made and is not there yet: a Decision while it is waited for, or has failed. */
 function madeBy(
   { operation }: OperationInput,
-  step: string,
+  step: NonNullable<Decision['step']>,
   what: string,
   part: { readonly type: ResourceType; readonly object: KubeObject & Operable; readonly isMade: boolean },
 ): Decision | undefined {

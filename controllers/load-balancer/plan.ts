@@ -1,5 +1,6 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
  *  follow from its spec, whoever changes it; a configuration never begins an operation. */
+import type { KindOf } from '../../domain/operations.ts'
 import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import { type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
@@ -14,7 +15,7 @@ import { hasAccount, type SyncInput } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
 type OperationInput = During<ReconcileInput>
-type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect>
+type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect, KindOf<'load_balancer'>>
 type Seen = SyncInput<LoadBalancerObject, Observed>
 type Rule<Input = OperationInput> = (input: Input) => Decision | undefined
 

@@ -1,5 +1,6 @@
 /** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN follow from
  *  them, from its spec and from the router that it is at. */
+import type { KindOf } from '../../domain/operations.ts'
 import { networkChanges } from '../../changes/network.ts'
 import { defined } from '../../domain/defined.ts'
 import type { NetworkSpec, NetworkStatus } from '../../resources/network/index.ts'
@@ -13,7 +14,7 @@ import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } fr
 import type { NetworkEffect, NetworkObject, Observed } from './observed.ts'
 
 type ReconcileInput = SyncInput<NetworkObject, Observed>
-type Decision = SyncDecision<NetworkStatus, NetworkEffect>
+type Decision = SyncDecision<NetworkStatus, NetworkEffect, KindOf<'network'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
 /** It is looked at again however little has changed. */

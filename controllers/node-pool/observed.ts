@@ -1,4 +1,5 @@
 /** What the controller of node pools knows of the world when it decides, and what it may decide. */
+import type { KindOf } from '../../domain/operations.ts'
 import type { ScalingPool } from '../../domain/autoscaling/judge.ts'
 import type { Load } from '../../domain/autoscaling/load.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
@@ -92,6 +93,6 @@ export const CLAIMED = 'Claimed'
 
 export type Input = MadeInput<NodePoolObject, Observed>
 export type OperationInput = During<Input>
-export type Decision = SyncDecision<NodePoolStatus, NodePoolEffect>
+export type Decision = SyncDecision<NodePoolStatus, NodePoolEffect, KindOf<'node_pool'>>
 
 export const apiOf = ({ api }: Observed): ApiView | undefined => ('obstacle' in api ? undefined : api)

@@ -60,7 +60,7 @@ export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Obser
 const followed = ({ spec: { count, version, labels, taints, maxUnavailable } }: NodePoolObject): string =>
   digestOf([count, version, labels, taints, maxUnavailable])
 
-const waiting = (step: string, waitFor: string): Decision => ({
+const waiting = (step: NonNullable<Decision['step']>, waitFor: string): Decision => ({
   health: 'reconciling',
   reason: 'Waiting',
   message: truncated(`Waiting for ${waitFor}`),
@@ -123,7 +123,7 @@ const brought: Rule = (input) => {
 }
 
 /** Of the operation under way. */
-function stepOf(slots: readonly Slot[]): string {
+function stepOf(slots: readonly Slot[]): Decision['step'] {
   const wanted = slots.filter(({ isWanted }) => isWanted)
   if (wanted.some(({ machine }) => machine?.state !== 'started')) return 'servers'
   return wanted.some(({ node }) => node?.isReady !== true) ? 'ready' : 'drained'

@@ -1,7 +1,7 @@
 /** The plan of object storage: pure, synchronous, total. */
 import { isDeepStrictEqual } from 'node:util'
 import { meteredAfter } from '../../domain/metered-bytes.ts'
-import { isCancelled } from '../../domain/operations.ts'
+import { isCancelled, type KindOf } from '../../domain/operations.ts'
 import type { ObjectStorageRow, TenantFacts } from '../../db/object-storage/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { measurementOf, type TenantState, type Upstream } from '../../kit/object-storage/control.ts'
@@ -67,7 +67,7 @@ interface Input {
   readonly object: ObjectStorageObject
   readonly observed: Observed
 }
-type Decision = OperationDecision<ObjectStorageAction>
+type Decision = OperationDecision<ObjectStorageAction, KindOf<'object_storage'>>
 
 export const plan = planOperations<ObjectStorageObject, Observed, Input, Decision, ObjectStorageAction>({
   label: 'Object storage',
@@ -151,7 +151,8 @@ const waiting = ({ isAway, obstacle }: Observed) =>
       ? {}
       : { events: [waitingEvent(`The zone has no object storage: ${obstacle}.`)] }
 
-const stepOf = ({ move: state }: ObjectStorageRow): string => (state === null ? 'prepared' : STEPS[state.phase])
+const stepOf = ({ move: state }: ObjectStorageRow): Decision['step'] =>
+  state === null ? 'prepared' : STEPS[state.phase]
 
 function effectOf(row: ObjectStorageRow, operationId: string): ObjectStorageAction {
   if (row.move === null) return { do: 'effect', name: 'prepareMove', input: { row, operationId } }

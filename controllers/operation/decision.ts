@@ -2,16 +2,17 @@
  *  is, and what is waited for. Flows are lists of rules; the first rule that decides is the current step, so that a
  *  crash anywhere loses nothing. */
 import { defined } from '../../domain/defined.ts'
+import type { OperationKind, StepOf } from '../../domain/operations.ts'
 import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { PlainAction } from '../effects.ts'
 import { activeOperation } from './stanza.ts'
 import type { Operable } from '../../resources/operation/index.ts'
 
-export interface OperationDecision<A = Action> {
+export interface OperationDecision<A = Action, Kind extends OperationKind = OperationKind> {
   readonly actions?: readonly A[]
   /** Of the operation under way: the first condition that does not hold. */
-  readonly step?: string
+  readonly step?: StepOf<Kind> | undefined
   readonly outcome?: OperationOutcome
   /** For people; with `failed`. */
   readonly error?: string

@@ -24,7 +24,8 @@ export function advance(before: OperationProgress, action: OperationAction, now:
   if (isFinal(before.status)) return before
   const at = now.toISOString()
   const begun = { ...before, startedAt: before.startedAt ?? action.startedAt ?? at }
-  const index = stepsOf(before.kind).indexOf(action.step)
+  const steps: readonly string[] = stepsOf(before.kind)
+  const index = steps.indexOf(action.step)
   const moved = index > before.stepIndex ? { ...begun, step: action.step, stepIndex: index } : begun
   if (action.outcome === undefined) return { ...moved, status: 'running' }
   if (action.outcome === 'succeeded')
@@ -80,7 +81,7 @@ function stepEvents(
   record: Pick<OperationState, 'stepIndex'> | undefined,
   { kind, step, stepIndex }: OperationProgress,
 ) {
-  const steps = stepsOf(kind)
+  const steps: readonly string[] = stepsOf(kind)
   const known = steps.indexOf(step)
   const index = known === -1 ? stepIndex : known
   const passed = steps.slice(record === undefined ? 0 : record.stepIndex + 1, index)

@@ -1,5 +1,6 @@
 /** The pool's plan: pure, synchronous, total. What is the same for every noun with operations is in
  *  `controllers/operation/plan.ts`. What a pool gives is decided in PostgreSQL; here its mirror there is kept right. */
+import type { KindOf } from '../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../db/public-pool/index.ts'
 import { defined } from '../../domain/defined.ts'
@@ -42,7 +43,7 @@ interface ReconcileInput {
   readonly observed: Observed
 }
 
-interface Decision extends OperationDecision<PublicPoolAction> {
+interface Decision extends OperationDecision<PublicPoolAction, KindOf<'public_pool'>> {
   /** With its conditions; the status stays as it is when absent. */
   readonly status?: { readonly status: Partial<PublicPoolStatus>; readonly conditions: readonly ConditionDraft[] }
   /** Why a deletion is not over; the error of its operation when that is late. */

@@ -1,5 +1,6 @@
 /** The router's plan: pure, synchronous, total. Which networks are at it and what it translates to is claimed in
  *  PostgreSQL; its rows in OVN follow from that and from its spec. */
+import type { KindOf } from '../../domain/operations.ts'
 import { routerChanges } from '../../changes/router.ts'
 import { defined } from '../../domain/defined.ts'
 import { gatewayOf, isReached } from '../../domain/private-network.ts'
@@ -14,7 +15,7 @@ import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } fr
 import type { Observed, RouterEffect, RouterObject } from './observed.ts'
 
 type ReconcileInput = SyncInput<RouterObject, Observed>
-type Decision = SyncDecision<RouterStatus, RouterEffect>
+type Decision = SyncDecision<RouterStatus, RouterEffect, KindOf<'router'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
 /** It is looked at again however little has changed. */

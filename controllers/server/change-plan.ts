@@ -26,7 +26,11 @@ export function changePlan(input: OperationInput): Decision {
 }
 
 /** It stays stopped all the time. */
-const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
+const atRest = (step: NonNullable<Decision['step']>, rest: Partial<Decision>): Decision => ({
+  state: 'stopped',
+  step,
+  ...rest,
+})
 
 const neverProvisioned: Rule = (input) => {
   const {
@@ -115,7 +119,7 @@ const sizeApplied: Rule = (input) => {
 }
 
 /** The plan is what it was; of the storage stays what has grown. */
-export function changePlanFailed(input: OperationInput, step: string, error: string): Decision {
+export function changePlanFailed(input: OperationInput, step: NonNullable<Decision['step']>, error: string): Decision {
   const {
     server: { spec },
     observed: { storage, claims },

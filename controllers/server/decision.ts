@@ -1,5 +1,6 @@
 /** A decision about a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
  *  place where a decision becomes status, conditions and operation progress. */
+import type { KindOf } from '../../domain/operations.ts'
 import { defined } from '../../domain/defined.ts'
 import { networkVerdict } from '../../domain/guest-network.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
@@ -35,7 +36,7 @@ export interface ReconcileInput {
 /** While an operation is under way. */
 export type OperationInput = During<ReconcileInput>
 
-export interface Decision extends OperationDecision<ServerAction> {
+export interface Decision extends OperationDecision<ServerAction, KindOf<'server'>> {
   readonly state: ServerState
   /** For people: why it is so; absent when the state says it all. */
   readonly detail?: string

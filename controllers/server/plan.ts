@@ -102,7 +102,7 @@ const hasEarlierMigration = ({ server, operation, observed: { claims } }: Operat
 /** Nothing else begins before the guest is known to be on one node. */
 function resolveFirst(input: OperationInput): Decision {
   const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = resolve(input)
-  return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
+  return { ...decision, waitFor: 'the move before to be settled', waitSeconds: 5 }
 }
 
 /** The start that an ended operation left to be done; nobody requested it by itself. */

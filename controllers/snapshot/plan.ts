@@ -1,6 +1,7 @@
 /** The snapshot's plan: pure, synchronous, total. What is the same for every noun with operations is in
  *  `controllers/operation/plan.ts`; here are the flows of a snapshot. The storage controller asks the host for what its
  *  snapshots shall be (`controllers/storage/snapshots.ts`); what the host reports of the disk decides here. */
+import type { KindOf } from '../../domain/operations.ts'
 import type { VolumeStatus } from '../../resources/instance/index.ts'
 import { diskGibibytesOf } from '../../resources/storage/index.ts'
 import { isForSafety, Snapshot, type SnapshotStatus } from '../../resources/snapshot/index.ts'
@@ -28,7 +29,7 @@ interface ReconcileInput {
 }
 type OperationInput = During<ReconcileInput>
 
-type Decision = PointDecision<SnapshotStatus, SnapshotAction>
+type Decision = PointDecision<SnapshotStatus, SnapshotAction, KindOf<'snapshot'>>
 type Rule = (input: OperationInput) => Decision | undefined
 
 const EXPIRY_ACTOR = 'system:snapshot_expiry'
@@ -264,5 +265,5 @@ const gone: Rule = ({ snapshot, observed: { accountId } }) => ({
 })
 
 function overdue(input: OperationInput, decision: Decision, error: string): Decision {
-  return input.operation.kind === 'snapshot.delete' ? decision : failed(decision.step ?? 'done', error)
+  return input.operation.kind === 'snapshot.delete' ? decision : failed(decision.step, error)
 }

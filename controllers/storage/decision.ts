@@ -1,5 +1,6 @@
 /** A decision about a storage: what it is now, what shall be done, and how that looks to people. `toActions` is the
  *  only place where a decision becomes status, conditions and operation progress. */
+import type { KindOf } from '../../domain/operations.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import type { StorageStatus } from '../../resources/storage/index.ts'
 import type { PlainAction } from '../effects.ts'
@@ -20,7 +21,7 @@ export interface ReconcileInput {
 /** While an operation is under way. */
 export type OperationInput = During<ReconcileInput>
 
-export interface Decision extends OperationDecision<StorageAction> {
+export interface Decision extends OperationDecision<StorageAction, KindOf<'storage'>> {
   readonly state: StorageStatus['state']
   /** For people: why it is in error. */
   readonly detail?: string

@@ -11,7 +11,11 @@ export const idOf = ({ storage, observed: { accountId } }: OperationInput) => {
 }
 
 /** What the storage looks like while its volumes follow; the step decides the rest. */
-export const during = ({ storage, observed }: OperationInput, step: string, rest: Partial<Decision> = {}): Decision => {
+export const during = (
+  { storage, observed }: OperationInput,
+  step: Decision['step'],
+  rest: Partial<Decision> = {},
+): Decision => {
   const laid = layOut(storage, observed)
   return { ...laid, step, ...rest, actions: [...(laid.actions ?? []), ...(rest.actions ?? [])] }
 }

@@ -78,7 +78,7 @@ const sourceReleased = (input: OperationInput): readonly StorageAction[] =>
   input.observed.holdsSource === true ? [{ do: 'effect', name: 'releaseSource', input: idOf(input) }] : []
 
 /** A storage that could not be made keeps what it holds until it is deleted. */
-function createFailed(input: OperationInput, step: string, error: string): Decision {
+function createFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   return { ...failed(error), step, outcome: 'failed', error, actions: sourceReleased(input) }
 }
 
@@ -86,7 +86,7 @@ const isAttachWanted: Rule = (input) =>
   input.storage.spec.serverId === undefined ? during(input, 'attached', { outcome: 'succeeded' }) : undefined
 
 const assigned =
-  (step: string): Rule =>
+  (step: Decision['step']): Rule =>
   (input) => {
     const { storage, observed } = input
     const { serverId } = storage.spec
@@ -104,7 +104,7 @@ const assigned =
 
 /** The data are where the server is. */
 const brought =
-  (step: string): Rule =>
+  (step: Decision['step']): Rule =>
   (input) => {
     const { storage, observed } = input
     const { claim, serverNode, volumes } = observed
@@ -140,7 +140,7 @@ const guestHas: Rule = (input) =>
     : during(input, 'attached', { waitFor: 'the guest to have the disk' })
 
 /** Before the guest may have the disk it is detached at once; after that the guest has to release it. */
-function attachFailed(input: OperationInput, step: string, error: string): Decision {
+function attachFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { claim } = input.observed
   const release: readonly StorageAction[] =
     claim?.serverId === undefined ? [] : [{ do: 'effect', name: 'release', input: { ...idOf(input), isForced: false } }]
@@ -178,7 +178,7 @@ const guestReleased: Rule = (input) => {
 const detached: Rule = (input) => during(input, 'detached', { outcome: 'succeeded' })
 
 /** The guest keeps the disk: it may be writing to it. */
-function detachFailed(input: OperationInput, step: string, error: string): Decision {
+function detachFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { claim } = input.observed
   return claim?.phase !== 'leaving'
     ? during(input, step, { outcome: 'failed', error })
@@ -213,7 +213,7 @@ const grown: Rule = (input) => {
 }
 
 /** The storage stays as large as the host made it; what was held beyond that is given back. */
-function resizeFailed(input: OperationInput, step: string, error: string): Decision {
+function resizeFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { storage, observed } = input
   const { serverId, isBoot } = storage.spec
   const sizeGibibytes = storage.status?.sizeGibibytes ?? storage.spec.sizeGibibytes
@@ -270,7 +270,7 @@ export const remove = (input: OperationInput): Decision =>
 
 /** How an operation that passed its deadline leaves the storage. */
 export function overdue(input: OperationInput, decision: Decision, error: string): Decision {
-  const { step = 'done' } = decision
+  const { step } = decision
   switch (input.operation.kind) {
     case 'storage.create':
       return input.observed.claim?.phase === undefined || input.storage.status?.state !== 'online'

@@ -200,7 +200,7 @@ const cleaned: Rule = (input) => {
 }
 
 /** The storage stays where it is. */
-export function moveFailed(input: OperationInput, step: string, error: string): Decision {
+export function moveFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { claim } = input.observed
   const release: readonly StorageAction[] =
     claim?.targetNode === undefined ? [] : [{ do: 'effect', name: 'releaseMove', input: idOf(input) }]

@@ -1,7 +1,7 @@
 /** The template's plan: pure, synchronous, total. What nodes build by a recipe of their own is there at once. What is
  *  fetched every node of its zones holds as an Image in its namespace, as it does custom images; each node fetches it
  *  by itself. */
-import { isCancelled } from '../../domain/operations.ts'
+import { isCancelled, type KindOf } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   isAvailable,
@@ -66,7 +66,7 @@ interface ReconcileInput {
   readonly now: Date
 }
 
-interface Decision extends OperationDecision<TemplateAction> {
+interface Decision extends OperationDecision<TemplateAction, KindOf<'template'>> {
   readonly state: NonNullable<TemplateStatus['state']>
   readonly health: Health
   readonly detail?: string | undefined
@@ -295,7 +295,7 @@ const isIn = ({ spec: { zones } }: TemplateObject, zone: string): boolean => zon
 
 /** Nodes build it for the first disk that is made from it there. */
 function build(input: During<ReconcileInput>, zone: string): Decision {
-  const step = { ...unchanged(input), step: 'fetched' }
+  const step = { ...unchanged(input), step: 'fetched' as const }
   const { newestAt, detail } = useIn(input.observed, zone) ?? {}
   // An operator has asked for it ahead of that: there is nothing to do yet.
   if (input.operation.actor !== FIRST_USE_ACTOR) return { ...step, outcome: 'succeeded' }

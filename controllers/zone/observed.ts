@@ -90,7 +90,7 @@ export interface ZoneEffects extends AuditEffects, SharedStorageEffects {
 }
 export type ZoneAction = ActionWith<ZoneEffects>
 
-export interface Decision extends OperationDecision<ZoneAction> {
+export interface Decision extends OperationDecision<ZoneAction, 'storage.rebalance_policy'> {
   /** Besides what is judged. */
   readonly status?: Pick<ZoneStatus, 'storagePolicy'> | { readonly storagePolicy: undefined }
 }

@@ -14,7 +14,6 @@ export function followZone(input: ReconcileInput): Decision | undefined {
   const { zone, node } = claims.placement
   const decision = {
     ...unchanged(input),
-    step: status?.operation?.step ?? '',
     waitFor: `the server to be in zone ${zone}`,
     waitSeconds: 0,
   }

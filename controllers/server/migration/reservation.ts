@@ -48,7 +48,6 @@ export function withReservation(input: OperationInput, flow: (input: MigrationIn
 /** A server that moves has a disk; a process that has just taken over its zone may not have it in its cache yet. */
 export const waitForStorage = (input: OperationInput): Decision => ({
   ...unchanged(input),
-  step: input.server.status?.operation?.step ?? 'reserved',
   waitFor: 'the disk of the server to be known',
   waitSeconds: 1,
 })

@@ -127,7 +127,7 @@ function mayFallBackToCold(input: MigrationInput): boolean {
  *  target. */
 export function finishRollback(input: OperationInput, reason: string): Decision {
   const { operation } = input
-  const decision = { ...unchanged(input), step: 'reserved' }
+  const decision = { ...unchanged(input), step: 'reserved' as const }
   if (operation.kind === 'server.settle_migration') return { ...decision, ...outcomeOf('source', input) }
   return isCancelled(operation)
     ? {

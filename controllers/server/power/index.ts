@@ -166,7 +166,7 @@ const instanceEnsured: Rule = (input) => {
   // With the instance made, what comes after it is what does not hold yet: one write says both.
   const next =
     storage === undefined || isOnline(storage)
-      ? { step: 'started', waitFor: isRunning ? GUEST_START : NODE_READY }
+      ? { step: 'started' as const, waitFor: isRunning ? GUEST_START : NODE_READY }
       : { ...waitForStorage(input), ...storageEvents(storage) }
   return { ...ordered, ...next, status: { incarnation } }
 }
@@ -302,7 +302,7 @@ const guestEnded: Rule = (input) =>
     : { ...inProgress(input, 'stopped'), waitFor: 'the guest to end' }
 
 /** Orders the power, once storage and claims exist. */
-export function withPower(input: OperationInput, step: string, power: Power): Decision {
+export function withPower(input: OperationInput, step: Step, power: Power): Decision {
   const { server, observed } = input
   const decision = { ...inProgress(input, step), waitFor: 'the host' }
   if (isForgotten(input) && observed.instance !== undefined)
@@ -337,16 +337,17 @@ const STATES_IN_PROGRESS = {
   'server.rebuild': 'starting',
   'server.recover': 'starting',
 } as const
-const STEPS_BEFORE: Readonly<Record<string, string>> = {
+type Step = NonNullable<Decision['step']>
+const STEPS_BEFORE: Readonly<Record<string, Step>> = {
   'server.create': 'instance',
   'server.start': 'started',
   'server.restart': 'stopped',
   'server.stop': 'stopped',
 }
-const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation.kind] ?? 'done'
+const firstStep = (operation: OperationStanza): Step => STEPS_BEFORE[operation.kind] ?? 'done'
 
 /** Only server.create reports the steps of provisioning; servers of other operations are provisioned already. */
-export function inProgress({ operation, observed }: OperationInput, step: string): Pick<Decision, 'state' | 'step'> {
+export function inProgress({ operation, observed }: OperationInput, step: Step): Pick<Decision, 'state' | 'step'> {
   const isCreate = operation.kind === 'server.create'
   const isEnding =
     operation.kind === 'server.restart' &&
@@ -364,7 +365,7 @@ const runsFor = (instance: InstanceObject, operation: OperationStanza): boolean 
   madeFor(instance) === operation.id && (instance.status?.incarnation ?? 0) >= instance.spec.incarnation
 
 /** How a failed operation leaves the server (supplement to the interface specification, transitions of a server). */
-export function failed(input: OperationInput, step: string, error: string): Decision {
+export function failed(input: OperationInput, step: Step, error: string): Decision {
   const {
     server,
     observed: { instance, claims, storage },

@@ -190,7 +190,7 @@ export function rebuildOverdue(input: OperationInput, decision: Decision, error:
 
 /** Before the exchange the new disk is removed and the server is restored: one that ran is started again. After it the
  *  server keeps the new disk and stays stopped. */
-function rebuildFailed(input: OperationInput, step: string, error: string): Decision {
+function rebuildFailed(input: OperationInput, step: NonNullable<Decision['step']>, error: string): Decision {
   const {
     server,
     observed: { claims, storage, instance, newStorage },

@@ -19,7 +19,11 @@ const ANSWER_MILLISECONDS = 20 * 60_000
 /** The new boot storage has the name of the operation. */
 export const hasNewDisk = ({ server, operation }: OperationInput): boolean => bootStorageName(server) === operation.id
 
-export const whileStopped = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
+export const whileStopped = (step: NonNullable<Decision['step']>, rest: Partial<Decision>): Decision => ({
+  state: 'stopped',
+  step,
+  ...rest,
+})
 
 export const isTrial = ({ operation }: Pick<OperationInput, 'operation'>): boolean =>
   operation.arguments?.[IMAGE_VERSION_ARGUMENT] !== undefined

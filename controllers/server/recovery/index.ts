@@ -55,7 +55,7 @@ function nodeReturned(input: OperationInput): Decision {
   const actions: readonly ServerAction[] = isHeld
     ? [{ do: 'effect', name: 'release', input: migrationRefOf(input) }]
     : []
-  const decision = { ...unchanged(input), step: 'reserved', actions }
+  const decision = { ...unchanged(input), step: 'reserved' as const, actions }
   return operation.actor.startsWith('system:')
     ? {
         ...decision,
@@ -196,7 +196,7 @@ export const recover = (input: OperationInput): Decision =>
   firstDecision(input, [refused, reserved, moved, released, storageReady, powered, stopped, bootFailed, running])
 
 /** A failed recovery leaves the server in error, not in a transitional state. */
-export const recoverFailed = (input: OperationInput, step: string, error: string): Decision => ({
+export const recoverFailed = (input: OperationInput, step: NonNullable<Decision['step']>, error: string): Decision => ({
   ...unchanged(input),
   state: 'error',
   detail: error,

@@ -671,7 +671,7 @@ describe('after anything was killed, both nodes are asked', () => {
       source: of(handedOver()) as never,
       target: of(arrived()) as never,
     })
-    expect(moved(world)).toEqual(['effect switch', 'operation op-1 ', 'state started', 'switched'])
+    expect(moved(world)).toEqual(['effect switch', 'operation op-1 done', 'state started', 'switched'])
   })
 })
 
