@@ -20,7 +20,8 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
 const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
 /** Zones name it as `socks5://HOST:PORT`. */
-const isProxy = (text: string): boolean => URL.canParse(text) && isHost(doorOf(text).host) && doorOf(text).port !== ''
+const isProxy = (text: string): boolean =>
+  URL.canParse(text) && isHost(addressOfProxy(text).host) && addressOfProxy(text).port !== ''
 
 const Answer = z.object({
   server: z.object({
@@ -137,7 +138,7 @@ const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 /** Goes through the proxy of the zone, as far as nothing else leads there. */
 function proxyOf({ ssh }: Target): readonly string[] {
   if (ssh.proxy === null || ssh.proxy === undefined) return []
-  const { host, port } = doorOf(ssh.proxy)
+  const { host, port } = addressOfProxy(ssh.proxy)
   const command = [nodeBinary(), PROXY_PROGRAM, host, port].map(quoted).join(' ').replaceAll('%', '%%')
   return [`ProxyCommand=${command} %h %p`]
 }
@@ -210,17 +211,18 @@ function targetOf(api: Api, server: Reached): Target | undefined {
       `no address reaches the SSH port of ${hostname}: ${server.network_status_reason ?? 'it has no public address'} ` +
         `svccloud console ${hostname} works without a network.`,
     )
-  const door = ssh.proxy === null || ssh.proxy === undefined ? { host: ssh.host, port: ssh.port } : doorOf(ssh.proxy)
-  if (LOOPBACK.test(door.host) && !LOOPBACK.test(new URL(api.url).hostname))
+  const reached =
+    ssh.proxy === null || ssh.proxy === undefined ? { host: ssh.host, port: ssh.port } : addressOfProxy(ssh.proxy)
+  if (LOOPBACK.test(reached.host) && !LOOPBACK.test(new URL(api.url).hostname))
     throw new Failure(
       EXIT.refused,
-      `${hostname} is reached at ${door.host} port ${door.port} on its host only: run svccloud there, or use ` +
+      `${hostname} is reached at ${reached.host} port ${reached.port} on its host only: run svccloud there, or use ` +
         `svccloud console ${hostname}`,
     )
   return { ...server, ssh }
 }
 
-const doorOf = (proxy: string) => {
+const addressOfProxy = (proxy: string) => {
   const { hostname, port } = new URL(proxy)
   return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }

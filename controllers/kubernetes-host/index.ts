@@ -105,7 +105,7 @@ function settingsOf({ hostClusters, sealing }: HostClusterAccess): HostSettings 
   return { publicIpv4, digest }
 }
 
-const certifiedName = ({ name, namespace }: HostClustersSettings['door']): string => `${name}.${namespace}.svc`
+const certifiedName = ({ name, namespace }: HostClustersSettings['service']): string => `${name}.${namespace}.svc`
 
 /** It is asked at its address, whether it is registered there or not yet. */
 async function silenceOf(
@@ -139,7 +139,7 @@ async function claim(parts: HostParts, id: string): Promise<void> {
   const { db, clock, random } = parts
   const { sealing, hostClusters } = requireSecrets(parts)
   const common = { days: CERTIFICATE_DAYS, now: clock.now(), random }
-  const serverName = certifiedName(hostClusters.settings.door)
+  const serverName = certifiedName(hostClusters.settings.service)
   const authority = await makeCertificate({ ...common, commonName: serverName, isAuthority: true })
   const certificate = await makeCertificate({ ...common, commonName: serverName, hosts: [serverName], authority })
   const secrets = { token: newBase62(random, TOKEN_CHARACTERS), certificate, serverName }

@@ -54,8 +54,8 @@ export async function install(parts: Parts, installation: Installation): Promise
 }
 
 async function apply(store: Store, { hostClusters, secrets, authority }: Installation): Promise<void> {
-  const { manifests, door } = hostClusters.settings
-  await store.apply(Namespace, { metadata: { name: door.namespace }, spec: {} })
+  const { manifests, service: place } = hostClusters.settings
+  await store.apply(Namespace, { metadata: { name: place.namespace }, spec: {} })
   const data = {
     'ca.crt': authority,
     'tls.crt': secrets.certificate.certificate,
@@ -63,7 +63,7 @@ async function apply(store: Store, { hostClusters, secrets, authority }: Install
     token: secrets.token,
   }
   await store.apply(Secret, {
-    metadata: { ...door },
+    metadata: { ...place },
     spec: undefined,
     data: Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')])),
   })
@@ -96,9 +96,9 @@ const Pod: ResourceType<unknown, PodStatus> = {
   scope: 'Namespaced',
 }
 
-async function seenOf(store: Store, { settings: { manifests, door } }: HostClusters): Promise<Seen> {
-  const service = await read<ServiceStatus>(store, manifests, 'Service', door)
-  const set = await read<SetStatus>(store, manifests, 'StatefulSet', door)
+async function seenOf(store: Store, { settings: { manifests, service: place } }: HostClusters): Promise<Seen> {
+  const service = await read<ServiceStatus>(store, manifests, 'Service', place)
+  const set = await read<SetStatus>(store, manifests, 'StatefulSet', place)
   const { observedGeneration = 0, updatedReplicas = 0, readyReplicas = 0 } = set?.status ?? {}
   const isReady = observedGeneration >= (set?.metadata.generation ?? 1) && updatedReplicas > 0 && readyReplicas > 0
   const [ingress] = service?.status?.loadBalancer?.ingress ?? []
@@ -107,7 +107,7 @@ async function seenOf(store: Store, { settings: { manifests, door } }: HostClust
     ? address === undefined
       ? 'its balancer has no address yet'
       : ''
-    : await podDetail(store, door.namespace)
+    : await podDetail(store, place.namespace)
   return { isReady, detail: truncated(detail), ...defined({ address }) }
 }
 

@@ -1,5 +1,5 @@
 /** What operators watch of object storage, whatever keeps it. Only the leader of a shard knows it, of its own zones;
- *  whoever does not lead says 0. What the door counts of requests is its own to say. */
+ *  whoever does not lead says 0. The front end itself reports what it counts of requests. */
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../resources/object-storage/index.ts'

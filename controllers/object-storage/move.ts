@@ -41,7 +41,7 @@ export type MoveParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'>
 
 export interface MoveContext extends Stores {
   /** Of the source. */
-  readonly door: Pick<ObjectStorageControl, 'getTenant'>
+  readonly single: Pick<ObjectStorageControl, 'getTenant'>
   readonly tenant: string
   readonly now: () => Date
   readonly isOver: () => boolean
@@ -50,7 +50,7 @@ export interface MoveContext extends Stores {
 
 /** Answers how far the move is now; the same when there is nothing to do yet. Throws the Problem that ends the move. */
 export async function stepMove(move: ObjectStorageMove, context: MoveContext): Promise<ObjectStorageMove> {
-  const { source, door, tenant, now } = context
+  const { source, single, tenant, now } = context
   const next = (change: Partial<ObjectStorageMove>): ObjectStorageMove => ({
     ...move,
     ...change,
@@ -58,7 +58,7 @@ export async function stepMove(move: ObjectStorageMove, context: MoveContext): P
   })
   if (move.phase === 'verified') return move
   if (move.phase === 'frozen') {
-    const state = await door.getTenant(tenant)
+    const state = await single.getTenant(tenant)
     const isQuiet = state?.isFrozen === true && state.openWrites === 0
     if (!isQuiet || now().getTime() < Date.parse(move.frozenAt ?? '') + SETTLE_MILLISECONDS) return move
     await requireMovable(context)
@@ -148,7 +148,7 @@ const contextOf = (parts: MoveParts, row: ObjectStorageRow): MoveContext => {
   return {
     source: single.openS3(zone, { accessKeyId, secretAccessKey: openSecret(parts, row) }),
     target: gateway.openS3(zone, { accessKeyId, secretAccessKey: moveSecretOf(row) }),
-    door: single.control,
+    single: single.control,
     tenant: tenantOf(row),
     now: parts.clock.now,
     isOver: () => parts.clock.monotonicMilliseconds() >= until,

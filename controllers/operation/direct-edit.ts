@@ -1,5 +1,5 @@
 /** Edits that no operation stands for: made with kubectl or GitOps, or due by a rule of the platform. They get their
- *  operation here, so that the operation log and the audit log are complete whichever door was used. */
+ *  operation here, so that the operation log and the audit log are complete whichever interface was used. */
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../kit/kube/object.ts'

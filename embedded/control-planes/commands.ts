@@ -61,8 +61,8 @@ export const TUNNEL_SOCKET_HERE = tunnelSocket(HERE)
 
 export function tunnelCommand(tunnel: string, ports: NonNullable<ControlPlaneRecord['tunnel']>): readonly string[] {
   const at = (port: number) => ({ address: LOOPBACK, port })
-  const doors = { agents: at(ports.agents), admin: at(ports.admin), health: at(ports.health) }
-  return [tunnel, ...tunnelFlags({ folder: HERE, socket: TUNNEL_SOCKET_HERE, ...doors })]
+  const listeners = { agents: at(ports.agents), admin: at(ports.admin), health: at(ports.health) }
+  return [tunnel, ...tunnelFlags({ folder: HERE, socket: TUNNEL_SOCKET_HERE, ...listeners })]
 }
 
 /** Makes the member's folder of the record's generation from a snapshot. */

@@ -38,7 +38,7 @@ import type { Playground } from './guests/apps.ts'
 import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
 import { GATEWAY } from './guests/machine.ts'
 import { type Credentials, endOf, LOOPBACK, openCredentials } from '../../kit/control-planes/hosting/credentials.ts'
-import type { IssuerDoor } from './issuer-door.ts'
+import type { IssuerListener } from './issuer-listener.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
 import { Reader } from './reading/reader.ts'
@@ -58,7 +58,7 @@ export interface ControlPlaneOptions {
   readonly programs: ControlPlanePrograms
   /** What programs of control planes run as; as this process when absent. */
   readonly users?: UserRange | undefined
-  readonly issuerDoor: IssuerDoor
+  readonly issuerListener: IssuerListener
   /** What the endpoint listens on. */
   readonly host: string
   /** By which clients reach this machine; in the certificate too. */
@@ -376,7 +376,7 @@ export class ControlPlane {
 
   /** Keys and files for what is desired now, and the listener in front. */
   async #open(): Promise<Opened> {
-    const { folder, clock, random, host, addresses, nodeAddress, issuerDoor } = this.#options
+    const { folder, clock, random, host, addresses, nodeAddress, issuerListener } = this.#options
     const { desired, endpointPort } = this.#record
     const now = clock.monotonicMilliseconds()
     if (this.#opened?.desired !== desired || now - this.#openedAt >= CREDENTIALS_MILLISECONDS) {
@@ -391,7 +391,7 @@ export class ControlPlane {
       ]
       const credentials = await openCredentials({ folder, hosts, clock, random })
       const endpoint = `https://${this.#endpointHost()}:${endpointPort}`
-      const discovery = issuerDoor.discoveryOf(desired.id)
+      const discovery = issuerListener.discoveryOf(desired.id)
       const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: TUNNEL_SOCKET_HERE, random }
       await writeConfiguration(of)
       this.#openedAt = now

@@ -22,11 +22,11 @@ import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { holdPort, probePort } from '../ports.ts'
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts'
-import { openAppsDoor } from './guests/apps.ts'
+import { openAppsListener } from './guests/apps.ts'
 import type { GuestSize } from './guests/machine.ts'
 import type { GuestTemplates } from './guests/template.ts'
-import { openIssuerDoor } from './issuer-door.ts'
-import { openNodeDoor } from './node-door.ts'
+import { openIssuerListener } from './issuer-listener.ts'
+import { openNodeListener } from './node-listener.ts'
 import type { ControlPlanePrograms } from './programs.ts'
 import { CLUSTER_CALLS, type ClusterCall, type ClusterReading } from '../../kit/control-planes/reading/tasks.ts'
 import { openUsers, shareForUsers } from './users.ts'
@@ -62,7 +62,7 @@ export interface NodesWay {
   readonly address: string
   /** Where connections of theirs come in that somebody else listens for, and on which ports that does; without it they
    *  reach the loopback address of this machine. */
-  readonly door?: { readonly socket: string; readonly firstPort: number; readonly ports: number }
+  readonly listener?: { readonly socket: string; readonly firstPort: number; readonly ports: number }
 }
 
 /** Its stop ends all programs in order. */
@@ -113,11 +113,11 @@ interface Beginning {
 
 /** Those there are, by id. */
 class Planes {
-  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor' | 'users'>
+  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerListener' | 'users'>
   readonly #byId = new Map<string, ControlPlane>()
   #changing: Promise<unknown> = Promise.resolve()
 
-  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor' | 'users'>) {
+  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerListener' | 'users'>) {
     this.#options = options
   }
 
@@ -175,8 +175,8 @@ class Planes {
     if ((nodes === undefined && !isGuest) || programs.tunnel === undefined) return { ...record, tunnel: null }
     const port = () => probePort(LOOPBACK, 0)
     const tunnel = record.tunnel ?? { agents: await port(), admin: await port(), health: await port() }
-    if (nodes?.door === undefined || isGuest) return { ...record, tunnel, nodePorts: null }
-    const { firstPort, ports } = nodes.door
+    if (nodes?.listener === undefined || isGuest) return { ...record, tunnel, nodePorts: null }
+    const { firstPort, ports } = nodes.listener
     const used = new Set(this.all().flatMap((plane) => plane.record.nodePorts?.endpoint ?? []))
     const free = Array.from({ length: ports / 2 }, (_, pair) => firstPort + 2 * pair).find((each) => !used.has(each))
     if (free === undefined) throw new Refused('no_capacity', 'The host of control planes has no ports left for nodes.')
@@ -244,17 +244,20 @@ const order = ({ user }: ControlPlaneRecord): number => (user === null ? 1 : 0)
 export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
   const { folder } = options
   await makeFolder(folder, 0o700)
-  const issuerDoor = await openIssuerDoor({ ...options, issuerOf: (id) => planes.find(id)?.record.desired.issuer })
+  const issuerListener = await openIssuerListener({
+    ...options,
+    issuerOf: (id) => planes.find(id)?.record.desired.issuer,
+  })
   const users = await openUsers(folder, options)
   const programs = users === undefined ? options.programs : await shareForUsers(options.programs)
-  const planes: Planes = new Planes({ ...options, programs, users, issuerDoor })
+  const planes: Planes = new Planes({ ...options, programs, users, issuerListener })
   await bringBack(planes, options)
-  const nodeDoor =
-    options.nodes?.door &&
-    (await openNodeDoor(options.nodes.door.socket, (client, port) =>
+  const nodeListener =
+    options.nodes?.listener &&
+    (await openNodeListener(options.nodes.listener.socket, (client, port) =>
       planes.all().some((plane) => plane.takeNode(client, port)),
     ))
-  const appsDoor = await appsDoorOf(options, planes)
+  const appsListener = await appsListenerOf(options, planes)
   return {
     offer: () => offerOf(options, planes),
     ensure: (desired) =>
@@ -290,11 +293,11 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
     certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
       await planes.inTurn(async () => {})
-      nodeDoor?.close()
-      await appsDoor?.stop()
+      nodeListener?.close()
+      await appsListener?.stop()
       await Promise.all(planes.all().map((plane) => plane.stop()))
       options.guests?.templates.stop()
-      await issuerDoor.stop()
+      await issuerListener.stop()
     },
   }
 }
@@ -312,12 +315,12 @@ function clusterCalls(clusterOf: (id: string) => ClusterReading): Pick<HostedPla
   return Object.fromEntries(CLUSTER_CALLS.map((name) => [name, callOf(name)])) as Pick<HostedPlanes, ClusterCall>
 }
 
-const appsDoorOf = (
+const appsListenerOf = (
   { guests, host, clock, log }: HostOptions,
   planes: Planes,
 ): Promise<{ stop(): Promise<void> }> | undefined =>
   guests &&
-  openAppsDoor({
+  openAppsListener({
     host,
     port: guests.port,
     domain: guests.appDomain,

@@ -71,6 +71,6 @@ async function addonsHere() {
 
 function nodesWay(): NodesWay | undefined {
   if (settings.nodesListener === undefined) return undefined
-  const { address, ...door } = settings.nodesListener
-  return { address, door }
+  const { address, ...listener } = settings.nodesListener
+  return { address, listener }
 }

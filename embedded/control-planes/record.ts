@@ -15,7 +15,7 @@ export const ControlPlaneRecord = PlaneRecord.extend({
   /** Of the balancer in front. */
   endpointPort: Port,
   replicas: z.array(ReplicaPorts).min(1),
-  /** Of the tunnel to nodes: where their agents come in, and two doors that nobody needs; null without one. */
+  /** Of the tunnel to nodes: where their agents come in, and two listeners that nobody needs; null without one. */
   tunnel: z.object({ agents: Port, admin: Port, health: Port }).nullable().default(null),
   /** Ports by which nodes reach the balancer and the tunnel, where they are others than those of this machine. */
   nodePorts: z.object({ endpoint: Port, tunnel: Port }).nullable().default(null),

@@ -4,7 +4,7 @@ import { type Agent, type IncomingMessage, request as sendRequest, type ServerRe
 import type { Transform } from 'node:stream'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { answerClient, withoutHops } from './answer.ts'
-import type { DoorMetrics } from './metrics.ts'
+import type { FrontEndMetrics } from './metrics.ts'
 import { pass } from './pass.ts'
 import { Refusal } from './request.ts'
 import { markRead, noteAnnounced } from './targets.ts'
@@ -44,7 +44,7 @@ export interface Progress {
  *  has sent on for a while, because it would not hear it otherwise. Throws while nothing has been answered; later the
  *  connection breaks, which no client takes for an end. */
 export async function forward(
-  { metrics, clock }: { readonly metrics: DoorMetrics; readonly clock: Clock },
+  { metrics, clock }: { readonly metrics: FrontEndMetrics; readonly clock: Clock },
   agent: Agent,
   request: IncomingMessage,
   response: ServerResponse,

@@ -7,9 +7,9 @@ import type { Random } from '../../kit/sys/random.ts'
 import { Outages } from '../../kit/sys/outages.ts'
 import { type Cells, fingerprintIn } from './cells.ts'
 import { startControl } from './control-server.ts'
-import { startDoor } from './door.ts'
+import { startFrontEnd } from './front-end.ts'
 import { type Engines, openEngines } from './engines.ts'
-import { openDoorMetrics } from './metrics.ts'
+import { openFrontEndMetrics } from './metrics.ts'
 import type { Beginning } from './orders.ts'
 import { type Keeper, openTenants, type Tenants } from './tenants.ts'
 import { openUsage } from './usage.ts'
@@ -46,7 +46,7 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
     now: clock.now,
   })
   const registry = openRegistry({ isProcessWide: true })
-  const metrics = openDoorMetrics(registry, {
+  const metrics = openFrontEndMetrics(registry, {
     tenants,
     engines,
     isolation,
@@ -54,7 +54,7 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
     unknownBuckets: () => unknownBuckets,
   })
   const shared = { ...options, ...rest, tenants }
-  const door = await startDoor({
+  const frontEnd = await startFrontEnd({
     ...shared,
     engines,
     metrics,
@@ -64,7 +64,7 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
   })
   await startControl({ ...shared, host: LOOPBACK, port: controlPort, metrics: registry })
   void keepMeasured(tenants, options)
-  return door.port
+  return frontEnd.port
 }
 
 const keeperOf = (engines: Engines, cells: Cells): Keeper => ({

@@ -1,4 +1,4 @@
-/** What the door counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
+/** What the front end counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
 import type { Bounds } from './cgroup.ts'
@@ -6,7 +6,7 @@ import type { EngineCounts } from './engines.ts'
 import { type Isolation, ISOLATIONS } from './isolation.ts'
 import type { Tenants } from './tenants.ts'
 
-export interface DoorMetrics {
+export interface FrontEndMetrics {
   admitted(operation: Pick<Operation, 'name' | 'rule'>): void
   answered(status: number): void
   refused(code: string): void
@@ -23,7 +23,7 @@ export interface Watched {
   readonly unknownBuckets: () => number
 }
 
-export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetrics {
+export function openFrontEndMetrics(registry: Registry, watched: Watched): FrontEndMetrics {
   const { tenants, engines } = watched
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>

@@ -1,5 +1,5 @@
-/** What the door reads of an S3 request before it passes it on: who says to ask, which operation it is, and what it
- *  would add. Pure. */
+/** What the front end reads of an S3 request before it passes it on: who says to ask, which operation it is, and what
+ *  it would add. Pure. */
 import { escapeForSignature } from '../../kit/s3/signature.ts'
 import { engineKeyRefusal } from '../../kit/s3/names.ts'
 import { type Operation, readOperation } from '../../kit/s3/operation.ts'

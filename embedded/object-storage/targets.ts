@@ -139,7 +139,7 @@ function connectTo({ url, authority }: Upstream): () => Socket {
     ...shared,
     port: Number(port || 443),
     ALPNProtocols: ['http/1.1'],
-    // The name in the request stays that of the door, for its signature; the certificate is that of the store.
+    // The name in the request stays that of the front end, for its signature; the certificate is that of the store.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(authority ? { ca: authority } : {}),
   }

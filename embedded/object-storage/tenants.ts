@@ -1,4 +1,4 @@
-/** Who may store here: one file, whole or absent, that the door goes by while nothing else of the platform runs.
+/** Who may store here: one file, whole or absent, that the front end uses while nothing else of the platform runs.
  *  Secrets are not in it but for their fingerprints: places have them. */
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'

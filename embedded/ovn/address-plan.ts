@@ -18,9 +18,9 @@ export const ROUTE = {
   ipv6: { machine: '2001:2:0:fffe::1', cloud: '2001:2:0:fffe::2', prefix: 64 },
 } as const
 /** Where nodes of clusters reach their control planes: two ports for each. */
-export const NODES_DOOR = { address: TRANSFER.ipv6, firstPort: 20_000, ports: 128 } as const
+export const NODES_LISTENER = { address: TRANSFER.ipv6, firstPort: 20_000, ports: 128 } as const
 /** The machine's end of that wire; names of interfaces have 15 bytes. */
-export const wireName = (doorPort: number): string => `wire${doorPort}`
+export const wireName = (proxyPort: number): string => `wire${proxyPort}`
 /** What translates to the machine's own connections, and the resolver there. */
 export const OUTSIDE = { cidr: '198.19.255.0/24', resolver: '198.19.255.3' } as const
 

@@ -112,7 +112,7 @@ launch({
     'tap0',
   ]),
 })
-const hand = openDoorway(middle)
+const hand = openForwarder(middle)
 const proxy = openProxy(hand)
 await proxy.isListening
 const twins = await openTwins(settings.loopbackPorts, hand)
@@ -193,15 +193,15 @@ async function patiently(change: () => Promise<unknown>): Promise<void> {
 
 /** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself
  *  when that is not said. */
-function openDoorway(space: Space): (socket: Socket, to?: Destination) => void {
+function openForwarder(space: Space): (socket: Socket, to?: Destination) => void {
   const forwarder: z.input<typeof ForwarderSettings> = {
     networks: [SERVERS.ipv4, SERVERS.ipv6],
     nodesListener: settings.nodesListener,
     logLevel: settings.logLevel,
   }
-  const program = [nodeBinary(), join(import.meta.dirname, 'door-main.ts')]
+  const program = [nodeBinary(), join(import.meta.dirname, 'forwarder-main.ts')]
   const inner = launch({
-    name: 'door',
+    name: 'forwarder',
     folder,
     command: space.command(tied(program)),
     hasChannel: true,

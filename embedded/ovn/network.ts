@@ -13,7 +13,7 @@ import type { NetworkSettings, NodesListener } from '../process-settings.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import {
   nodeAddresses,
-  NODES_DOOR,
+  NODES_LISTENER,
   numberZones,
   OUTSIDE,
   PHYSICAL_NETWORK,
@@ -75,7 +75,7 @@ export interface NetworkOptions {
 
 export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork> {
   const { folder, hasPublicRoute, programs, nodesSocket: socket } = options
-  const nodesListener = socket === undefined ? undefined : { ...NODES_DOOR, socket }
+  const nodesListener = socket === undefined ? undefined : { ...NODES_LISTENER, socket }
   const { nodes } = options
   const { proxyPort, zones: numbers } = await keep(folder, nodes)
   const numberOf = new Map(nodes.map(({ name }, index) => [name, index]))

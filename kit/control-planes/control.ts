@@ -13,7 +13,7 @@ const Id = z.uuid()
 /** Of the bootstrap tokens of Kubernetes. */
 export const BootstrapTokenId = z.string().regex(/^[a-z0-9]{6}$/)
 
-/** Where the API of a cluster is for its pods: an address that every node has for itself (RFC 7600), with a door to the
+/** Where the API of a cluster is for its pods: an address that every node has for itself (RFC 7600), with a way to the
  *  control plane behind it. */
 export const NODE_API = { address: '192.0.0.8', port: 6_443 } as const
 

@@ -44,7 +44,7 @@ export interface HostClustersSettings {
   /** Of them. */
   readonly digest: string
   /** The Service of the host process, by whose name its Secret is called too. */
-  readonly door: { readonly namespace: string; readonly name: string }
+  readonly service: { readonly namespace: string; readonly name: string }
 }
 
 const PLURALS: Readonly<Record<string, string>> = {
@@ -74,10 +74,10 @@ export async function readHostClusters({
   if (!read.success) throw new Error(`${file}: ${z.prettifyError(read.error)}`)
   const { manifests: text, namespace, region, publicIpv4 } = read.data
   const manifests = manifestsOf(text, namespace)
-  const [door, another] = manifests.filter(({ type }) => type.kind === 'Service')
-  if (door === undefined || another !== undefined) throw new Error(`${file}: manifests must have one Service`)
+  const [service, another] = manifests.filter(({ type }) => type.kind === 'Service')
+  if (service === undefined || another !== undefined) throw new Error(`${file}: manifests must have one Service`)
   const digest = createHash('sha256').update(text).digest('hex')
-  return { region, publicIpv4, manifests, digest, door: { namespace, name: door.document.metadata.name } }
+  return { region, publicIpv4, manifests, digest, service: { namespace, name: service.document.metadata.name } }
 }
 
 /** Those without a namespace go into the given one. Throws for a kind that no part of a host process is. */

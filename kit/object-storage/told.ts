@@ -21,7 +21,7 @@ export interface Told {
 
 const SOURCE_KEPT_MILLISECONDS = 7 * 86_400_000
 
-/** Whoever has moved is reached through the door as before, for good; what was stored behind that is kept for a
+/** Whoever has moved is reached through the front end as before, for good; what was stored behind that is kept for a
  *  week. */
 export function toldOf(
   offer: ObjectStorageOffer,

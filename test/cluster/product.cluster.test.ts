@@ -83,7 +83,7 @@ it("the README's session with kubectl works as it is written", async () => {
   })
 })
 
-it('kubectl sees it and is an equal door', async () => {
+it('kubectl sees it and is an equal interface', async () => {
   const namespace = (await kubectl('get', 'servers', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')).trim()
   expect(await kubectl('get', 'servers', '-n', namespace, '-o', 'wide')).toContain('web')
   await kubectl('wait', '-n', namespace, '--for=condition=Ready', `server/${server.id}`, '--timeout=60s')

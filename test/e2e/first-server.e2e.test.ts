@@ -200,7 +200,7 @@ describe.runIf(hasKubectl)('kubectl', () => {
     expect(await kubectl('get', 'nodes.svccloud.dev')).toMatch(/eu-1a-1[\s\S]*eu-1a-2[\s\S]*eu-1b-1/)
   })
 
-  it('is an equal door: a changed power is an operation with its actor', async () => {
+  it('is an equal interface: a changed power is an operation with its actor', async () => {
     const namespace = await namespaceOfServers()
     await kubectl(
       'patch',

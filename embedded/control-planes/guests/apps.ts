@@ -1,12 +1,12 @@
 /** Serves what is in playgrounds: a request goes by its host name to the playground, by the Ingresses there to a
- *  service, and through the tunnel to its node. Nothing else is reached by this door, and it keeps nothing. */
+ *  service, and through the tunnel to its node. Nothing else is reached through it, and it stores nothing. */
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { AppRoute, AppTarget } from '../../../kit/control-planes/reading/guests/routes.ts'
 
-export interface AppsDoorOptions {
+export interface AppsListenerOptions {
   readonly host: string
   readonly port: number
   /** Names of playgrounds are below it. */
@@ -62,7 +62,7 @@ const throughTunnel = (socketPath: string, { address, port }: AppTarget) =>
   })
 
 /** Listens once this resolves. Answers what stops it. */
-export async function openAppsDoor(options: AppsDoorOptions): Promise<{ stop(): Promise<void> }> {
+export async function openAppsListener(options: AppsListenerOptions): Promise<{ stop(): Promise<void> }> {
   const { host, port, domain, clock, log } = options
   const known = new Map<string, { readonly routes: readonly AppRoute[]; readonly at: number }>()
   const routesOf = async (name: string, playground: Playground): Promise<readonly AppRoute[]> => {

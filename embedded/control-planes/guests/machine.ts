@@ -72,9 +72,9 @@ function userOf({ userId }: GuestMachine): readonly string[] {
 }
 
 function argumentsOf({ vcpus, memoryMebibytes, commandLine, hasKvm, ports }: GuestMachine): readonly string[] {
-  const door = (port: number, at: number) =>
+  const forward = (port: number, at: number) =>
     `guestfwd=tcp:${GATEWAY.address}:${port}-cmd:socat -T${SILENCE_SECONDS} - TCP4:127.0.0.1:${at}`
-  const doors = ports === undefined ? [] : [door(GATEWAY.api, ports.api), door(GATEWAY.tunnel, ports.tunnel)]
+  const forwards = ports === undefined ? [] : [forward(GATEWAY.api, ports.api), forward(GATEWAY.tunnel, ports.tunnel)]
   return [
     '-nodefaults',
     '-no-user-config',
@@ -104,7 +104,7 @@ function argumentsOf({ vcpus, memoryMebibytes, commandLine, hasKvm, ports }: Gue
     '-device',
     'vmgenid,guid=auto',
     '-netdev',
-    ['user,id=net,restrict=on,ipv6=off', ...doors].join(','),
+    ['user,id=net,restrict=on,ipv6=off', ...forwards].join(','),
     '-device',
     'virtio-net-pci,netdev=net',
     '-device',
@@ -115,8 +115,8 @@ function argumentsOf({ vcpus, memoryMebibytes, commandLine, hasKvm, ports }: Gue
     'virtserialport,chardev=agent,name=org.qemu.guest_agent.0',
     '-qmp',
     `unix:${GUEST_FILES.monitor},server=on,wait=off`,
-    // What is behind the doors is begun by setsid among others, which `elevateprivileges` denies too: nobody could
-    // connect. Its user cannot gain any rights all the same.
+    // What is behind the forwarded ports is started by setsid among others, which `elevateprivileges` denies too:
+    // nobody could connect. Its user cannot gain any rights all the same.
     '-sandbox',
     'on,obsolete=deny,resourcecontrol=deny',
   ]

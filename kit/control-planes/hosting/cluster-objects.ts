@@ -73,21 +73,21 @@ export async function applyClusterObjects(api: KubeApi): Promise<void> {
 const NODES = group('system:nodes')
 
 /** Behind the service `kubernetes`, which pods reach the API by. */
-const DOOR = { name: 'https', protocol: 'TCP', port: NODE_API.port }
+const HTTPS_PORT = { name: 'https', protocol: 'TCP', port: NODE_API.port }
 const ENDPOINT_SLICE = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
   metadata: { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
   addressType: 'IPv4',
   endpoints: [{ addresses: [NODE_API.address], conditions: { ready: true } }],
-  ports: [DOOR],
+  ports: [HTTPS_PORT],
 }
 /** For those that know the older kind only; the slice is not to be made of it a second time. */
 const ENDPOINTS = {
   apiVersion: 'v1',
   kind: 'Endpoints',
   metadata: { name: 'kubernetes', labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
-  subsets: [{ addresses: [{ ip: NODE_API.address }], ports: [DOOR] }],
+  subsets: [{ addresses: [{ ip: NODE_API.address }], ports: [HTTPS_PORT] }],
 }
 
 const TokenAnswer = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.iso.datetime() }) })

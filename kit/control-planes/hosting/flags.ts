@@ -32,7 +32,7 @@ const membershipFlags = ({ token, members }: EtcdMembership): readonly string[] 
   `--initial-cluster-token=${token}`,
 ]
 
-/** Both doors ask for a certificate of etcd's own authority: whatever else reaches them gets in by neither. */
+/** Both listeners ask for a certificate of etcd's own authority: whatever else reaches them gets in by neither. */
 export function etcdFlags(place: EtcdPlace, membership: EtcdMembership): readonly string[] {
   const { name, folder, dataFolder, listen, advertise } = place
   const file = (pem: string) => join(folder, pem)
@@ -159,7 +159,7 @@ export function apiserverFlags(
     `--kubelet-certificate-authority=${file('ca.crt')}`,
     '--kubelet-preferred-address-types=InternalIP',
     `--egress-selector-config-file=${file('egress.json')}`,
-    // Nobody reaches them where they are: pods are told of the door that their node has.
+    // Nobody reaches them where they are: pods use the address that their node has.
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
     '--profiling=false',

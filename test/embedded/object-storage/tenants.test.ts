@@ -13,7 +13,7 @@ const KEY = 'K'.repeat(16)
 const MICROSECONDS = 1_000
 const at = (seconds: number): number => (NOW.getTime() + seconds * 1_000) * MICROSECONDS
 
-async function openDoorsTenants() {
+async function openFrontEndTenants() {
   const folder = await mkdtemp(join(tmpdir(), 'tenants-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const secrets = new Map<string, string>()
@@ -48,21 +48,21 @@ const settingsWith = (secretAccessKey: string, toldAt?: number) => ({
   ...defined({ toldAt }),
 })
 
-test('what comes later than something newer is refused, also by a door that was started anew', async () => {
-  const { open, secrets } = await openDoorsTenants()
+test('what comes later than something newer is refused, also by a front end that was started anew', async () => {
+  const { open, secrets } = await openFrontEndTenants()
   const tenants = await open()
   await tenants.put('ada', settingsWith('older', at(-20)))
   await tenants.put('ada', settingsWith('newer', at(-10)))
-  for (const door of [tenants, await open()]) {
-    await expect(door.put('ada', settingsWith('older', at(-20)))).rejects.toBeInstanceOf(TenantConflict)
-    expect(door.find('ada')?.secretFingerprint).toBe(fingerprintOf('newer'))
+  for (const table of [tenants, await open()]) {
+    await expect(table.put('ada', settingsWith('older', at(-20)))).rejects.toBeInstanceOf(TenantConflict)
+    expect(table.find('ada')?.secretFingerprint).toBe(fingerprintOf('newer'))
   }
   await tenants.put('ada', settingsWith('newest', at(-10)))
   expect(secrets.get(KEY)).toBe('newest')
 })
 
 test('a clock that was far ahead once holds nothing up', async () => {
-  const { open, secrets } = await openDoorsTenants()
+  const { open, secrets } = await openFrontEndTenants()
   const tenants = await open()
   await tenants.put('ada', settingsWith('by a wrong clock', at(3_600)))
   await tenants.put('ada', settingsWith('now', at(0)))
@@ -70,7 +70,7 @@ test('a clock that was far ahead once holds nothing up', async () => {
 })
 
 test('what was under way when the tenant was removed does not bring it back, and what comes after does', async () => {
-  const { open, secrets } = await openDoorsTenants()
+  const { open, secrets } = await openFrontEndTenants()
   const tenants = await open()
   await tenants.put('ada', settingsWith('first', at(-20)))
   expect(await tenants.remove('ada', false)).toBe(true)

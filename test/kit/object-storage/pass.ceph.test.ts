@@ -283,7 +283,7 @@ const BEGUN: ObjectStorageMove = {
 const contextOf = (moving: Moving, now = () => new Date()) => ({
   source: moving.source,
   target: moving.target,
-  door,
+  single: door,
   tenant: moving.id,
   now,
   isOver: () => true,

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openAppsDoor, routeOf } from '../../../../embedded/control-planes/guests/apps.ts'
+import { openAppsListener, routeOf } from '../../../../embedded/control-planes/guests/apps.ts'
 import { readRoutes, targetOf } from '../../../../kit/control-planes/reading/guests/routes.ts'
 import { probePort } from '../../../../embedded/ports.ts'
 import { systemClock as clock } from '../../../../kit/sys/clock.ts'
@@ -48,7 +48,7 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => tunnel.listen(join(folder, 'tunnel.sock'), resolve))
   port = await probePort('127.0.0.1', 0)
-  const door = await openAppsDoor({
+  const door = await openAppsListener({
     host: '127.0.0.1',
     port,
     domain: 'apps.test',

@@ -15,15 +15,15 @@ interface Request {
   readonly port: number
 }
 
-export interface Door {
+export interface SocksProxy {
   /** Serves a client that says by the protocol where it wants to. */
   serve(client: Socket): void
   /** Joins a client that says nothing with the port there. */
   join(client: Socket, host: string, port: number): void
 }
 
-/** Networks that the door leads to, as ADDRESS/PREFIX. */
-export function openDoor(networks: readonly string[]): Door {
+/** Networks that the proxy connects to, as ADDRESS/PREFIX. */
+export function openSocksProxy(networks: readonly string[]): SocksProxy {
   const allowed = new BlockList()
   for (const network of networks) {
     const [address = '', prefix = ''] = network.split('/')

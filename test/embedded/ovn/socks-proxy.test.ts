@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openDoor } from '../../../embedded/ovn/door.ts'
+import { openSocksProxy } from '../../../embedded/ovn/socks-proxy.ts'
 import { nodeBinary } from '../../../kit/sys/process.ts'
 
 const PROXY = join(import.meta.dirname, '../../../cli/proxy.ts')
@@ -16,11 +16,11 @@ const listen = async (server: Server, host = '127.0.0.1'): Promise<number> => {
   await once(server, 'listening')
   return (server.address() as AddressInfo).port // it listens on TCP
 }
-let doorPort: number
+let proxyPort: number
 let echoPort: number
 beforeEach(async () => {
-  doorPort = await listen(
-    createServer({ allowHalfOpen: true, pauseOnConnect: true }, openDoor(['127.0.0.0/30', '::1/128']).serve),
+  proxyPort = await listen(
+    createServer({ allowHalfOpen: true, pauseOnConnect: true }, openSocksProxy(['127.0.0.0/30', '::1/128']).serve),
   )
   echoPort = await listen(createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)))
 })
@@ -31,7 +31,7 @@ afterEach(() => {
 
 /** What the program of the command line prints, its complaints and its exit code. */
 async function through(host: string, port: number, input: string) {
-  const child = spawn(nodeBinary(), [PROXY, '127.0.0.1', String(doorPort), host, String(port)])
+  const child = spawn(nodeBinary(), [PROXY, '127.0.0.1', String(proxyPort), host, String(port)])
   child.stdin.on('error', () => {}) // it may not read what it is given
   child.stdin.end(input)
   const ended = once(child, 'exit')
@@ -66,7 +66,7 @@ it.each([
   ['one that asks for a password', [5, 1, 2], [5, 0xff]],
   ['another version', [4, 1, 0], [5, 0xff]],
 ])('refuses %s', async (_what, said, answered) => {
-  const socket = connect(doorPort, '127.0.0.1')
+  const socket = connect(proxyPort, '127.0.0.1')
   socket.write(Buffer.from(said))
   const [answer] = (await once(socket, 'data')) as [Buffer]
   expect([...answer]).toEqual(answered)
@@ -79,7 +79,7 @@ it('takes an IPv6 address in its own form, and refuses to listen for others', as
     '::1',
   )
   const ask = async (command: number) => {
-    const socket = connect(doorPort, '127.0.0.1')
+    const socket = connect(proxyPort, '127.0.0.1')
     socket.write(Buffer.from([5, 1, 0]))
     await once(socket, 'data')
     const request = Buffer.alloc(22)

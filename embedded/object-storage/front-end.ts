@@ -1,4 +1,4 @@
-/** The door in front of the engine: knows which operation a request is and who has signed it, decides, and hands it
+/** The front end before the engine: knows which operation a request is and who has signed it, decides, and hands it
  *  through as it came, so that the signature stays good. It keeps tenants in their own buckets, within their quota and
  *  their share of the machine; the engine proves them again. Bodies pass through; documents are held and read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ import { checkDocument, checkDocumentLength, isDocument, LARGE_DOCUMENT_BYTES } 
 import type { Engines } from './engines.ts'
 import { forward, type Progress } from './forward.ts'
 import { outgoingOf, withoutLocation } from './region.ts'
-import type { DoorMetrics } from './metrics.ts'
+import type { FrontEndMetrics } from './metrics.ts'
 import {
   checkForEngine,
   failureOf,
@@ -31,7 +31,7 @@ import { type Counts, identify, takePlace } from './proof.ts'
 import { openTargets, type Targets } from './targets.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
-export interface DoorOptions {
+export interface FrontEndOptions {
   readonly host: string
   readonly port: number
   /** PEM. */
@@ -44,12 +44,12 @@ export interface DoorOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  readonly metrics: DoorMetrics
+  readonly metrics: FrontEndMetrics
   /** Called when its port is taken, before any client is heard. */
   readonly listening?: () => void
 }
 
-export interface Door {
+export interface FrontEnd {
   readonly port: number
   stop(): Promise<void>
 }
@@ -70,7 +70,7 @@ const LARGE_DOCUMENTS_OF_TENANT_MAXIMUM = 8
 const REQUEST_ID_CHARACTERS = 16
 
 /** Listens once this resolves. */
-export async function startDoor(options: DoorOptions): Promise<Door> {
+export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd> {
   const targets = openTargets()
   const server = createServer({
     cert: options.certificate,
@@ -138,7 +138,7 @@ function boundAddresses(server: Server): void {
   })
 }
 
-type Parts = DoorOptions & { readonly targets: Targets; readonly counts: Counts; readonly keys: SigningKeys }
+type Parts = FrontEndOptions & { readonly targets: Targets; readonly counts: Counts; readonly keys: SigningKeys }
 
 /** What a document has to be, and what it goes on as. */
 const documentCheck =
@@ -231,7 +231,7 @@ interface Exchange {
 
 /** Answers in S3's form. What the client still sends is read to a bound first, so that it hears the answer. */
 async function refuse(
-  { clock, random }: Pick<DoorOptions, 'clock' | 'random'>,
+  { clock, random }: Pick<FrontEndOptions, 'clock' | 'random'>,
   { request, response, isWaiting, isProven }: Exchange,
   { status, code, message }: Refusal,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 import { Server } from '../../resources/server/index.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { Customer } from '../e2e/customer.ts'
-import { kubectlOf, tryEqualDoors } from '../e2e/equal-doors.ts'
+import { kubectlOf, tryEqualInterfaces } from '../e2e/equal-interfaces.ts'
 import type { Product } from '../e2e/product.ts'
 import { type Processes, startProcesses } from './processes.ts'
 import { type RealCluster, startRealCluster } from './real-cluster.ts'
@@ -30,10 +30,10 @@ afterAll(async () => {
   await cluster?.stop()
 })
 
-it('a member uses either door', async () => {
+it('a member uses either interface', async () => {
   const { admin, endpoints } = processes
   // signing up needs the addresses only
-  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'doors@example.com')
+  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'interfaces@example.com')
   await customer.addSshKey()
   const { server, operation } = await customer.createServer({
     zone: 'eu-1a',
@@ -49,5 +49,5 @@ it('a member uses either door', async () => {
   const subjects = [{ kind: 'ServiceAccount', name: 'gitops', namespace }]
   const binding = { metadata: { name: 'gitops', namespace }, spec: undefined, subjects, roleRef }
   await admin.create(RoleBinding, binding)
-  await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username }, server)
+  await tryEqualInterfaces({ customer, kubectl: kubectlOf(file, namespace), username }, server)
 })

@@ -7,7 +7,12 @@ import type { NodesListener } from '../process-settings.ts'
 const CONNECTIONS_MAXIMUM = 1_024
 
 /** Rejects when one of the ports cannot be had. */
-export async function openNodesDoor({ address, firstPort, ports, socket }: NodesListener): Promise<readonly Server[]> {
+export async function openNodesListener({
+  address,
+  firstPort,
+  ports,
+  socket,
+}: NodesListener): Promise<readonly Server[]> {
   const all = Array.from({ length: ports }, (_, index) => firstPort + index)
   return Promise.all(all.map((port) => listen(address, port, socket)))
 }

@@ -5,15 +5,15 @@ import type { Socket } from 'node:net'
 import { exitProcess, onParentMessage } from '../../kit/sys/process.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'
 import { ForwarderSettings } from '../process-settings.ts'
-import { openDoor } from './door.ts'
-import { openNodesDoor } from './nodes-door.ts'
+import { openSocksProxy } from './socks-proxy.ts'
+import { openNodesListener } from './nodes-listener.ts'
 import type { Destination } from './twins.ts'
 
 const { settings, log, stopped } = await startProcess('forwarder', ForwarderSettings)
 void stopped.then(() => exitProcess(0))
-const door = openDoor(settings.networks)
+const proxy = openSocksProxy(settings.networks)
 if (settings.nodesListener !== undefined)
-  openNodesDoor(settings.nodesListener).catch((error: unknown) => {
+  openNodesListener(settings.nodesListener).catch((error: unknown) => {
     log.error('nodes reach no control plane', { error })
     exitProcess(1)
   })
@@ -21,6 +21,6 @@ onParentMessage((message, handle) => {
   const client = handle as Socket | undefined // the parent sends nothing else
   const { host, port } = message as Partial<Destination> // the same
   if (client === undefined) return
-  if (host === undefined || port === undefined) door.serve(client)
-  else door.join(client, host, port)
+  if (host === undefined || port === undefined) proxy.serve(client)
+  else proxy.join(client, host, port)
 })

@@ -7,7 +7,7 @@ import { issueKubeconfig } from '../../embedded/kubernetes/server/credentials.ts
 import { systemRandom } from '../../kit/sys/random.ts'
 import { isBuilt } from '../../tools/cluster/build.ts'
 import { Customer } from './customer.ts'
-import { kubectlOf, tryEqualDoors } from './equal-doors.ts'
+import { kubectlOf, tryEqualInterfaces } from './equal-interfaces.ts'
 import { Product } from './product.ts'
 
 const USERNAME = 'grace@example.com'
@@ -16,7 +16,7 @@ let data: string
 let product: Product
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-doors-'))
+  data = await mkdtemp(join(tmpdir(), 'svccloud-interfaces-'))
   product = await Product.start({ data, flags: ['--hypervisor', 'simulated'], warnings: [] })
 })
 afterAll(async () => {
@@ -25,10 +25,10 @@ afterAll(async () => {
 })
 
 it.runIf(hasKubectl)(
-  'a member uses either door',
+  'a member uses either interface',
   async () => {
     const { kubeconfig, kubernetes_url: url, ca_certificate: ca } = product.endpoints
-    const customer = await Customer.signUp(() => product, 'doors@example.com')
+    const customer = await Customer.signUp(() => product, 'interfaces@example.com')
     await customer.addSshKey()
     const { server, operation } = await customer.createServer({
       zone: 'eu-1a',
@@ -57,7 +57,7 @@ it.runIf(hasKubectl)(
       '--clusterrole=svccloud:member',
       `--user=${USERNAME}`,
     )
-    await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username: USERNAME }, server)
+    await tryEqualInterfaces({ customer, kubectl: kubectlOf(file, namespace), username: USERNAME }, server)
   },
   300_000,
 )

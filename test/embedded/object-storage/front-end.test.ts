@@ -1,4 +1,4 @@
-/** The door before engines and stores, some of which answer without reading what they were sent. */
+/** The front end before engines and stores, some of which answer without reading what they were sent. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createSecureServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { startDoor } from '../../../embedded/object-storage/door.ts'
-import { openDoorMetrics } from '../../../embedded/object-storage/metrics.ts'
+import { startFrontEnd } from '../../../embedded/object-storage/front-end.ts'
+import { openFrontEndMetrics } from '../../../embedded/object-storage/metrics.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -118,8 +118,8 @@ function newUnmeasured() {
   return { tenant: { ...TENANT, id: 'eve', usage }, notes, measured: resolve }
 }
 
-async function openDoor(openIts: (socketPath: string) => Promise<string[]> = openEngine, isMoved = false) {
-  const folder = await mkdtemp(join(tmpdir(), 'door-'))
+async function openFrontEnd(openIts: (socketPath: string) => Promise<string[]> = openEngine, isMoved = false) {
+  const folder = await mkdtemp(join(tmpdir(), 'front-end-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const parts = { clock: systemClock, random: systemRandom, log: silentLog }
   const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
@@ -137,7 +137,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     find: (id: string) => Object.values(known).find((tenant) => tenant.id === id),
     list: () => Object.values(known),
   }
-  const door = await startDoor({
+  const frontEnd = await startFrontEnd({
     ...parts,
     host: '127.0.0.1',
     port: 0,
@@ -149,7 +149,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     certificate: certificates.certificate,
     key: certificates.key,
     tenants: tenants as never, // what requests look at
-    metrics: openDoorMetrics(openRegistry({ isProcessWide: false }), {
+    metrics: openFrontEndMetrics(openRegistry({ isProcessWide: false }), {
       tenants: tenants as never,
       engines: { counts: () => ({ live: 0, faulty: 0, starts: 0, failures: 0, healed: 0 }) },
       isolation: { kind: 'process', hasProc: true },
@@ -157,7 +157,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
       unknownBuckets: () => 0,
     }),
   })
-  onTestFinished(() => door.stop())
+  onTestFinished(() => frontEnd.stop())
   const agent = new Agent({ ca: certificates.authority, keepAlive: true })
   onTestFinished(() => agent.destroy())
   const send = async ({ method, body, path = '/one-b/a', headers = {}, signal, ...more }: Sent) => {
@@ -165,11 +165,11 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     const request = httpsRequest({
       agent,
       host: 'localhost',
-      port: door.port,
+      port: frontEnd.port,
       method,
       path,
       ...(signal && { signal }),
-      headers: { ...sign({ method, path, port: door.port, ...more }), ...length, ...headers },
+      headers: { ...sign({ method, path, port: frontEnd.port, ...more }), ...length, ...headers },
     })
     request.on('error', () => {}) // of the rest of a body that nobody reads
     request.end(body)
@@ -179,8 +179,8 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     return answer.statusCode as number // of Node's response
   }
   const read = async (path: string): Promise<Buffer> => {
-    const headers = sign({ method: 'GET', path, port: door.port })
-    const request = httpsRequest({ agent, host: 'localhost', port: door.port, path, headers }).end()
+    const headers = sign({ method: 'GET', path, port: frontEnd.port })
+    const request = httpsRequest({ agent, host: 'localhost', port: frontEnd.port, path, headers }).end()
     const [answer] = (await once(request, 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
     for await (const chunk of answer) {
@@ -189,7 +189,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     }
     return Buffer.concat(chunks)
   }
-  return { send, read, came, unmeasured, tenant: known.KEY1, port: door.port, agent }
+  return { send, read, came, unmeasured, tenant: known.KEY1, port: frontEnd.port, agent }
 }
 
 /** A store that a tenant has moved to. */
@@ -205,7 +205,7 @@ const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const LARGE = 'x'.repeat(100_000)
 
 test('a connection that has carried a body goes on only behind one that was read, and with its tenant', async () => {
-  const { send, came } = await openDoor()
+  const { send, came } = await openFrontEnd()
   const put = { method: 'PUT', body: 'x' }
   for (const [sent, by] of [
     [put, 0],
@@ -230,13 +230,13 @@ test('a connection that has carried a body goes on only behind one that was read
 })
 
 test('what the engine says before it has read the body comes through', async () => {
-  const { send } = await openDoor(openHastyEngine)
+  const { send } = await openFrontEnd(openHastyEngine)
   for (const bytes of [1, 300_000, 20_000_000])
     expect(await send({ method: 'PUT', body: 'x'.repeat(bytes) }), `${bytes} bytes`).toBe(409)
 })
 
 test('and so does what a store with TLS says that a tenant has moved to', async () => {
-  const { send } = await openDoor(openHastyEngine, true)
+  const { send } = await openFrontEnd(openHastyEngine, true)
   for (let turn = 0; turn < 5; turn += 1) {
     const bytes = [1, 300_000, 300_000, 300_000, 2_000_000, 20_000_000]
     const answers = await Promise.all(bytes.map((count) => send({ method: 'PUT', body: 'x'.repeat(count) })))
@@ -263,14 +263,14 @@ async function openSlowEngine(socketPath: string) {
 }
 
 test('a large object comes whole to a slow engine, and from it to a slow client', async () => {
-  const { send, read } = await openDoor(openSlowEngine)
+  const { send, read } = await openFrontEnd(openSlowEngine)
   const body = systemRandom.bytes(20_000_000)
   expect(await send({ method: 'PUT', body })).toBe(200)
   expect(Buffer.compare(await read('/one-b/a'), body)).toBe(0)
 })
 
 test('a client that goes while room is looked for leaves none taken', async () => {
-  const { send, came, unmeasured } = await openDoor()
+  const { send, came, unmeasured } = await openFrontEnd()
   const { tenant, notes, measured } = unmeasured
   const gone = new AbortController()
   const sent = send({ method: 'PUT', body: 'x', key: 'KEY3', signal: gone.signal })
@@ -301,7 +301,7 @@ test.for([
   ['PUT', LARGE],
   ['GET', ''],
 ] as const)('a client that breaks off its %s breaks off at the engine', async ([method, body]) => {
-  const { send, came } = await openDoor(openSilentEngine)
+  const { send, came } = await openFrontEnd(openSilentEngine)
   const gone = new AbortController()
   const sent = send({ method, body, signal: gone.signal })
   await expect.poll(() => came).toEqual(['asked'])
@@ -311,7 +311,7 @@ test.for([
 })
 
 test('requests that nobody has proven take no place of the tenant, however many', async () => {
-  const { send, came, tenant, port, agent } = await openDoor(openSilentEngine)
+  const { send, came, tenant, port, agent } = await openFrontEnd(openSilentEngine)
   // Their bodies never end.
   const held = Array.from({ length: 300 }, (_none, index) => {
     const headers = sign({ method: 'PUT', path: '/one-b/a', port, secret: `guess ${index}` })
@@ -349,8 +349,8 @@ const openSaying =
     return []
   }
 
-async function answerOf(door: Awaited<ReturnType<typeof openDoor>>, path: string, method = 'GET') {
-  const { port, agent } = door
+async function answerOf(frontEnd: Awaited<ReturnType<typeof openFrontEnd>>, path: string, method = 'GET') {
+  const { port, agent } = frontEnd
   const headers = sign({ method, path, port })
   const request = httpsRequest({ agent, host: 'localhost', port, path, method, headers }).end()
   const [answer] = (await once(request, 'response')) as [IncomingMessage]
@@ -365,17 +365,17 @@ test.each([
   ['gzip, aws-chunked', 'gzip'],
   ['gzip', 'gzip'],
 ])('an object that was sent as %s is read as %s', async (stored, read) => {
-  const door = await openDoor(openSaying(200, { 'content-encoding': stored }, 'x'))
-  expect((await answerOf(door, '/one-b/a')).headers['content-encoding']).toBe(read)
+  const frontEnd = await openFrontEnd(openSaying(200, { 'content-encoding': stored }, 'x'))
+  expect((await answerOf(frontEnd, '/one-b/a')).headers['content-encoding']).toBe(read)
 })
 
 test('what the engine could not do is tried again, and is no fault of anybody', async () => {
-  const door = await openDoor(openSaying(500, {}, '<Error><Code>InternalError</Code></Error>'))
+  const frontEnd = await openFrontEnd(openSaying(500, {}, '<Error><Code>InternalError</Code></Error>'))
   for (const method of ['GET', 'HEAD', 'DELETE']) {
-    const { status, headers } = await answerOf(door, '/one-b/a', method)
+    const { status, headers } = await answerOf(frontEnd, '/one-b/a', method)
     expect([method, status, headers['retry-after']]).toEqual([method, 503, '1'])
   }
-  const { send } = door
+  const { send } = frontEnd
   const put = { method: 'PUT', body: 'x' }
   expect(await send({ ...put, headers: { 'x-amz-meta-a': 'b' } })).toBe(503)
   // Trying again would not help.
@@ -392,16 +392,16 @@ test('names in a list are escaped for who asks for that', async () => {
       `<NextContinuationToken>a b</NextContinuationToken>${end}</ListBucketResult>`,
     ].join('')
   const xml = listOf('a &amp;/', 'a &amp;/&#x9;ü+', 'a &amp;/b c/', '<EncodingType></EncodingType>')
-  const door = await openDoor(openSaying(200, { 'content-type': 'application/xml' }, xml))
-  expect((await answerOf(door, '/one-b?list-type=2')).body).toBe(xml)
-  const { body, headers } = await answerOf(door, '/one-b?encoding-type=url&list-type=2')
+  const frontEnd = await openFrontEnd(openSaying(200, { 'content-type': 'application/xml' }, xml))
+  expect((await answerOf(frontEnd, '/one-b?list-type=2')).body).toBe(xml)
+  const { body, headers } = await answerOf(frontEnd, '/one-b?encoding-type=url&list-type=2')
   const end = '<EncodingType>url</EncodingType>'
   expect(body).toBe(listOf('a%20%26/', 'a%20%26/%09%C3%BC%2B', 'a%20%26/b%20c/', end))
   expect(headers['content-length']).toBe(String(Buffer.byteLength(body)))
 })
 
 test('a document is read before the engine hears of it', async () => {
-  const { send, came } = await openDoor()
+  const { send, came } = await openFrontEnd()
   const post = { method: 'POST', path: '/one-b?delete=' }
   const keyed = (key: string) => `<Delete><Object><Key>${key}</Key></Object></Delete>`
   for (const key of ['../two-b/x', '&#46;&#46;/x', '<![CDATA[..]]>', 'a//b', '/a', '.sgwtmp/x', ''])
@@ -415,7 +415,7 @@ test('a document is read before the engine hears of it', async () => {
 })
 
 test('of a tenant whose secret is not known here, sixteen requests wait for the proof of the engine', async () => {
-  const { send, came } = await openDoor(openSilentEngine)
+  const { send, came } = await openFrontEnd(openSilentEngine)
   const gone = new AbortController()
   const put = { method: 'PUT', body: 'x', key: 'KEY4' }
   const held = Array.from({ length: 16 }, () => send({ ...put, signal: gone.signal }))

@@ -7,7 +7,7 @@ const LINE_BYTES_MAXIMUM = 8
 const CONNECTIONS_MAXIMUM = 4_096
 
 /** Listens once this resolves. `take` answers whether anybody wanted it. */
-export async function openNodeDoor(
+export async function openNodeListener(
   socket: string,
   take: (client: Socket, port: number) => boolean,
 ): Promise<{ close(): void }> {

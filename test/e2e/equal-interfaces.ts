@@ -33,7 +33,7 @@ export const kubectlOf =
       ])
     ).stdout
 
-export interface Doors {
+export interface Interfaces {
   readonly customer: Customer
   /** As the person. */
   readonly kubectl: Kubectl
@@ -55,7 +55,7 @@ interface Entry {
 }
 
 /** `made` is a server that was made over REST, in the same account. */
-export async function tryEqualDoors({ customer, kubectl, username }: Doors, made: Server): Promise<void> {
+export async function tryEqualInterfaces({ customer, kubectl, username }: Interfaces, made: Server): Promise<void> {
   const actor = `user:${username}`
   const files = (await readdir(EXAMPLES)).filter((file) => file.endsWith('.yaml'))
   const examples = (
@@ -150,7 +150,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   const ofMade = { ...ofStorage, spec: { ...ofStorage.spec, source: { storageId: made.id } } }
   expect(await applied(kubectl, ofMade, '--dry-run=server')).toContain('created')
 
-  // A group of the same folder keeps its servers, by either door.
+  // A group of the same folder keeps its servers, by either interface.
   const group = examples.find(({ kind }) => kind === 'ServerGroup')?.metadata.name ?? ''
   const members = examples.filter(({ spec }) => spec['serverGroupId'] === group).map(({ metadata }) => metadata.name)
   for (const member of members) await inState(member, 'started')

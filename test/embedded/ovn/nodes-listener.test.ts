@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { probePort } from '../../../embedded/ports.ts'
-import { openNodesDoor } from '../../../embedded/ovn/nodes-door.ts'
+import { openNodesListener } from '../../../embedded/ovn/nodes-listener.ts'
 
 let folder: string
 const servers: Server[] = []
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'nodes-door-'))
+  folder = await mkdtemp(join(tmpdir(), 'nodes-listener-'))
 })
 afterEach(async () => {
   for (const server of servers.splice(0)) server.close()
@@ -31,7 +31,7 @@ async function say(port: number, text: string): Promise<string> {
 test('the host of control planes is told which port a node came to', async () => {
   const socket = join(folder, 'nodes.sock')
   const firstPort = await probePort('127.0.0.1', 0)
-  servers.push(...(await openNodesDoor({ address: '127.0.0.1', firstPort, ports: 1, socket })))
+  servers.push(...(await openNodesListener({ address: '127.0.0.1', firstPort, ports: 1, socket })))
   expect(await say(firstPort, 'early')).toBe('') // nobody is there yet
   const host = createServer({ allowHalfOpen: true }, async (client) => {
     let heard = ''

@@ -13,13 +13,13 @@ import {
 } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
 
-export interface IssuerDoor {
+export interface IssuerListener {
   /** Of the control plane of that id. */
   discoveryOf(id: string): Discovery
   stop(): Promise<void>
 }
 
-export interface IssuerDoorOptions {
+export interface IssuerListenerOptions {
   /** Undefined for a control plane that takes no tokens, or is not there. */
   readonly issuerOf: (id: string) => ControlPlaneDesired['issuer'] | undefined
   readonly clock: Clock
@@ -29,7 +29,7 @@ export interface IssuerDoorOptions {
 const DAYS = 3_650
 
 /** Its certificate is made anew at every start: nobody else trusts it. */
-export async function openIssuerDoor({ issuerOf, clock, random }: IssuerDoorOptions): Promise<IssuerDoor> {
+export async function openIssuerListener({ issuerOf, clock, random }: IssuerListenerOptions): Promise<IssuerListener> {
   const common = { days: DAYS, now: clock.now(), random }
   const authority = await makeCertificate({ ...common, commonName: 'svccloud-issuer-door', isAuthority: true })
   const { certificate: cert, key } = await makeCertificate({
