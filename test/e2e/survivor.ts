@@ -21,9 +21,9 @@ export interface Survivor {
 }
 
 /** What is killed comes back within the time that nobody is woken for: the others log no warning. */
-export async function openSurvivor(email: string): Promise<Survivor> {
+export async function openSurvivor(email: string, warnings: readonly RegExp[] = []): Promise<Survivor> {
   const data = await newFolder()
-  const start = () => Product.start({ data, flags: FLAGS, warnings: [] })
+  const start = () => Product.start({ data, flags: FLAGS, warnings })
   let product = await start()
   const customer = await Customer.signUp(() => product, email)
   await customer.addSshKey()
