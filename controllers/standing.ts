@@ -1,6 +1,6 @@
 /** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
 import { holdsQuotas, requireStanding } from '../db/account/index.ts'
-import { ownerOf } from '../domain/managed-machine.ts'
+import { machineOwnerOf } from '../domain/managed-machine.ts'
 import { isPlatformAccount } from '../domain/platform-account.ts'
 import { conflict, Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -46,7 +46,7 @@ export async function requireMachineOwner(
   { db }: Pick<Parts, 'db'>,
   { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },
 ): Promise<void> {
-  const owner = ownerOf(managedBy)
+  const owner = machineOwnerOf(managedBy)
   const isGranted =
     owner !== undefined && (await orUnavailable(holdsQuotas(db, { accountId, holder: `${owner.type}/${owner.id}` })))
   if (!isGranted)

@@ -63,14 +63,14 @@ export const SEEN_MACHINE_ID_PATTERNS: readonly string[] = Object.values(SEEN_ST
 export const managedByOf = ({ type, id }: MachineOwner): string => `${type}:${id}`
 
 /** Undefined for what is not of that form. */
-export function ownerOf(managedBy: string | undefined): MachineOwner | undefined {
+export function machineOwnerOf(managedBy: string | undefined): MachineOwner | undefined {
   const type = MACHINE_OWNERS.find((one) => managedBy?.startsWith(`${one}:`) === true)
   return type === undefined || managedBy === undefined ? undefined : { type, id: managedBy.slice(type.length + 1) }
 }
 
 /** 409 that names the owner. */
 export const machineInUse = (managedBy: string): Problem => {
-  const resource = ownerOf(managedBy)
+  const resource = machineOwnerOf(managedBy)
   const title = resource?.type.replace('_', ' ') ?? 'platform'
   return conflict(
     'in_use',
@@ -92,6 +92,6 @@ const CUSTOMERS_MAY: Partial<Record<MachineOwnerType, readonly MachineChange[]>>
 /** Throws 409 for what customers leave alone. */
 export function requireOwnMachine(managedBy: string | undefined, change: MachineChange): void {
   if (managedBy === undefined) return
-  const type = ownerOf(managedBy)?.type
+  const type = machineOwnerOf(managedBy)?.type
   if (type === undefined || CUSTOMERS_MAY[type]?.includes(change) !== true) throw machineInUse(managedBy)
 }

@@ -69,7 +69,7 @@ export interface HostDrivers {
 }
 
 /** ProgramFailed when QEMU was asked for and is not there; Error when the host has not what its network needs. */
-export async function openHost(options: HostOptions): Promise<HostDrivers> {
+export async function openHostDrivers(options: HostOptions): Promise<HostDrivers> {
   if (options.choice === 'simulated') return openSimulation(options)
   try {
     return await openQemuHost(options)

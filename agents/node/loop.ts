@@ -1,6 +1,6 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
 import { defined } from '../../domain/defined.ts'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openController } from '../../kit/reconcile/loop.ts'
@@ -217,7 +217,7 @@ function knowledgeOf({
         .list()
         .find(({ spec }) => spec.interfaces.some((own) => own.macAddress === macAddress))?.metadata.name,
     isDatabase: (instance) =>
-      ownerOf(caches.of(ManagedMachine).get({ namespace, name: instance })?.spec.managedBy)?.type === 'database',
+      machineOwnerOf(caches.of(ManagedMachine).get({ namespace, name: instance })?.spec.managedBy)?.type === 'database',
     zone: () => caches.of(Instance).list()[0]?.spec.metadata.zone,
     consoleOf: (instance) =>
       caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance),

@@ -54,12 +54,12 @@ import { type CephLogin, requireCephLogin } from './drivers/storage/ceph-pool.ts
 import { keepFlowsFresh } from './drivers/network/cached-flows.ts'
 import { exposeOvnController } from './drivers/network/ovn-controller.ts'
 import { keepGuard } from './drivers/network/ovn-guard.ts'
-import { openHost } from './host-drivers.ts'
+import { openHostDrivers } from './host-drivers.ts'
 import { LedgerInUse, openLedger } from './ledger.ts'
 import { type BackupParts, openAgent } from './loop.ts'
 import { openAccess } from './serve/access.ts'
 import { openMetadataKeys } from './serve/metadata-keys.ts'
-import { archiveRelay, parseAddress } from './serve/archive-relay.ts'
+import { archiveRelay, parseHostPort } from './serve/archive-relay.ts'
 import { startMetadataListener } from './serve/metadata-listener.ts'
 import { runMetadataPort } from './serve/metadata-port.ts'
 import { VERSION } from '../../resources/version.ts'
@@ -125,7 +125,7 @@ const cephLogin = (pool: string): CephLogin => {
     return refuse('a host has one shared storage: SVCCLOUD_SHARED_VOLUMES or SVCCLOUD_CEPH_POOL')
   return login
 }
-const host = await openHost({
+const host = await openHostDrivers({
   migrationHost,
   migrationPorts: settings.migrationPorts,
   migrationMebibytesPerSecond: settings.migrationBandwidth,
@@ -233,7 +233,7 @@ const probes = await startProbes({
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')
-const archive = settings.archiveAddress === undefined ? undefined : parseAddress(settings.archiveAddress)
+const archive = settings.archiveAddress === undefined ? undefined : parseHostPort(settings.archiveAddress)
 const isDatabase = (macAddress: string): boolean => agent.isDatabase(agent.instanceOf(macAddress) ?? '')
 const metadataPort = host.features.includes(NETWORK_FEATURES.public)
   ? runMetadataPort(

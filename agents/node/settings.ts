@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Flag, logLevel, Port } from '../../kit/sys/settings.ts'
 import { NETWORK_OBSTACLE_CHARACTERS } from '../../resources/instance/index.ts'
-import { parseAddress } from './serve/archive-relay.ts'
+import { parseHostPort } from './serve/archive-relay.ts'
 
 const PortRange = z
   .string()
@@ -102,7 +102,7 @@ export const NodeAgentSettings = z.strictObject({
   backupBandwidth: Bandwidth.default(100).describe('MiB per second for backups at most.'),
   archiveAddress: z
     .string()
-    .refine((text) => parseAddress(text) !== undefined, 'must be HOST:PORT')
+    .refine((text) => parseHostPort(text) !== undefined, 'must be HOST:PORT')
     .optional()
     .describe('Where archives of databases are sent: HOST:PORT.'),
   guestNetwork: z

@@ -1,7 +1,12 @@
 /** The machinery of managed machines, for the controllers of what has some: what wakes an owner, what is read of its
  *  machines, what is planned, and how a configuration reaches the host of one. The controller of servers makes, places
  *  and ends them as any server. */
-import { IMAGE_VERSION_ARGUMENT, managedByOf, ownerOf, type MachineOwnerType } from '../../domain/managed-machine.ts'
+import {
+  IMAGE_VERSION_ARGUMENT,
+  managedByOf,
+  machineOwnerOf,
+  type MachineOwnerType,
+} from '../../domain/managed-machine.ts'
 import { apiVersionOf, keyText, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { watch, type Watch } from '../../kit/reconcile/reconciler.ts'
 import {
@@ -82,7 +87,7 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
   )
   objects.addIndex(SERVER_INDEX, ({ spec }) => [spec.server.uid])
   const keysOf = (namespace: string, managedBy: string | undefined) => {
-    const owner = ownerOf(managedBy)
+    const owner = machineOwnerOf(managedBy)
     return owner?.type === type ? [{ namespace, name: owner.id }] : []
   }
   const versions = ({ metadata, spec, status }: ServerObject) => {

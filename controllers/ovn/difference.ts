@@ -18,7 +18,7 @@ export const routerOwner = (uid: string): string => `Router/${uid}`
 export const floatingIpOwner = (uid: string): string => `FloatingIP/${uid}`
 export const loadBalancerOwner = (uid: string): string => `LoadBalancer/${uid}`
 
-export function ownerOf({ columns }: CopiedRow): { readonly zone: string; readonly owner: string } {
+export function rowOwnerOf({ columns }: CopiedRow): { readonly zone: string; readonly owner: string } {
   const marks = pairsOf(columns['external_ids'])
   const zone = marks.get(MARKS.zone) ?? ''
   return { zone, owner: marks.get(MARKS.owner) ?? publicNetworkOwner(zone) }

@@ -9,7 +9,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { Outages } from '../../kit/sys/outages.ts'
 import { type CopiedChange, type CopiedRow, membersOf, type TableUpdates } from './copy.ts'
-import { difference, encodeBundle, type EncodedBundle, isSame, MARKS, ownerOf } from './difference.ts'
+import { difference, encodeBundle, type EncodedBundle, isSame, MARKS, rowOwnerOf } from './difference.ts'
 import { openInstalled } from './installed.ts'
 import { connectToLeader, type LeaderOptions } from './leader.ts'
 import { ipv4Of } from './names.ts'
@@ -335,7 +335,7 @@ function openWriter({
     /** A row that is not as it was written is written again. */
     judge(owner: string, { uuid, after }: CopiedChange): void {
       const row = wanted.get(owner)?.rows.get(uuid)
-      const isOwn = after !== undefined && nameOfOwner(ownerOf(after)) === owner
+      const isOwn = after !== undefined && nameOfOwner(rowOwnerOf(after)) === owner
       if (row === undefined ? isOwn : !isSame(row, after)) repair(owner)
     },
     repairAll: () => [...wanted.keys()].forEach(repair),

@@ -1,6 +1,6 @@
 /** The platform's rows of the northbound database as a copy in memory, by owner. */
 import { type CopiedChange, type CopiedRow, openCopy, type TableUpdates } from './copy.ts'
-import { ownerOf } from './difference.ts'
+import { rowOwnerOf } from './difference.ts'
 import { shapeOf, type Table, TABLES } from './row.ts'
 
 export interface OwnedRows {
@@ -36,7 +36,7 @@ export function openOwnedRows({
   const note = (change: CopiedChange) => {
     const { uuid, before, after } = change
     if ((after ?? before)?.table === 'NB_Global') return onSequence(Number(after?.columns['nb_cfg'] ?? 0))
-    const [old, now] = [before, after].map((row) => row && nameOfOwner(ownerOf(row)))
+    const [old, now] = [before, after].map((row) => row && nameOfOwner(rowOwnerOf(row)))
     if (old !== undefined && old !== now) forget(old, uuid)
     if (now !== undefined) uuids.set(now, (uuids.get(now) ?? new Set()).add(uuid))
     for (const owner of new Set([old, now])) if (owner !== undefined) onChange(owner, change)

@@ -6,7 +6,7 @@ import { exitProcess, printErrorLine, sendToParent } from '../../kit/sys/process
 import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { KubernetesSettings } from '../process-settings.ts'
-import { startServer } from './server/serve.ts'
+import { startKubernetesApi } from './server/serve.ts'
 import { FolderLocked, LogDamaged } from './storage/log.ts'
 
 const { settings, log, stopped } = await startProcess('kubernetes', KubernetesSettings)
@@ -22,7 +22,7 @@ const onStorageFailure = (error: unknown): never => {
 }
 
 try {
-  const server = await startServer({
+  const server = await startKubernetesApi({
     folder,
     host,
     port,

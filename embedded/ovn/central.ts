@@ -20,7 +20,7 @@ export const northboundOf = (folder: string): string => `unix:${join(folder, 'ce
 export const southboundOf = (folder: string): string => `unix:${join(folder, 'central', 'sb.sock')}`
 
 /** A database of the schema that is installed: made, or brought up to date with what it holds. */
-export async function prepareDatabase(file: string, schema: string): Promise<void> {
+export async function prepareOvsdb(file: string, schema: string): Promise<void> {
   if (!existsSync(file)) return void (await run('ovsdb-tool', ['create', file, schema]))
   const { stdout } = await run('ovsdb-tool', ['needs-conversion', file, schema])
   if (stdout.trim() === 'yes') await run('ovsdb-tool', ['convert', file, schema])
@@ -30,7 +30,7 @@ const GLOBAL = { table: 'SB_Global' } as const
 /** The row that ovn-northd makes too once it runs. It is there before, because ovn-controller of OVN 23.03 ends by
  *  SIGSEGV when it finds a southbound database without it. */
 export async function prepareSouthbound(file: string, schema: string): Promise<void> {
-  await prepareDatabase(file, schema)
+  await prepareOvsdb(file, schema)
   const whereNone = { ...GLOBAL, op: 'wait', where: [], columns: ['_uuid'], until: '==', rows: [], timeout: 0 }
   const insertion = ['OVN_Southbound', whereNone, { ...GLOBAL, op: 'insert', row: {} }]
   await run('ovsdb-tool', ['transact', file, JSON.stringify(insertion)])
@@ -58,7 +58,7 @@ export async function startCentral({
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const [north, south] = [`unix:${join(folder, 'nb.sock')}`, `unix:${join(folder, 'sb.sock')}`]
   const ofSchemas = [
-    ['nb', 'ovn-nb', prepareDatabase],
+    ['nb', 'ovn-nb', prepareOvsdb],
     ['sb', 'ovn-sb', prepareSouthbound],
   ] as const
   for (const [name, schema, prepare] of ofSchemas) {

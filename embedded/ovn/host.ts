@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { PHYSICAL_NETWORK } from './address-plan.ts'
-import { type Central, ownFiles, prepareDatabase } from './central.ts'
+import { type Central, ownFiles, prepareOvsdb } from './central.ts'
 import { type Daemon, type DaemonOptions, tied } from '../daemon.ts'
 import { schemaFile } from './programs.ts'
 import { openSpace, pointTo, type Space } from './space.ts'
@@ -43,7 +43,7 @@ export async function startHost(place: HostPlace): Promise<Space> {
   const own = { OVS_RUNDIR: folder, OVN_RUNDIR: folder }
   const socket = join(folder, 'db.sock')
   const database = join(folder, 'conf.db')
-  await prepareDatabase(database, schemaFile(place.shared, 'openvswitch/vswitch.ovsschema'))
+  await prepareOvsdb(database, schemaFile(place.shared, 'openvswitch/vswitch.ovsschema'))
   const vsctl = (...words: readonly string[]) =>
     space.run(
       ['ovs-vsctl', `--timeout=${DATABASE_SECONDS}`, `--db=unix:${socket}`, ...words]

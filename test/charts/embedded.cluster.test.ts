@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type EmbeddedServer, startServer } from '../../embedded/kubernetes/server/serve.ts'
+import { type EmbeddedServer, startKubernetesApi } from '../../embedded/kubernetes/server/serve.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
@@ -21,7 +21,7 @@ let helm: Helm
 beforeAll(async () => {
   await buildTool('helm')
   folder = await mkdtemp(join(tmpdir(), 'svccloud-embedded-charts-'))
-  server = await startServer({
+  server = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,

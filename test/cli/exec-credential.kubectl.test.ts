@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { type EmbeddedServer, startServer } from '../../embedded/kubernetes/server/serve.ts'
+import { type EmbeddedServer, startKubernetesApi } from '../../embedded/kubernetes/server/serve.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { environment } from '../../kit/sys/process.ts'
@@ -30,7 +30,7 @@ let token = ''
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-exec-'))
-  cluster = await startServer({
+  cluster = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,

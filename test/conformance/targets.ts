@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startServer } from '../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi } from '../../embedded/kubernetes/server/serve.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
@@ -15,7 +15,7 @@ export type RunningTarget = Target & { stop(): Promise<void> }
 
 async function startEmbedded(): Promise<Omit<RunningTarget, 'name'>> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-embedded-'))
-  const server = await startServer({
+  const server = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startServer } from '../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi } from '../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../kit/kube/kubeconfig.ts'
@@ -12,7 +12,7 @@ import { storeContract } from './store.ts'
 
 storeContract('the embedded API over HTTPS', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-https-'))
-  const server = await startServer({
+  const server = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,

@@ -1,6 +1,6 @@
 /** Clusters of Kubernetes that people make, scale, upgrade and delete while everything is shaken, in worlds of their
  *  own: their pods come and go, and pools follow them. */
-import { KUBERNETES_NODE_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
+import { KUBERNETES_NODE_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -103,7 +103,7 @@ async function touchNode({ world: { scheduler, admin }, send }: Actors, account:
 
 const nodesOf = async (admin: World['admin'], accountId: string) =>
   (await admin.list(Server, { namespace: accountNamespace(accountId) })).items.filter(
-    ({ spec }) => ownerOf(spec.managedBy)?.type === 'node_pool',
+    ({ spec }) => machineOwnerOf(spec.managedBy)?.type === 'node_pool',
   )
 
 /** People start the nodes that they have stopped: a pool waits for these, as long as it takes. */

@@ -2,7 +2,7 @@
  *  own; their guests take documents, lose answers and lie. And what must hold of them, at every instant and
  *  afterwards. */
 import type { Database } from '../../db/open.ts'
-import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine.ts'
 import { type KubeObject, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { Template } from '../../resources/catalog/index.ts'
 import { Database as DatabaseKind } from '../../resources/database/index.ts'
@@ -222,7 +222,7 @@ async function checkLeftovers(world: World): Promise<string[]> {
   const owners = await ownersOf(world)
   const servers = (await admin.list(Server)).items
   const violations = servers.flatMap(({ metadata, spec }) => {
-    const owner = ownerOf(spec.managedBy)
+    const owner = machineOwnerOf(spec.managedBy)
     return owner === undefined || owners.has(`${metadata.namespace} ${owner.type} ${owner.id}`)
       ? []
       : [`machine ${metadata.name} is left of ${spec.managedBy}`]
@@ -254,7 +254,7 @@ async function checkDocuments({ admin }: World, db: Database): Promise<string[]>
     const secret = spec.configuration && (await admin.get(Secret, { namespace, name: spec.configuration.secretName }))
     const text = secret?.data?.[MACHINE_DOCUMENT_KEY]
     const server = servers.find((one) => one.metadata.uid === metadata.name)
-    const owner = ownerOf(spec.managedBy)
+    const owner = machineOwnerOf(spec.managedBy)
     if (text === undefined || owner === undefined || server === undefined) continue
     const document = MachineDocument.parse(JSON.parse(Buffer.from(text, 'base64').toString()))
     if (document.machine !== metadata.name)

@@ -34,7 +34,7 @@ export const archiveRelay =
   }
 
 /** `HOST:PORT`, as the environment has it; the host of an IPv6 address in brackets. Undefined for what is none. */
-export function parseAddress(text: string): { readonly host: string; readonly port: number } | undefined {
+export function parseHostPort(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, bracketed, plain, port = ''] = /^(?:\[([0-9a-f:]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }

@@ -41,7 +41,7 @@ export interface EmbeddedServer {
 }
 
 /** Throws when the folder is in use. */
-export async function startServer({
+export async function startKubernetesApi({
   folder,
   host,
   port,

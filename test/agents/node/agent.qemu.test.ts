@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import type { TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type EmbeddedServer, startServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { type EmbeddedServer, startKubernetesApi } from '../../../embedded/kubernetes/server/serve.ts'
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
@@ -55,7 +55,7 @@ let agent: ChildProcess | undefined
 beforeAll(async () => {
   await tinyLinux()
   folder = await mkdtemp(join(tmpdir(), 'svccloud-agent-'))
-  server = await startServer({
+  server = await startKubernetesApi({
     folder: join(folder, 'kubernetes'),
     host: '127.0.0.1',
     port: 0,

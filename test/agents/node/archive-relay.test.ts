@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { archiveRelay, parseAddress } from '../../../agents/node/serve/archive-relay.ts'
+import { archiveRelay, parseHostPort } from '../../../agents/node/serve/archive-relay.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
 let store: Server
@@ -68,4 +68,4 @@ test.each([
   ['objects.example:0', undefined],
   ['fd00::1:443', undefined],
   ['objects.example:70000', undefined],
-])('the address %s is %j', (text, expected) => expect(parseAddress(text)).toEqual(expected))
+])('the address %s is %j', (text, expected) => expect(parseHostPort(text)).toEqual(expected))

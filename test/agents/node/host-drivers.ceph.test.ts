@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { openHost } from '../../../agents/node/host-drivers.ts'
+import { openHostDrivers } from '../../../agents/node/host-drivers.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -22,7 +22,7 @@ it('begins without the pool, and has it as soon as it is let in', async () => {
   const { user, pool, keyring, configuration } = cluster.ceph
   const keyringFile = join(folder, 'keyring')
   await writeFile(keyringFile, `[client.${user}]\nkey = ${OTHER_KEY}\n`)
-  const host = await openHost({
+  const host = await openHostDrivers({
     choice: 'qemu',
     folder: join(folder, 'data'),
     imageFolder: join(folder, 'images'),

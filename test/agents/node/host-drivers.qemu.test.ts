@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { openHost } from '../../../agents/node/host-drivers.ts'
+import { openHostDrivers } from '../../../agents/node/host-drivers.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const open = () =>
-  openHost({
+  openHostDrivers({
     choice: 'qemu',
     folder: join(folder, 'data'),
     imageFolder: join(folder, 'images'),

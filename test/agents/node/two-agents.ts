@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { GUEST_FILES } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
 import { defined } from '../../../domain/defined.ts'
-import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
 import { crds } from '../../../controllers/crds.ts'
@@ -77,7 +77,7 @@ export type TwoAgents = Awaited<ReturnType<typeof openTwoAgents>>
 export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<Record<string, string>>>> = {}) {
   await tinyLinux()
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-move-'))
-  const server = await startServer({
+  const server = await startKubernetesApi({
     folder: join(folder, 'kubernetes'),
     host: '127.0.0.1',
     port: 0,

@@ -10,7 +10,7 @@ import { startAdmission } from '../../../apiserver/admission/start.ts'
 import { KINDS } from '../../../apiserver/nouns.ts'
 import { CONTROLLERS } from '../../../controllers/index.ts'
 import { ADMIN } from '../../../embedded/kubernetes/core/core.ts'
-import { type EmbeddedServer, startServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { type EmbeddedServer, startKubernetesApi } from '../../../embedded/kubernetes/server/serve.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
@@ -35,7 +35,7 @@ let listener: { stop(): Promise<void> } | undefined
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-deletions-'))
   const embedded = { folder: join(folder, 'kubernetes'), host: '127.0.0.1', port: 0, webhookToken: TOKEN }
-  server = await startServer({ ...embedded, clock, random, log })
+  server = await startKubernetesApi({ ...embedded, clock, random, log })
   cloud = await openCloud(database.db, { core: server.core })
   owner = await cloud.signUp('owner@example.com')
   namespace = accountNamespace(owner.accountId)

@@ -3,7 +3,7 @@
  *  folder, address. */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
 import { crds } from '../../../controllers/crds.ts'
@@ -33,7 +33,14 @@ export interface ObjectOrders {
 type Order = { [What in keyof ObjectOrders]: { readonly do: What } & ObjectOrders[What] }[keyof ObjectOrders]
 
 const [folder = '', address = ''] = process.argv.slice(2)
-const server = await startServer({ folder: join(folder, 'kubernetes'), host: address, port: 0, clock, random, log })
+const server = await startKubernetesApi({
+  folder: join(folder, 'kubernetes'),
+  host: address,
+  port: 0,
+  clock,
+  random,
+  log,
+})
 const https = openHttpsTransport(await readKubeconfig(server.kubeconfig, clock))
 const store = openClient({ transport: https.transport, fieldManager: 'tests', clock, random })
 await installCrds(store, crds(), clock)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { ADMIN } from '../../../embedded/kubernetes/core/core.ts'
-import { startServer, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -18,7 +18,7 @@ const tokens = new Map<string, string>()
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-https-'))
-  server = await startServer({
+  server = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,
@@ -87,7 +87,7 @@ async function withHurriedServer(
   const pace = { hurry: 100 }
   const clock = { ...systemClock, after: (late: number, run: () => void) => systemClock.after(late / pace.hurry, run) }
   const options = { folder: own, host: '127.0.0.1', port: 0, clock, random: systemRandom, log: silentLog }
-  const hurried = await startServer(options)
+  const hurried = await startKubernetesApi(options)
   const admin = await tokenIn(hurried.kubeconfig)
   const begin = async (path: string, token = admin) => {
     const headers = { authorization: `Bearer ${token}` }

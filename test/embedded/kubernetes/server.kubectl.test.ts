@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startServer, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -17,7 +17,7 @@ let server: EmbeddedServer
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-kubectl-'))
-  server = await startServer({
+  server = await startKubernetesApi({
     folder,
     host: '127.0.0.1',
     port: 0,

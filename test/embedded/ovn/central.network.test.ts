@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { prepareDatabase, prepareSouthbound } from '../../../embedded/ovn/central.ts'
+import { prepareOvsdb, prepareSouthbound } from '../../../embedded/ovn/central.ts'
 import { openSpace, type Space } from '../../../embedded/ovn/space.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { eventually } from '../../eventually.ts'
@@ -32,7 +32,7 @@ const rows = async (file: string) =>
 
 test('it has its one row, which stays', async () => {
   const file = join(folder, 'once.db')
-  await prepareDatabase(file, SCHEMA)
+  await prepareOvsdb(file, SCHEMA)
   expect((await rows(file))[0].rows).toEqual([])
   await prepareSouthbound(file, SCHEMA)
   const made = await rows(file)
@@ -44,7 +44,7 @@ test('it has its one row, which stays', async () => {
 test('ovn-controller runs on with it, and joins', async () => {
   const [south, local] = [join(folder, 'sb.db'), join(folder, 'conf.db')]
   await prepareSouthbound(south, SCHEMA)
-  await prepareDatabase(local, '/usr/share/openvswitch/vswitch.ovsschema')
+  await prepareOvsdb(local, '/usr/share/openvswitch/vswitch.ovsschema')
   const environment = { PATH: process.env['PATH'], OVS_RUNDIR: folder, OVN_RUNDIR: folder, OVS_DBDIR: folder }
   const start = (command: readonly string[]) => {
     const [program = '', ...words] = space.command(command)

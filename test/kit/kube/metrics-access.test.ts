@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { startServer, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { startKubernetesApi, type EmbeddedServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { type ProbeServer, startProbes } from '../../../kit/http/probes.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
@@ -23,7 +23,14 @@ let passedMilliseconds = 0
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-metrics-'))
   const clock = systemClock
-  cluster = await startServer({ folder, host: '127.0.0.1', port: 0, clock, random: systemRandom, log: silentLog })
+  cluster = await startKubernetesApi({
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+  })
   https = openHttpsTransport(await readKubeconfig(cluster.kubeconfig, clock))
   const metrics = openRegistry({ isProcessWide: false })
   new Counter({ name: 'svccloud_example_total', help: 'An example.', registers: [metrics] })
