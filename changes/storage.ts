@@ -6,7 +6,7 @@ import {
   requireDeletableStorage,
   requireDetachable,
   requireResizable,
-  STORAGE_GIBIBYTES_MAXIMUM,
+  requireDiskSize,
 } from '../domain/storage-rules.ts'
 import { isHiddenMachineId } from '../domain/managed-machine.ts'
 import { findServerClaims } from '../db/server/index.ts'
@@ -92,8 +92,7 @@ export const storageChanges = changesOf(Storage, {
     requireReadable('labels', Labels.optional(), labels)
     requireReadableSchedule(spec)
     // A boot disk is as large as the plan of its server says.
-    if (!isBoot && sizeGibibytes > STORAGE_GIBIBYTES_MAXIMUM)
-      throw badField('sizeGibibytes', `must be at most ${STORAGE_GIBIBYTES_MAXIMUM}`)
+    if (!isBoot) requireDiskSize(sizeGibibytes, 'sizeGibibytes')
   },
   create: {
     name: 'create',

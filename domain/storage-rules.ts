@@ -5,6 +5,12 @@ import { badField, conflict, operationInProgress } from './problem.ts'
 
 /** The largest disk. */
 export const STORAGE_GIBIBYTES_MAXIMUM = 16_384
+
+/** Throws 400 for a size that no disk can have. */
+export function requireDiskSize(sizeGibibytes: number, field: string): void {
+  if (sizeGibibytes > STORAGE_GIBIBYTES_MAXIMUM) throw badField(field, `must be at most ${STORAGE_GIBIBYTES_MAXIMUM}`)
+}
+
 /** Besides the boot storage: each takes one of the slots that a guest has for disks which come and go. */
 export const DATA_STORAGES_PER_SERVER_MAXIMUM = 8
 

@@ -1,5 +1,6 @@
 /** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
+import { requireDiskSize } from '../../domain/storage-rules.ts'
 import { requireReadableSchedule, requireScheduleZone } from '../../changes/kit/backups.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
@@ -197,6 +198,7 @@ async function validateSize(parts: AdmissionParts, server: ServerObject, before:
   const held = before.status?.storageGibibytes ?? before.spec.storageGibibytes ?? 0
   if (spec.storageGibibytes !== undefined && spec.storageGibibytes < held)
     throw badField('spec.storageGibibytes', `the boot storage has ${held} GiB and never shrinks`)
+  requireDiskSize(spec.storageGibibytes ?? 0, 'spec.storageGibibytes')
   const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, before, spec.plan)
   const accountId = accountOfNamespace(namespace) ?? ''
   await requireStanding(parts, accountId)

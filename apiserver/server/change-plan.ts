@@ -1,5 +1,6 @@
 /** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to
  *  be had on another node. */
+import { requireDiskSize } from '../../domain/storage-rules.ts'
 import { unknownPlan } from '../../changes/kit/machine.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { badField } from '../../domain/problem.ts'
@@ -71,6 +72,7 @@ export function choosePlan(
 ): PlanSpec {
   const plan = findServerPlan({ caches }, name)?.spec
   if (plan === undefined) throw unknownPlan(worldOf(caches), name)
+  requireDiskSize(plan.storageGibibytes, 'plan')
   const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
   if (plan.storageGibibytes < held)
     throw badField(

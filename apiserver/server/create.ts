@@ -1,4 +1,5 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import { requireDiskSize } from '../../domain/storage-rules.ts'
 import { unknownPlan } from '../../changes/kit/machine.ts'
 import { unknownZone } from '../../changes/kit/zone.ts'
 import { defined } from '../../domain/defined.ts'
@@ -207,6 +208,7 @@ export function chooseSize(
   const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
   if (storageGibibytes < plan.spec.storageGibibytes)
     throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
+  requireDiskSize(storageGibibytes, body.storage_gibibytes === undefined ? 'plan' : 'storage_gibibytes')
   if (storageGibibytes < system.minStorageGibibytes)
     throw badField('storage_gibibytes', `the ${system.noun} needs ${system.minStorageGibibytes}`)
   if (plan.spec.memoryMebibytes < system.minMemoryMebibytes)

@@ -1,4 +1,5 @@
 /** Templates that operators make, change and delete with kubectl. What they are made of their own schema validates. */
+import { requireDiskSize } from '../../domain/storage-rules.ts'
 import { Template, type TemplateSpec, type TemplateStatus } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import type { AdmissionRules } from '../admission/kind.ts'
@@ -14,10 +15,13 @@ const PLATFORM: PlatformFields = {
 export const templateAdmission: AdmissionRules<TemplateSpec, TemplateStatus> = {
   create(_parts, template) {
     denyPlatformFields(template, undefined, PLATFORM)
+    requireDiskSize(template.spec.minStorageGibibytes, 'spec.minStorageGibibytes')
     return []
   },
   update(_parts, template, before) {
     denyPlatformFields(template, before, PLATFORM)
+    if (template.spec.minStorageGibibytes !== before.spec.minStorageGibibytes)
+      requireDiskSize(template.spec.minStorageGibibytes, 'spec.minStorageGibibytes')
     return []
   },
   delete(_parts, template) {

@@ -1,4 +1,5 @@
 /** Servers as the API shows them: public shape, bridge from the stored one, routes. */
+import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage-rules.ts'
 import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/addresses.ts'
 import { hourlyMillicents } from '../../domain/billing.ts'
@@ -328,7 +329,7 @@ export const CreateServer = exactlyOneOf(
     storage_gibibytes: z
       .int()
       .min(1)
-      .max(65_536)
+      .max(STORAGE_GIBIBYTES_MAXIMUM)
       .optional()
       .describe("Size of the boot storage; at least and by default the plan's."),
     ha_policy: z.enum(['restart', 'none']).default('restart'),

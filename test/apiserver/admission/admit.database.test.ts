@@ -284,9 +284,10 @@ describe('a server that is made', () => {
     ['where there is no room', { zone: 'full' }, '503 no_capacity: Zone full has no room for this plan now.'],
     [
       'beyond the quota',
-      { storageGibibytes: 20_000 },
+      { storageGibibytes: 16_384 },
       "422 quota_exceeded: The account's limit of 10240 storage_gibibytes would be exceeded",
     ],
+    ['larger than any disk', { storageGibibytes: 16_385 }, '400 storage_gibibytes: must be at most 16384'],
     [
       'with an operation of its own',
       { operation: stanza('server.create') },
@@ -874,6 +875,7 @@ describe('a template', () => {
 
   test.each<readonly [string, Partial<TemplateSpec>, string]>([
     ['of two images', { image: { ...image, built: 'tiny-linux' } }, 'image has exactly one of built and url'],
+    ['for larger disks than there are', { image, minStorageGibibytes: 16_385 }, 'must be at most 16384'],
     ['of a file without its checksum', { image: { url: image.url } }, 'image.url comes with image.checksum'],
     [
       'with an operation of its own',
