@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { NodeAgentSettings } from '../../agents/node/settings.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { ApiServerSettings } from '../../apiserver/settings.ts'
+import { CHANGES } from '../../changes/index.ts'
 import { ControllersSettings } from '../../controllers/settings.ts'
 import { MigrationsSettings } from '../../db/settings.ts'
 import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
@@ -156,6 +157,7 @@ it('lets the API server do to each kind what its sources do', async () => {
     kind: targets,
     carrier: targets,
     type: KINDS.flatMap(({ reads }) => reads.map(({ kind }) => kind)),
+    reference: CHANGES.flatMap(({ refers }) => refers.map(({ type }) => type.kind)),
   }
   const kindsOf = (name: string) => (/^[A-Z]/.test(name) ? [name] : (kindsBy[name] ?? [name]))
   const done = [

@@ -8,6 +8,7 @@ import { unprogram, programEffect, type ProgrammedServers } from '../../../contr
 import { type Firewall, firewallFingerprint, NO_FIREWALL } from '../../../domain/firewall.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
 import { storedFirewall, toFirewallView } from '../../../resources/server/index.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import {
   actionLines,
@@ -58,7 +59,7 @@ async function settle(
   parts: Pick<Parts, 'ovn'>,
   programmed: ProgrammedServers = new Map(),
 ): Promise<World> {
-  const program = programEffect({ log: silentLog, ...parts } as Parts, programmed)
+  const program = programEffect({ log: silentLog, clock: systemClock, ...parts } as Parts, programmed)
   let now = world
   for (let turn = 0; turn < 5; turn++) {
     const { server, observed } = now
