@@ -117,7 +117,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
       return bringUp(parts, current)
     },
     () => {
-      throw busy(row)
+      throw new Unavailable('the object storage, while others change it')
     },
   )
   // It shows the key, whoever has enabled it.
@@ -205,7 +205,7 @@ async function rotate(
       })
     },
     () => {
-      throw busy(before)
+      throw new Unavailable('the object storage, while others change it')
     },
   )
   return answerOf(parts, row)
@@ -216,11 +216,6 @@ function requireRow(row: ObjectStorageRow | undefined): ObjectStorageRow {
   if (row === undefined) throw notFound('object storage')
   return row
 }
-
-const busy = ({ id }: ObjectStorageRow): Problem =>
-  conflict('operation_in_progress', 'The object storage is being changed by others. Try again.', {
-    resource: { type: 'object_storage', id },
-  })
 
 /** The controller does it. Throws 409 for what has moved, is moving or cannot be moved, and 503 where it cannot go. */
 async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
