@@ -20,14 +20,3 @@ export const CHANGES = [
   serverGroupChanges,
   storageChanges,
 ] as const
-export {
-  devClusterChanges,
-  edgeChanges,
-  floatingIpChanges,
-  kubernetesClusterChanges,
-  loadBalancerChanges,
-  networkChanges,
-  routerChanges,
-  serverGroupChanges,
-  storageChanges,
-}

@@ -25,7 +25,7 @@ interface ImportRule {
 }
 
 /** The import table. Folders that are not listed (tools, test, bench) may import everything. */
-const IMPORTS: Readonly<Record<string, ImportRule>> = {
+export const IMPORTS: Readonly<Record<string, ImportRule>> = {
   domain: { paths: [], packages: ['node:crypto', 'node:zlib', 'canonicalize'] },
   resources: { paths: ['domain/', 'kit/http/route.ts'], packages: ['zod'] },
   kit: { paths: ['domain/'] },
@@ -66,7 +66,6 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/http/bounded.ts',
       'kit/control-planes/',
       'kit/chunks/',
-      'kit/http/bounded.ts',
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
       // of what `npm start` starts

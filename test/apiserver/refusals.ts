@@ -5,6 +5,7 @@ import { Problem } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import type { Cloud, Person, Reply } from './cloud.ts'
 
 /** What is asked for, in words, and how. Ids in paths and bodies are the names of the test. */
@@ -77,3 +78,17 @@ export async function admissions(
   }
   return lines
 }
+
+/** Zones that take nothing: without networks, closed, and with networks but without images for machines. */
+export async function lackingZones({ admin, caches }: Pick<Cloud, 'admin' | 'caches'>): Promise<void> {
+  for (const name of ['bare', 'closed', 'imageless'])
+    await admin.create(Zone, {
+      metadata: { name },
+      spec: { displayName: name, region: 'eu-1', isClosed: name === 'closed', capabilities: [] },
+    })
+  const status = { hasPrivateNetworks: true }
+  caches.of(Zone).apply(await admin.patch(Zone, { name: 'imageless' }, { status }, 'status'))
+}
+
+/** Why an object with an operation under way refuses another one. */
+export const BUSY = 'Another operation runs on this resource. Wait until it has ended, then try again.'

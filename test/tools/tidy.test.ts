@@ -2,11 +2,15 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { documentFindings, findings, tidy } from '../../tools/tidy.ts'
+import { documentFindings, findings, IMPORTS, tidy } from '../../tools/tidy.ts'
 
 const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
 
 describe('the import table', () => {
+  it.each(Object.entries(IMPORTS))('names each path of %s once', (_folder, { paths }) => {
+    expect(new Set(paths).size).toBe(paths.length)
+  })
+
   it.each([
     ['domain/quota.ts', `import { z } from 'zod'`, 'domain never imports zod'],
     ['domain/quota.ts', `import { open } from '../db/open.ts'`, 'domain never imports db/open.ts'],

@@ -2,14 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mirrorPool } from '../../../db/public-pool/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer, type LoadBalancerSpec } from '../../../resources/load-balancer/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
-import { admissions, naming, refusals } from '../refusals.ts'
+import { admissions, BUSY, lackingZones, naming, refusals } from '../refusals.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -29,19 +28,11 @@ async function make(name: string, more: object): Promise<void> {
   ids[name] = reply.body['load_balancer'].id
 }
 
-const BUSY = 'Another operation runs on this resource. Wait until it has ended, then try again.'
-
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   namespace = accountNamespace(owner.accountId)
-  for (const name of ['bare', 'closed', 'imageless'])
-    await cloud.admin.create(Zone, {
-      metadata: { name },
-      spec: { displayName: name, region: 'eu-1', isClosed: name === 'closed', capabilities: [] },
-    })
-  const status = { hasPrivateNetworks: true }
-  cloud.caches.of(Zone).apply(await cloud.admin.patch(Zone, { name: 'imageless' }, { status }, 'status'))
+  await lackingZones(cloud)
   await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
   const pool = { family: 'ipv4', zone: cloud.zone, state: 'active', use: 'server_ipv4' } as const
   await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, id: 'servers', cidr: '198.51.100.0/26' }))
