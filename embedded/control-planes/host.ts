@@ -28,7 +28,7 @@ import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerListener } from './issuer-listener.ts'
 import { openNodeListener } from './node-listener.ts'
 import type { ControlPlanePrograms } from './programs.ts'
-import { CLUSTER_CALLS, type ClusterCall, type ClusterReading } from '../../kit/control-planes/reading/tasks.ts'
+import { type ClusterReading, readingCalls } from '../../kit/control-planes/reading/tasks.ts'
 import { openUsers, shareForUsers } from './users.ts'
 import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './record.ts'
 
@@ -288,7 +288,7 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
         const prepare = fromPlace(options, place, { restoreId, snapshotId })
         return (await planes.create(desired, { prepare, endpointPort })).state()
       }),
-    ...clusterCalls((id) => planes.cluster(id)),
+    ...readingCalls((id) => planes.cluster(id)),
     pid: (id, program) => planes.find(id)?.pid(program),
     certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
@@ -300,19 +300,6 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       await issuerListener.stop()
     },
   }
-}
-
-/** What is asked of the API of one of them. */
-function clusterCalls(clusterOf: (id: string) => ClusterReading): Pick<HostedPlanes, ClusterCall> {
-  const callOf =
-    (name: ClusterCall) =>
-    async (id: string, ...words: readonly never[]) => {
-      // What it takes is what the call of that name takes after the id.
-      const ask = clusterOf(id).ask as (task: ClusterCall, ...given: readonly never[]) => Promise<unknown>
-      return ask(name, ...words)
-    }
-  // The tasks of these names take what the calls take, but for the id.
-  return Object.fromEntries(CLUSTER_CALLS.map((name) => [name, callOf(name)])) as Pick<HostedPlanes, ClusterCall>
 }
 
 const appsListenerOf = (

@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AddonName } from '../../kit/control-planes/addons.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
-import { applyAddon, userOf } from '../../kit/control-planes/hosting/addon-parts.ts'
+import { type AddonNeeds, userOf } from '../../kit/control-planes/hosting/addon-parts.ts'
 import { kubeconfig } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { openClientCertificate } from '../../kit/control-planes/hosting/credentials.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -27,6 +26,9 @@ export interface PodsAddonsOptions {
   readonly clock: Clock
   readonly random: Random
 }
+
+/** Has the cluster have what an add-on needs. */
+export type ApplyNeeds = (needs: AddonNeeds) => Promise<void>
 
 export class PodsAddons {
   readonly #options: PodsAddonsOptions
@@ -67,11 +69,11 @@ export class PodsAddons {
   }
 
   /** Those that have a token run; those that do not run here any more are gone. */
-  async start(record: PodsRecord, api: KubeApi, authority: string): Promise<void> {
+  async start(record: PodsRecord, apply: ApplyNeeds, authority: string): Promise<void> {
     const { cluster, settings } = this.#options
     for (const name of this.#known) {
       if (record.addons[name] === undefined) continue
-      const kubeconfigs = this.#kubeconfigs.get(name) ?? (await this.#enter(name, api, authority))
+      const kubeconfigs = this.#kubeconfigs.get(name) ?? (await this.#enter(name, apply, authority))
       this.#kubeconfigs.set(name, kubeconfigs)
       const token = await readFile(this.#tokenFile(name), 'utf8')
       await cluster.apply([
@@ -86,9 +88,9 @@ export class PodsAddons {
   }
 
   /** Answers files by their names. */
-  async #enter(name: AddonName, api: KubeApi, authority: string): Promise<Readonly<Record<string, string>>> {
+  async #enter(name: AddonName, apply: ApplyNeeds, authority: string): Promise<Readonly<Record<string, string>>> {
     const needs = needsOf(name, this.#options.settings)
-    await applyAddon(api, needs, this.#options.clock)
+    await apply(needs)
     const files: [string, string][] = []
     for (const program of needs.programs.filter(({ rules }) => rules.length > 0)) {
       const certificate = await openClientCertificate(this.#options, program.name, userOf(program))

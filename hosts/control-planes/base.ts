@@ -20,6 +20,7 @@ import {
   PART_LABEL,
   PLANE_LABEL,
   PORTS,
+  READER,
   RESTORE,
   SCHEDULER,
 } from './names.ts'
@@ -106,7 +107,7 @@ function policies(record: PodsRecord, { from, platform }: HostSettings): readonl
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
         { from: [etcd], ports: on(PORTS.etcdPeer) },
-        { from: [podsOf(API), ...from], ports: on(PORTS.etcdClient) },
+        { from: [podsOf(API, READER)], ports: on(PORTS.etcdClient) },
       ],
       egress: [{ to: [etcd], ports: on(PORTS.etcdPeer) }],
     }),
@@ -115,6 +116,14 @@ function policies(record: PodsRecord, { from, platform }: HostSettings): readonl
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ ports: on(PORTS.api, PORTS.tunnel) }],
       egress: [{ to: [etcd], ports: on(PORTS.etcdClient) }],
+    }),
+    policy('reader', [READER], {
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from, ports: on(PORTS.reader) }],
+      egress: [
+        { to: [podsOf(API)], ports: on(PORTS.api) },
+        { to: [etcd], ports: on(PORTS.etcdClient) },
+      ],
     }),
     policy('controllers', [MANAGER, SCHEDULER, ...ADDON_PARTS], {
       policyTypes: ['Egress'],

@@ -19,7 +19,7 @@ type ServiceObject = KubeObject<
   NonNullable<(typeof Service)['types']>['status']
 >
 
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** Undefined until the host cluster has given it addresses and ports. */
 export function endpointOf({ spec, status }: ServiceObject, wanted: HostSettings['endpoint']): Endpoint | undefined {

@@ -11,21 +11,38 @@ import {
   type Credentials,
   LOOPBACK,
   openCredentials,
+  openReaderCredentials,
   openServerCertificate,
+  READER_NAME,
+  type ReaderCredentials,
 } from '../../kit/control-planes/hosting/credentials.ts'
+import { AUTOSCALER } from '../../kit/control-planes/hosting/load.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { secretManifest } from './base.ts'
 import type { Manifest } from './kinds.ts'
-import { API, ETCD, etcdHosts, INNER_URL, MANAGER, namespaceOf, PORTS, SCHEDULER, TUNNEL_SOCKET } from './names.ts'
+import {
+  API,
+  ETCD,
+  etcdHosts,
+  INNER_URL,
+  MANAGER,
+  namespaceOf,
+  PORTS,
+  READER,
+  SCHEDULER,
+  TUNNEL_SOCKET,
+} from './names.ts'
 import type { PodsRecord } from './record.ts'
 
 export interface Files {
   readonly credentials: Credentials
+  readonly reader: ReaderCredentials
   readonly secrets: readonly Manifest[]
   /** What programs read once that nodes and people reach: they are begun anew with others. */
   readonly served: string
+  readonly read: string
   readonly manager: string
   readonly scheduler: string
 }
@@ -41,7 +58,7 @@ export interface FilesOptions {
 
 const pair = (name: string): readonly string[] => [`${name}.crt`, `${name}.key`]
 const PARTS: Readonly<Record<string, readonly string[]>> = {
-  [ETCD]: ['etcd-ca.crt', ...pair('etcd'), ...pair('etcd-peer')],
+  [ETCD]: ['etcd-ca.crt', 'reader-ca.crt', ...pair('etcd'), ...pair('etcd-peer')],
   [API]: [
     'ca.crt',
     'etcd-ca.crt',
@@ -54,6 +71,12 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
   [MANAGER]: ['controllerManager.kubeconfig', 'service-account.key', ...pair('ca')],
   [SCHEDULER]: ['scheduler.kubeconfig'],
+  [READER]: [
+    'ca.crt',
+    'etcd-ca.crt',
+    'reader-ca.crt',
+    ...['admin', 'etcd-client', AUTOSCALER, READER_NAME].flatMap(pair),
+  ],
 }
 
 /** What expires soon, or lacks a name, is made anew. */
@@ -68,6 +91,7 @@ export async function openFiles(options: FilesOptions): Promise<Files> {
     ...desired.serviceCidrs.flatMap((cidr) => serviceAddress(cidr, 1) ?? []),
   ]
   const credentials = await openCredentials({ folder, hosts, etcdHosts: etcdHosts(record), clock, random })
+  const reader = await openReaderCredentials(options)
   const issuer = await openServerCertificate(options, 'issuer', [LOOPBACK])
   const issuerUrl = `https://${LOOPBACK}:${PORTS.issuer}`
   await writeConfiguration({
@@ -79,15 +103,17 @@ export async function openFiles(options: FilesOptions): Promise<Files> {
     random,
     discovery: { discoveryURL: `${issuerUrl}/${DISCOVERY_PATH}`, certificateAuthority: credentials.authority },
   })
-  const read = async (name: string) => [name, await readFile(join(folder, name), 'utf8')] as const
+  const fileOf = async (name: string) => [name, await readFile(join(folder, name), 'utf8')] as const
   const secrets = Object.entries(PARTS).map(async ([part, names]) => {
-    const found = Object.fromEntries(await Promise.all(names.map(read)))
+    const found = Object.fromEntries(await Promise.all(names.map(fileOf)))
     return secretManifest(record, part, { ...found, ...(part === API ? issuerFiles(record, issuer, issuerUrl) : {}) })
   })
-  const [, manager] = await read('controllerManager.kubeconfig')
-  const [, scheduler] = await read('scheduler.kubeconfig')
+  const [, manager] = await fileOf('controllerManager.kubeconfig')
+  const [, scheduler] = await fileOf('scheduler.kubeconfig')
   const served = `${credentials.apiserver.certificate}${issuer.certificate}`
-  return { credentials, secrets: await Promise.all(secrets), served, manager, scheduler }
+  const { admin, etcdClient, autoscaler } = credentials
+  const read = [admin, etcdClient, autoscaler, reader.server].map(({ certificate }) => certificate).join('')
+  return { credentials, reader, secrets: await Promise.all(secrets), served, read, manager, scheduler }
 }
 
 /** None where tokens of people are not taken. */

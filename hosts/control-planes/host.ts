@@ -3,19 +3,17 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ControlPlaneDesired, ControlPlaneOffer } from '../../kit/control-planes/control.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
-import { readLoad } from '../../kit/control-planes/hosting/load.ts'
 import type { HostedPlanes } from '../../kit/control-planes/hosting/metrics.ts'
 import {
   beginRestore,
   changeDesired,
-  clusterCalls,
   earliest,
   fromPlace,
   requireOffered,
   snapshotCalls,
 } from '../../kit/control-planes/hosting/planes.ts'
 import { Refused } from '../../kit/control-planes/hosting/refused.ts'
+import { type ClusterReading, readingCalls } from '../../kit/control-planes/reading/tasks.ts'
 import { parseQuantity } from '../../kit/control-planes/quantity.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
@@ -64,10 +62,11 @@ class Planes {
     return plane
   }
 
-  api(id: string, as?: 'autoscaler'): KubeApi {
-    const api = this.known(id).api(as)
-    if (api === undefined) throw new Error('no API server is ready')
-    return api
+  /** Throws where no API server is ready. */
+  cluster(id: string): ClusterReading {
+    const cluster = this.known(id).cluster()
+    if (cluster === undefined) throw new Error('no API server is ready')
+    return cluster
   }
 
   /** One after the other: each counts what the others take. */
@@ -177,8 +176,7 @@ export async function openPodsHost(options: PodsHostOptions): Promise<HostedPlan
         const nodePort = settings.endpoint.type === 'NodePort' ? endpointPort : null
         return (await planes.create(desired, fromPlace(options, place, { restoreId, snapshotId }), nodePort)).state()
       }),
-    ...clusterCalls((id) => planes.api(id), options),
-    load: async (id) => readLoad(planes.api(id, 'autoscaler')),
+    ...readingCalls((id) => planes.cluster(id)),
     certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
       await planes.inTurn(async () => {})

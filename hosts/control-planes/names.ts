@@ -14,8 +14,8 @@ export const PART_LABEL = 'svccloud.dev/part'
 /** Of pods with data of etcd, those that only put it there included. */
 export const STORES_LABEL = 'svccloud.dev/stores'
 
-export const [ETCD, API, MANAGER, SCHEDULER, RESTORE] = [
-  ...(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'restore'] as const),
+export const [ETCD, API, MANAGER, SCHEDULER, RESTORE, READER] = [
+  ...(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'restore', 'reader'] as const),
 ]
 /** Add-ons are called as the platform calls them. */
 export const ADDON_PARTS: readonly AddonName[] = ['cloud-controller', 'csi-driver']
@@ -32,6 +32,7 @@ export const PORTS = {
   managerHealth: 10_257,
   schedulerHealth: 10_259,
   receiver: 8_443,
+  reader: 8_445,
 } as const
 
 /** Where containers find their files. */

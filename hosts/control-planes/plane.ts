@@ -4,41 +4,39 @@ import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { StoreAway } from '../../kit/chunks/object-store.ts'
 import type { AddonGrant, ControlPlaneState } from '../../kit/control-planes/control.ts'
-import { ADDONS, applyAddons } from '../../kit/control-planes/hosting/addons.ts'
-import { applyClusterObjects } from '../../kit/control-planes/hosting/cluster-objects.ts'
+import { ADDONS } from '../../kit/control-planes/hosting/addons.ts'
 import { endOf } from '../../kit/control-planes/hosting/credentials.ts'
-import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
-import { snapshotParts, takeSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
+import { takeSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
+import type { ClusterReading, TaskName } from '../../kit/control-planes/reading/tasks.ts'
 import { isApiError, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Outages } from '../../kit/sys/outages.ts'
-import { PodsAddons } from './addons.ts'
+import { type ApplyNeeds, PodsAddons } from './addons.ts'
 import { baseManifests, namespaceManifests } from './base.ts'
-import { type Endpoint, endpointOf } from './endpoint.ts'
+import { bracketed, type Endpoint, endpointOf } from './endpoint.ts'
 import { type Files, openFiles } from './files.ts'
 import { HostCluster, isAway, type Rollout } from './host-cluster.ts'
 import { Namespace, PersistentVolumeClaim, Service } from './kinds.ts'
 import {
   API,
-  API_NAME,
   claimName,
   ETCD,
-  ETCD_NAME,
   MANAGER,
   membersOf,
   namespaceOf,
   PLANE_LABEL,
   PORTS,
+  READER,
   SCHEDULER,
 } from './names.ts'
+import { PodReader } from './reader.ts'
 import { type PodsRecord, writeRecord } from './record.ts'
 import { putSnapshot, stopInOrder } from './restore.ts'
 import type { HostSettings } from './settings.ts'
-import { apiManifest, controllerManifests, etcdManifest } from './workloads.ts'
+import { apiManifest, controllerManifests, etcdManifest, readerManifest } from './workloads.ts'
 
 export interface PlaneOptions {
   readonly folder: string
@@ -55,9 +53,7 @@ interface Opened {
   readonly addresses: readonly string[]
   readonly at: number
   readonly files: Files
-  readonly kube: Client
-  readonly etcd: Client
-  readonly autoscaler: Client
+  readonly reader: PodReader
 }
 
 const ROUND_MILLISECONDS = 1_000
@@ -77,6 +73,10 @@ export class PodsPlane {
   #endpoint: Endpoint | undefined
   #etcdAddress: string | undefined
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
+  /** Of the one that is believed. */
+  #readerAddress: string | undefined
+  /** It is believed no longer, and another one has to take its place. */
+  #isReaderOver = false
   readonly #addons: PodsAddons
   #areObjectsApplied = false
   #detail = ''
@@ -101,7 +101,7 @@ export class PodsPlane {
       random,
       log,
       controlPlane: record.desired.id,
-      take: async (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, parts: this.#etcdParts() }),
+      take: async (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, parts: this.#snapshotParts() }),
     })
   }
 
@@ -181,24 +181,29 @@ export class PodsPlane {
     return release === desired.release ? 'running' : 'upgrading'
   }
 
-  /** Undefined while no API server is ready. As its administrator, unless somebody else is named. */
-  api(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
-    return this.#areObjectsApplied ? this.#server(as) : undefined
+  /** Undefined while no API server is ready. */
+  cluster(): ClusterReading | undefined {
+    const api = this.#areObjectsApplied ? this.#server() : undefined
+    const reader = this.#opened?.reader
+    if (api === undefined || reader === undefined) return undefined
+    // The types of its words and of its answer are those of the interface.
+    const ask = reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
+    return { ask: async (task, ...words) => ask(task, api, ...words) }
   }
 
-  #server(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
-    if (this.#readyOf(API) === 0 || this.#opened === undefined || this.#endpoint === undefined) return undefined
-    return { url: this.#endpoint.inner, client: this.#opened[as] }
+  /** The address of API servers that are ready. */
+  #server(): string | undefined {
+    return this.#readyOf(API) === 0 ? undefined : this.#endpoint?.inner
   }
 
   certificatesEndAt(): Date | undefined {
     return this.#opened && endOf(this.#opened.files.credentials)
   }
 
-  #etcdParts(): AsyncIterable<Uint8Array> {
+  #snapshotParts(): AsyncIterable<Uint8Array> {
     if (this.#readyOf(ETCD) === 0 || this.#opened === undefined || this.#etcdAddress === undefined)
       throw new Error('etcd is not ready')
-    return snapshotParts(this.#opened.etcd, this.#etcdAddress)
+    return this.#opened.reader.snapshotParts(this.#etcdAddress)
   }
 
   async #keep(): Promise<void> {
@@ -218,18 +223,20 @@ export class PodsPlane {
         this.#detail = detail
         this.#isSilent = isAway(error)
       }
-      const isSettled = this.#phase() === 'running' && this.#detail === '' && this.#isWhole(ETCD, API)
+      const isSettled = this.#phase() === 'running' && this.#detail === '' && this.#isWhole(ETCD, API, READER)
       if (!signal.aborted && !this.isGone)
         await clock.sleep(isSettled ? SETTLED_MILLISECONDS : ROUND_MILLISECONDS, this.#wake.signal)
     }
     await this.snapshots.stop()
-    closeClients(this.#opened)
+    this.#opened?.reader.close()
     this.#opened = undefined
   }
 
   async #round(): Promise<void> {
     const { settings } = this.#options
     if (this.#record.isRemoved) return this.#remove()
+    if (this.#isReaderOver) await this.change((current) => ({ ...current, readers: current.readers + 1 }))
+    this.#isReaderOver = false
     await this.#cluster.apply(namespaceManifests(this.#record, settings))
     await this.#applyBase()
     await this.#findAddresses()
@@ -239,8 +246,9 @@ export class PodsPlane {
     await this.#requireVolumes()
     // Another release may be requested at any moment: what is whole then is so as this one.
     const record = this.#record
-    await this.#cluster.apply([etcdManifest(record, settings)])
+    await this.#cluster.apply([etcdManifest(record, settings), readerManifest(record, settings, files.read)])
     await this.#look()
+    await this.#findReader()
     if (this.#rollouts.has(API) || this.state().hasEtcdQuorum) {
       await this.#cluster.apply([apiManifest(record, settings, files.served)])
       await this.#look()
@@ -282,13 +290,34 @@ export class PodsPlane {
     this.#observedAt = this.#options.clock.now()
   }
 
+  /** It is asked once it is as it was said last, and the one before has ended. */
+  async #findReader(): Promise<void> {
+    if (!this.#isWhole(READER)) return this.#forgetReader()
+    const pods = await this.#cluster.podsOf([READER])
+    const host = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined)?.status?.podIP
+    if (!this.#isReaderOver) this.#readerAddress = host && `https://${bracketed(host)}:${PORTS.reader}`
+  }
+
+  #forgetReader(): void {
+    this.#readerAddress = undefined
+  }
+
+  /** What it says is believed no longer. */
+  #replaceReader(): void {
+    const { desired, readers } = this.#record
+    this.#options.log.warn('the reader of a control plane is replaced', { controlPlane: desired.id, readers })
+    this.#isReaderOver = true
+    this.#forgetReader()
+    this.#wake.abort()
+  }
+
   /** As the host cluster gave them. */
   async #findAddresses(): Promise<void> {
     const { endpoint } = this.#options.settings
     const [api, etcd] = [await this.#cluster.get(Service, API), await this.#cluster.get(Service, 'etcd-client')]
     this.#endpoint = api && endpointOf(api, endpoint)
     const address = etcd?.spec.clusterIP
-    this.#etcdAddress = address && `https://${address.includes(':') ? `[${address}]` : address}:${PORTS.etcdClient}`
+    this.#etcdAddress = address && `https://${bracketed(address)}:${PORTS.etcdClient}`
     if (this.#endpoint === undefined) throw new Error('the host cluster has not given the API an address yet')
   }
 
@@ -300,33 +329,35 @@ export class PodsPlane {
     const isFresh = before !== undefined && now - before.at < CREDENTIALS_MILLISECONDS
     if (isFresh && before.desired === record.desired && isDeepStrictEqual(before.addresses, addresses)) return before
     const files = await openFiles({ folder, record, addresses, clock, random })
-    const { authority, admin, etcdAuthority, etcdClient, autoscaler } = files.credentials
     this.#opened = {
       desired: record.desired,
       addresses,
       at: now,
       files,
-      kube: openClient(authority, admin, { clock, serverName: API_NAME }),
-      etcd: openClient(etcdAuthority, etcdClient, { clock, serverName: ETCD_NAME }),
-      autoscaler: openClient(authority, autoscaler, { clock, serverName: API_NAME }),
+      reader: new PodReader({
+        credentials: files.reader,
+        address: () => this.#readerAddress,
+        replace: () => this.#replaceReader(),
+        clock,
+      }),
     }
     this.#addons.applyAnew() // with certificates of their own
-    closeClients(before)
+    before?.reader.close()
     return this.#opened
   }
 
   /** Notes what has been reached. */
   async #finish(record: PodsRecord, files: Files): Promise<void> {
     const { desired } = record
-    const server = this.#server()
-    if (server === undefined) return
+    const [api, reader] = [this.#server(), this.#opened?.reader]
+    if (api === undefined || reader === undefined || this.#readerAddress === undefined) return
     if (!this.#areObjectsApplied) {
-      await applyClusterObjects(server)
-      await applyAddons(server, desired)
+      await reader.ask('prepare', api, desired, true)
       this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
-    await this.#addons.start(record, server, files.credentials.authority)
+    const applyNeeds: ApplyNeeds = (needs) => reader.ask('applyAddon', api, needs)
+    await this.#addons.start(record, applyNeeds, files.credentials.authority)
     if (!this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) return
     await this.change((current) =>
       current.desired.release === desired.release && current.restore?.isWritten !== false
@@ -341,14 +372,16 @@ export class PodsPlane {
   }
 
   /** The next generation from the snapshot. One that is no good changes nothing: the one before is begun again. */
-  async #writeRestore(restore: NonNullable<PodsRecord['restore']>, { credentials }: Files): Promise<void> {
+  async #writeRestore(restore: NonNullable<PodsRecord['restore']>, { credentials, reader }: Files): Promise<void> {
     const { settings, clock } = this.#options
     const { signal } = this.#stopping
     const record = { ...this.#record, generation: this.#record.generation + 1 }
     try {
       const file = await this.snapshots.fileOf(restore.snapshotId)
       this.#rollouts = new Map()
-      await putSnapshot({ cluster: this.#cluster, settings, record, credentials, file, clock, signal })
+      this.#forgetReader()
+      const { client } = reader
+      await putSnapshot({ cluster: this.#cluster, settings, record, credentials, client, file, clock, signal })
     } catch (error) {
       // A store or a host cluster that is away is waited for.
       const isWaiting = error instanceof StoreAway || isAway(error) || signal.aborted
@@ -379,10 +412,4 @@ export class PodsPlane {
     if (namespace.metadata.deletionTimestamp === undefined && (await stopInOrder(this.#cluster)))
       await this.#cluster.remove(Namespace, name)
   }
-}
-
-function closeClients(opened: Opened | undefined): void {
-  opened?.kube.close()
-  opened?.etcd.close()
-  opened?.autoscaler.close()
 }

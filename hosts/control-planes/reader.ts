@@ -68,7 +68,8 @@ export class PodReader {
         answerBytesMaximum: ANSWER_BYTES_MAXIMUM,
       })
       .catch((error: unknown) => (error instanceof TooLong ? undefined : this.#fail(question, error)))
-    if (answer === 'failed') return
+    // What else was asked of one that is believed no longer has failed already.
+    if (answer === 'failed' || this.#options.address() !== address) return
     try {
       if (answer?.status !== 200) throw new Error('it does not answer questions')
       this.#asking.hear(answer.text, question.id)

@@ -14,6 +14,8 @@ export const PodsRecord = PlaneRecord.extend({
   storage: z.object({ className: z.string().optional(), mebibytes: z.int() }),
   /** The port of nodes that clients knew it by before it was lost; null for any. */
   nodePort: z.int().nullable(),
+  /** How often its reader was replaced: each is another one than before. */
+  readers: z.int().default(0),
   /** Add-ons that run beside it, with what they were told; the token itself is in a file of its own. */
   addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })
@@ -45,6 +47,7 @@ export const newRecord = (
   restoreId: null,
   isRemoved: false,
   nodePort,
+  readers: 0,
   addons: {},
   storage: { ...defined({ className }), mebibytes: mebibytesOfOne },
 })

@@ -2,12 +2,12 @@
 import { createReadStream } from 'node:fs'
 import { request } from 'node:https'
 import { pipeline } from 'node:stream/promises'
-import type { Credentials } from '../../kit/control-planes/hosting/credentials.ts'
+import type { Credentials, ReaderCredentials } from '../../kit/control-planes/hosting/credentials.ts'
 import { digestOfFile } from '../../kit/control-planes/hosting/snapshots.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { HostCluster } from './host-cluster.ts'
 import { Deployment, Job, StatefulSet } from './kinds.ts'
-import { ADDON_PARTS, API, ETCD, ETCD_NAME, MANAGER, membersOf, PORTS, RESTORE, SCHEDULER } from './names.ts'
+import { ADDON_PARTS, API, ETCD, ETCD_NAME, MANAGER, membersOf, PORTS, READER, RESTORE, SCHEDULER } from './names.ts'
 import type { PodsRecord } from './record.ts'
 import { claimManifest, restoreManifest, restoreName } from './restoring.ts'
 import type { HostSettings } from './settings.ts'
@@ -20,7 +20,9 @@ export interface RestoreOptions {
   readonly settings: HostSettings
   /** Of the generation that is to be. */
   readonly record: PodsRecord
-  readonly credentials: Pick<Credentials, 'etcdAuthority' | 'etcdClient'>
+  readonly credentials: Pick<Credentials, 'etcdAuthority'>
+  /** What takes it in lets in. */
+  readonly client: ReaderCredentials['client']
   readonly file: string
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -43,7 +45,7 @@ async function until({ clock, signal }: Waiting, what: string, isSo: () => Promi
 
 /** Whoever uses the API before it, and API servers before what they store in; true once none of their pods is left. */
 export async function stopInOrder(cluster: HostCluster): Promise<boolean> {
-  const users = [...ADDON_PARTS, MANAGER, SCHEDULER, API]
+  const users = [...ADDON_PARTS, READER, MANAGER, SCHEDULER, API]
   for (const name of users) await cluster.remove(Deployment, name)
   if ((await cluster.podsOf(users)).length > 0) return false
   await cluster.remove(StatefulSet, ETCD)
@@ -95,14 +97,13 @@ async function handOver(options: RestoreOptions, member: number, sum: string): P
   })
 }
 
-async function push({ credentials, file }: RestoreOptions, address: string, sum: string): Promise<void> {
+async function push({ credentials, client, file }: RestoreOptions, address: string, sum: string): Promise<void> {
   const host = address.includes(':') ? `[${address}]` : address
-  const { etcdAuthority: ca, etcdClient } = credentials
   const sent = request(`https://${host}:${PORTS.receiver}/`, {
     method: 'PUT',
-    ca,
-    cert: etcdClient.certificate,
-    key: etcdClient.key,
+    ca: credentials.etcdAuthority,
+    cert: client.certificate,
+    key: client.key,
     servername: ETCD_NAME,
     agent: false,
     timeout: SILENCE_MILLISECONDS,

@@ -22,6 +22,7 @@ export const SIZES = {
   cloudController: { milliCpus: 10, mebibytes: 96, mebibytesMaximum: 384 },
   csiController: { milliCpus: 10, mebibytes: 96, mebibytesMaximum: 384 },
   sidecar: { milliCpus: 5, mebibytes: 24, mebibytesMaximum: 192 },
+  reader: { milliCpus: 20, mebibytes: 96, mebibytesMaximum: 640 },
   receiver: { milliCpus: 10, mebibytes: 64, mebibytesMaximum: 256 },
 } as const satisfies Readonly<Record<string, Size>>
 
@@ -43,10 +44,10 @@ export interface Wanted {
 }
 
 const sum = ({ replicas, addons }: Wanted, of: 'mebibytes' | 'mebibytesMaximum'): number => {
-  const { etcd, apiserver, tunnel, issuer, controllerManager, scheduler } = SIZES
+  const { etcd, apiserver, tunnel, issuer, controllerManager, scheduler, reader } = SIZES
   const each = etcd[of] + apiserver[of] + tunnel[of] + issuer[of]
   const beside = addons.flatMap((name): readonly Size[] => ADDON_SIZES[name])
-  const own = replicas * each + controllersOf({ replicas }) * (controllerManager[of] + scheduler[of])
+  const own = replicas * each + controllersOf({ replicas }) * (controllerManager[of] + scheduler[of]) + reader[of]
   return beside.reduce((all, size) => all + size[of], own)
 }
 

@@ -21,6 +21,7 @@ import {
   membershipOf,
   PART_LABEL,
   PORTS,
+  READER,
   SCHEDULER,
   STORES_LABEL,
   TUNNEL_SOCKET,
@@ -245,6 +246,39 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
     minReadySeconds: 3,
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     template: template(record, API, spec, digestOf(certificate)),
+  })
+}
+
+/** Of its heap. */
+const READER_MEBIBYTES = 384
+const READERS = 'svccloud.dev/readers'
+
+/** The one before has ended before there is another: nothing is asked of one that is not believed. */
+export function readerManifest(record: PodsRecord, settings: HostSettings, certificates: string): Manifest {
+  const takesConnections = { tcpSocket: { port: PORTS.reader } }
+  const container = containerOf({
+    name: READER,
+    image: settings.images.platform,
+    size: SIZES.reader,
+    mounts: { files: FOLDERS.files },
+    command: [
+      'node',
+      `--max-old-space-size=${READER_MEBIBYTES}`,
+      'hosts/control-planes/pod/reader.ts',
+      FOLDERS.files,
+      String(PORTS.reader),
+    ],
+    more: probes(takesConnections, takesConnections),
+  })
+  return deployment(record, READER, {
+    replicas: 1,
+    strategy: { type: 'Recreate' },
+    template: template(
+      record,
+      READER,
+      podSpec(settings, selectorOf(READER).matchLabels, { containers: [container], volumes: [filesVolume(READER)] }),
+      { ...digestOf(certificates), [READERS]: String(record.readers) },
+    ),
   })
 }
 

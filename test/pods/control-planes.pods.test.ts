@@ -18,7 +18,7 @@ import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { readStage } from '../../tools/images/dockerfile.ts'
-import { baseLayer, sourcesLayer } from '../../tools/images/layers.ts'
+import { baseLayer, dependenciesLayer, sourcesLayer } from '../../tools/images/layers.ts'
 import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
 import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
 import { until } from '../eventually.ts'
@@ -55,12 +55,13 @@ const releases = await builtReleases()
 
 const kubectl = (...flags: readonly string[]) => kubectlOf(cluster)(...flags)
 
-/** What is beside Node in it is of the sources only. */
+/** Node, the packages, and of the sources those of hosts. */
 async function writePlatformImage(name: string): Promise<string> {
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8')
   const stage = { ...readStage(dockerfile, 'control-plane'), copies: ['package.json', 'kit', 'domain', 'hosts'] }
   const file = join(folder, 'platform.tar')
-  const layers = [await baseLayer(), await sourcesLayer(stage)]
+  const dependencies = await dependenciesLayer(readStage(dockerfile, 'runtime'))
+  const layers = [await baseLayer(), dependencies, await sourcesLayer(stage)]
   await writeFile(file, ociArchive({ name, layers, config: stage.config }))
   return file
 }
@@ -302,6 +303,47 @@ it.runIf(releases.length > 1)(
   },
   400_000,
 )
+
+const LIAR = `
+  const { readFileSync: read } = require('node:fs')
+  const [cert, key, ca] = ['reader.crt', 'reader.key', 'reader-ca.crt'].map((name) => read('/etc/svccloud/' + name))
+  const tls = { cert, key, ca, requestCert: true, rejectUnauthorized: true }
+  require('node:https').createServer(tls, (_, response) => response.end('{"id":7777}')).listen(8445)`
+
+it('a reader that answers what nobody asked is replaced, and another one answers', async () => {
+  await untilState(isWhole)
+  const reader = ['-n', namespaceOf(desired.id), 'get', 'deployment', 'reader', '-o']
+  const annotation = 'jsonpath={.spec.template.metadata.annotations.svccloud\\.dev/readers}'
+  const before = await kubectl(...reader, annotation)
+  const command = { op: 'replace', path: '/spec/template/spec/containers/0/command', value: ['node', '-e', LIAR] }
+  await kubectl(
+    '-n',
+    namespaceOf(desired.id),
+    'patch',
+    'deployment',
+    'reader',
+    '--type=json',
+    '-p',
+    JSON.stringify([command]),
+  )
+  // It is taken back once in a while in any case: another annotation says that it was for a lie.
+  await until(
+    'the lie to be seen',
+    async () => {
+      await control.nodes(desired.id).catch(() => undefined)
+      return kubectl(...reader, annotation)
+    },
+    (readers) => Number(readers) > Number(before),
+    READY_MILLISECONDS,
+  )
+  await until(
+    'another one to answer',
+    () => control.nodes(desired.id).catch(() => []),
+    (nodes) => nodes.length === 1,
+    READY_MILLISECONDS,
+  )
+  expect(await kubectl(...reader, 'jsonpath={.spec.template.spec.containers[0].command}')).toContain('pod/reader.ts')
+}, 400_000)
 
 it('a snapshot comes back, also when the host process is killed meanwhile', async () => {
   const admin = await adminOf()

@@ -1,4 +1,4 @@
-/** Takes in one snapshot of etcd over TLS, from whoever has a certificate of etcd's authority, and ends. What an
+/** Takes in one snapshot of etcd over TLS, from whoever may ask readers, and ends. What an
  *  attempt before this one left is removed first, and data of generations that nobody uses any more.
  *
  *  Command line: FILES DATA GENERATION PORT. */
@@ -25,7 +25,7 @@ const server = createServer(
   {
     cert: await read('etcd.crt'),
     key: await read('etcd.key'),
-    ca: await read('etcd-ca.crt'),
+    ca: await read('reader-ca.crt'),
     requestCert: true,
     rejectUnauthorized: true,
   },

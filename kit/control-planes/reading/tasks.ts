@@ -25,12 +25,12 @@ import { isApiReady, isMemberHealthy } from './health.ts'
 const [SECOND, MINUTE] = [1_000, 60_000]
 
 /** What the platform asks of the API of a cluster, by the names that it has for it. */
-export const CLUSTER_CALLS = [
+const CLUSTER_CALLS = [
   ...(['nodes', 'userToken', 'joinToken', 'removeJoinToken', 'servingRequests', 'approveServing'] as const),
   ...(['personToken', 'removePerson'] as const),
   ...(['markNode', 'drain', 'uncordon', 'removeNode', 'setAgent', 'load'] as const),
 ]
-export type ClusterCall = (typeof CLUSTER_CALLS)[number]
+type ClusterCall = (typeof CLUSTER_CALLS)[number]
 
 type ClusterTaskTable = {
   readonly [Name in ClusterCall]: { readonly answers: (typeof CALLS)[Name]['answers']; readonly milliseconds: number }
@@ -82,6 +82,19 @@ export interface ClusterReading {
     task: Name,
     ...words: Parameters<Reading[Name]> extends [unknown, ...infer Rest] ? Rest : never
   ): Promise<Awaited<ReturnType<Reading[Name]>>>
+}
+
+/** What a host answers in the clusters of its control planes, by what reads for each. */
+export function readingCalls(clusterOf: (id: string) => ClusterReading): Pick<ControlPlanes, ClusterCall> {
+  const callOf =
+    (name: ClusterCall) =>
+    async (id: string, ...words: readonly never[]) => {
+      // What it takes is what the call of that name takes after the id.
+      const ask = clusterOf(id).ask as (task: ClusterCall, ...given: readonly never[]) => Promise<unknown>
+      return ask(name, ...words)
+    }
+  // The tasks of these names take what the calls take, but for the id.
+  return Object.fromEntries(CLUSTER_CALLS.map((name) => [name, callOf(name)])) as Pick<ControlPlanes, ClusterCall>
 }
 
 const SNAPSHOT_ID = 'snapshot'

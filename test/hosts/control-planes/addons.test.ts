@@ -8,7 +8,12 @@ import type { Rollout } from '../../../hosts/control-planes/host-cluster.ts'
 import type { Manifest } from '../../../hosts/control-planes/kinds.ts'
 import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
 import type { HostSettings } from '../../../hosts/control-planes/settings.ts'
-import { SIDECAR_KINDS, sidecarFlags } from '../../../kit/control-planes/hosting/addon-parts.ts'
+import {
+  type AddonNeeds,
+  applyAddon,
+  SIDECAR_KINDS,
+  sidecarFlags,
+} from '../../../kit/control-planes/hosting/addon-parts.ts'
 import { openCredentials } from '../../../kit/control-planes/hosting/credentials.ts'
 import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -32,6 +37,7 @@ const api: KubeApi = {
     close: () => {},
   },
 }
+const applyNeeds = (needs: AddonNeeds) => applyAddon(api, needs, systemClock)
 const settings = hostSettings({ platform: { url: 'https://cloud.example.test', port: 443 } })
 
 function openAddons(of: HostSettings = settings): PodsAddons {
@@ -68,13 +74,13 @@ const secret = (): Readonly<Record<string, string>> =>
 test('an add-on is begun when it has a token, and a new token begins nothing anew', async () => {
   const addons = openAddons()
   const record = newRecord(newDesired(), settings, null)
-  await addons.start(record, api, 'pem')
+  await addons.start(record, applyNeeds, 'pem')
   expect([asked, [...applied.keys()]]).toEqual([[], []])
   expect(addons.grants(record)).toEqual([{ addon: 'cloud-controller', tokenId: null }])
 
   const granted = withToken(record)
   await addons.writeToken('cloud-controller', 'first')
-  await addons.start(granted, api, 'pem')
+  await addons.start(granted, applyNeeds, 'pem')
   expect(asked).toEqual(['PATCH svccloud:cloud-controller', 'PATCH svccloud:cloud-controller'])
   expect(secret()['token']).toBe('first')
   const { clusters } = JSON.parse(secret()['cloud-controller.kubeconfig'] ?? '')
@@ -83,12 +89,12 @@ test('an add-on is begun when it has a token, and a new token begins nothing ane
   expect(JSON.stringify(pods)).not.toContain('first')
 
   await addons.writeToken('cloud-controller', 'second')
-  await addons.start(granted, api, 'pem')
+  await addons.start(granted, applyNeeds, 'pem')
   expect(secret()['token']).toBe('second')
   expect(applied.get('Deployment cloud-controller')).toEqual(pods)
   expect(asked).toHaveLength(2)
   addons.applyAnew() // after a restore, its objects are made anew
-  await addons.start(granted, api, 'pem')
+  await addons.start(granted, applyNeeds, 'pem')
   expect(asked).toHaveLength(4)
 })
 
@@ -103,8 +109,8 @@ test('one is said to run when its pod is ready, and ends where it does not run a
     [],
     [],
   ])
-  await without.start(granted, api, 'pem')
-  await without.start(granted, api, 'pem')
+  await without.start(granted, applyNeeds, 'pem')
+  await without.start(granted, applyNeeds, 'pem')
   expect(removed).toEqual([
     'Deployment cloud-controller',
     'Secret cloud-controller',

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type PodsHostOptions, openPodsHost } from '../../../hosts/control-planes/host.ts'
 import { Pod } from '../../../hosts/control-planes/kinds.ts'
+import { PART_LABEL, READER } from '../../../hosts/control-planes/names.ts'
 import type { HostedPlanes } from '../../../kit/control-planes/hosting/metrics.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
@@ -36,6 +37,9 @@ export interface HostClusterForTests {
   end(): Promise<void>
 }
 
+/** Where readers are, for whoever plays one; of this machine, so that whom nobody plays is not there at once. */
+export const READER_ADDRESS = '127.86.7.1'
+
 /** Makes pods ready until it is told to stop. */
 function playKubelets(store: Store): () => Promise<void> {
   const stopping = new AbortController()
@@ -45,7 +49,8 @@ function playKubelets(store: Store): () => Promise<void> {
       for (const { metadata, status } of items) {
         const { name, namespace = '' } = metadata
         const isReady = { type: 'Ready', status: 'True', lastTransitionTime: systemClock.now().toISOString() }
-        const ready = { phase: 'Running', podIP: '10.0.0.1', conditions: [isReady] }
+        const podIP = metadata.labels?.[PART_LABEL] === READER ? READER_ADDRESS : '10.0.0.1'
+        const ready = { phase: 'Running', podIP, conditions: [isReady] }
         if (status?.phase !== 'Running')
           await store.patch(Pod, { namespace, name }, { status: ready }, 'status').catch(() => undefined) // it is gone
       }

@@ -1,5 +1,7 @@
 /** Control planes in pods of a host cluster whose kubelets are played: what is applied, again and again, and what is
  *  left of it. What runs in such pods is in the tier of pods. */
+import { createServer, type Server } from 'node:https'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   Deployment,
@@ -14,12 +16,12 @@ import {
   Service,
   StatefulSet,
 } from '../../../hosts/control-planes/kinds.ts'
-import { namespaceOf, PART_LABEL } from '../../../hosts/control-planes/names.ts'
+import { namespaceOf, PART_LABEL, PORTS, READER } from '../../../hosts/control-planes/names.ts'
 import type { ControlPlaneState } from '../../../kit/control-planes/control.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
 import { newDesired } from '../../embedded/control-planes/hosted.ts'
-import { type HostClusterForTests, openHostCluster, RIGHTS } from './host-cluster.ts'
+import { type HostClusterForTests, openHostCluster, READER_ADDRESS, RIGHTS } from './host-cluster.ts'
 import { hostSettings } from './settings.ts'
 
 const KINDS = [Secret, Service, NetworkPolicy, PodDisruptionBudget, ResourceQuota, StatefulSet, Deployment]
@@ -150,6 +152,72 @@ test('memory and storage are reserved: what has no room is refused', async () =>
   }
   await expect(cluster.host.ensure(newDesired({ guest }))).rejects.toThrow('no guests')
   await cluster.reopen()
+})
+
+interface Asked {
+  readonly id: number
+  readonly task: string
+}
+
+/** A reader in the place of the one in the pod, with what its Secret has. */
+async function playReader(answer: (asked: Asked) => object): Promise<Server> {
+  // of a Secret
+  const { data = {} } = (await cluster.store.get(Secret, { namespace, name: READER })) as unknown as {
+    readonly data?: Readonly<Record<string, string>>
+  }
+  const file = (name: string) => Buffer.from(data[name] ?? '', 'base64')
+  const tls = { cert: file('reader.crt'), key: file('reader.key'), ca: file('reader-ca.crt') }
+  const server = createServer({ ...tls, requestCert: true, rejectUnauthorized: true }, (request, response) => {
+    void text(request).then((question) => response.end(JSON.stringify(answer(JSON.parse(question)))))
+  })
+  await new Promise<void>((resolve) => server.listen(PORTS.reader, READER_ADDRESS, resolve))
+  return server
+}
+function endReader(server: Server): void {
+  server.closeAllConnections()
+  server.close()
+}
+const readersOf = async () => {
+  // of a Deployment
+  const { spec } = (await cluster.store.get(Deployment, { namespace, name: READER })) as unknown as {
+    readonly spec: {
+      readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } }
+    }
+  }
+  return Number(spec.template.metadata.annotations['svccloud.dev/readers'])
+}
+
+test('a reader that answers what nobody asked is replaced, and one that only fails is not', async () => {
+  expect(await readersOf()).toBe(0)
+  const lies: string[] = []
+  const liar = await playReader(({ task }) => {
+    lies.push(task)
+    return { id: 7_777 }
+  })
+  const before = (await podsOf(READER)).map(({ metadata }) => metadata.uid)
+  await until('its Deployment to be another one', readersOf, (readers) => readers > 0)
+  endReader(liar)
+  expect(lies).toContain('prepare')
+  await until(
+    'another pod',
+    () => podsOf(READER),
+    (pods) => pods.length === 1 && !before.includes(pods[0]?.metadata.uid),
+  )
+  const known = await readersOf()
+  const asked: string[] = []
+  const good = await playReader(({ id, task }) => {
+    asked.push(task)
+    if (task === 'removeNode') return { id, failure: { detail: 'the API server does not answer' } }
+    return { id, value: task === 'nodes' ? [] : undefined }
+  })
+  await untilState(({ phase }) => phase === 'running')
+  expect(await cluster.host.nodes(desired.id)).toEqual([])
+  await expect(cluster.host.removeNode(desired.id, 'node-1')).rejects.toThrow('does not answer')
+  expect(asked).toEqual(expect.arrayContaining(['prepare', 'nodes', 'removeNode']))
+  endReader(good)
+  // One that is not there tells no lie.
+  await expect(cluster.host.nodes(desired.id)).rejects.toThrow()
+  expect(await readersOf()).toBe(known)
 })
 
 test('the host process reads no Secret of anybody else, and writes in namespaces of control planes only', async () => {

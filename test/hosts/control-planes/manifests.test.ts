@@ -7,7 +7,12 @@ import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record
 import { restoreManifest } from '../../../hosts/control-planes/restoring.ts'
 import { addonsOf, HostSettings, releasesOf } from '../../../hosts/control-planes/settings.ts'
 import { BYTES_OF_UPGRADE, bytesOf, quotaOf } from '../../../hosts/control-planes/sizes.ts'
-import { apiManifest, controllerManifests, etcdManifest } from '../../../hosts/control-planes/workloads.ts'
+import {
+  apiManifest,
+  controllerManifests,
+  etcdManifest,
+  readerManifest,
+} from '../../../hosts/control-planes/workloads.ts'
 import { parseQuantity } from '../../../kit/control-planes/quantity.ts'
 import { newDesired } from '../../embedded/control-planes/hosted.ts'
 import { hostSettings } from './settings.ts'
@@ -20,6 +25,7 @@ const recordOf = (replicas: 1 | 3, more: Partial<PodsRecord> = {}): PodsRecord =
 const FILES = { manager: 'm', scheduler: 's' }
 const workloads = (record: PodsRecord): readonly Manifest[] => [
   etcdManifest(record, settings),
+  readerManifest(record, settings, 'c'),
   apiManifest(record, settings, 'c'),
   ...controllerManifests(record, settings, FILES),
 ]
@@ -49,7 +55,7 @@ const containersOf = (manifest: Manifest): readonly Container[] => {
 }
 
 test('three members of etcd know each other by name, and API servers know all of them', () => {
-  const [etcd, api] = workloads(recordOf(3, { generation: 2 }))
+  const [etcd, , api] = workloads(recordOf(3, { generation: 2 }))
   if (etcd === undefined || api === undefined) throw new Error('there are none')
   const namespace = 'svccloud-cp-6f0e5b1a-0000-4000-8000-000000000001'
   const hosts = [0, 1, 2].map((member) => `https://etcd-${member}.etcd.${namespace}.svc`)
@@ -133,6 +139,18 @@ test('programs are begun anew with other certificates', () => {
   expect(annotations('one')).not.toEqual(annotations('other'))
 })
 
+const podsOf = (values: readonly string[]) => ({
+  podSelector: { matchExpressions: [expect.objectContaining({ values })] },
+})
+
+test('a reader is replaced with other certificates, and when it is another one by the record', () => {
+  const annotations = (readers: number, certificates: string) =>
+    specOf(readerManifest(recordOf(1, { readers }), settings, certificates)).template.metadata.annotations
+  expect(annotations(0, 'c')).toEqual(annotations(0, 'c'))
+  expect(annotations(0, 'c')).not.toEqual(annotations(1, 'c'))
+  expect(annotations(0, 'c')).not.toEqual(annotations(0, 'd'))
+})
+
 test('nothing is let in or out but what is said', () => {
   const policies = baseManifests(recordOf(1), settings).filter(({ type }) => type.kind === 'NetworkPolicy')
   const byName = new Map(policies.map(({ object }) => [object.metadata.name, object.spec]))
@@ -148,11 +166,20 @@ test('nothing is let in or out but what is said', () => {
       },
     ],
   })
-  // To etcd come API servers and the host process, and nobody to the rest but as it says.
-  const texts = JSON.stringify(byName.get('etcd'))
-  expect(texts).toContain('192.0.2.9/32')
-  expect(JSON.stringify(byName.get('api'))).not.toContain('192.0.2.9/32')
-  expect([...byName.keys()]).toEqual(['closed', 'etcd', 'restore', 'api', 'controllers', 'addons'])
+  // The host process comes to who reads for it, and to who takes in a restore; not to etcd.
+  const admits = (name: string) => JSON.stringify(byName.get(name)).includes('192.0.2.9/32')
+  expect([...byName.keys()].filter(admits)).toEqual(['restore', 'reader'])
+  expect(byName.get('etcd')).toMatchObject({
+    ingress: [{}, { from: [podsOf(['kube-apiserver', 'reader'])], ports: [{ port: 2_379, protocol: 'TCP' }] }],
+  })
+  expect(byName.get('reader')).toMatchObject({
+    ingress: [{ ports: [{ port: 8_445, protocol: 'TCP' }] }],
+    egress: [
+      { to: [podsOf(['kube-apiserver'])], ports: [{ port: 6_443, protocol: 'TCP' }] },
+      { to: [podsOf(['etcd'])], ports: [{ port: 2_379, protocol: 'TCP' }] },
+    ],
+  })
+  expect([...byName.keys()]).toEqual(['closed', 'etcd', 'restore', 'api', 'reader', 'controllers', 'addons'])
   expect(byName.get('addons')).not.toHaveProperty('egress')
   expect(byName.get('addons')).toMatchObject({ policyTypes: ['Egress'] })
 })

@@ -153,6 +153,25 @@ test.each(LIARS)('one that says %s has to be replaced, once', async (_what, answ
   expect(replaced).toEqual(['again'])
 })
 
+test('what else was asked of one that is believed no longer is no further lie', async () => {
+  const waiting: (() => void)[] = []
+  const liar = await serve(credentials.server, (_request, response) => {
+    waiting.push(() => void response.end('no JSON'))
+    if (waiting.length === 3) for (const answer of waiting) answer()
+  })
+  let at: string | undefined = liar
+  const replaced: string[] = []
+  const replace = () => {
+    replaced.push('again')
+    at = undefined
+  }
+  const { reader } = open({ address: () => at, replace })
+  const asked = [1, 2, 3].map(() => reader.ask('nodes', 'https://127.0.0.1:1'))
+  for (const result of await Promise.allSettled(asked)) expect(String(Object(result).reason)).toContain(SENSELESS)
+  expect(replaced).toEqual(['again'])
+  await expect(reader.ask('nodes', 'https://127.0.0.1:1')).rejects.toThrow('being started')
+})
+
 test('one that is not there, or ends, has told no lie', async () => {
   const ending = await serve(credentials.server, (request) => void request.socket.destroy())
   for (const at of [ending, 'https://127.0.0.1:1', undefined]) {
