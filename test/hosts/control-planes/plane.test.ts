@@ -1,8 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { PodsPlane } from '../../../hosts/control-planes/plane.ts'
+import { PORTS, READER } from '../../../hosts/control-planes/names.ts'
 import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { ApiError, type Store } from '../../../kit/kube/store.ts'
@@ -24,6 +27,8 @@ interface Faults {
   isAway?: boolean
   /** Whatever runs is whole at once. */
   readonly isQuick?: boolean
+  /** Where its reader is. */
+  readonly reader?: string
   /** Called before it takes what is applied, with the image of its pods. */
   readonly onApply?: (name: string, image: string) => Promise<void>
 }
@@ -63,8 +68,11 @@ function hostCluster(faults: Faults) {
       applied.push(type.kind)
       return answer(object)
     },
+    delete: () => answer(undefined),
     get: ({ kind }: { readonly kind: string }) => answer(kind === 'Service' ? { spec: SERVICE } : undefined),
     list: ({ kind }: { readonly kind: string }) => {
+      if (kind === 'Pod' && faults.reader !== undefined)
+        return answer({ items: [{ metadata: { name: READER }, status: { podIP: faults.reader } }] })
       const known = [...workloads].filter(([key]) => faults.isQuick === true && key.startsWith(`${kind} `))
       return answer({ items: known.map(([, workload]) => wholeOf(workload)) })
     },
@@ -149,3 +157,54 @@ test('a release that is requested in the middle of a round is not taken for the 
     ])
   })
 })
+
+interface Asked {
+  readonly id: number
+  readonly task: string
+}
+const AT = '127.86.7.2'
+
+/** A reader with the certificates that are in the folder. */
+async function playReader(folder: string, answer: (asked: Asked) => object): Promise<Server> {
+  const [cert, key, ca] = await Promise.all(
+    ['reader.crt', 'reader.key', 'reader-ca.crt'].map((name) => readFile(join(folder, name))),
+  )
+  const tls = { cert, key, ca, requestCert: true, rejectUnauthorized: true }
+  const server = createServer(tls, (request, response) => {
+    void text(request).then((question) => response.end(JSON.stringify(answer(JSON.parse(question)))))
+  })
+  await new Promise<void>((resolve) => server.listen(PORTS.reader, AT, resolve))
+  return server
+}
+function endReader(server: Server): void {
+  server.closeAllConnections()
+  server.close()
+}
+
+test('a reader that answers what nobody asked is another one by the record, and one that only fails is not', () =>
+  withPlane(newRecord(newDesired(), settings, null), { isQuick: true, reader: AT }, async (plane, _applied, folder) => {
+    await untilSaid(plane, 'ECONNREFUSED')
+    expect(plane.record.readers).toBe(0)
+    const liar = await playReader(folder, () => ({ id: 7_777 }))
+    await until(
+      'another reader',
+      () => plane.record.readers,
+      (readers) => readers > 0,
+    )
+    endReader(liar)
+    expect(JSON.parse(await readFile(join(folder, 'record.json'), 'utf8')).readers).toBeGreaterThan(0)
+    const good = await playReader(folder, ({ id, task }) =>
+      task === 'drain' ? { id, failure: { detail: 'no answer' } } : { id, ...(task === 'nodes' ? { value: [] } : {}) },
+    )
+    await until(
+      'it to run',
+      () => plane.state(),
+      ({ phase }) => phase === 'running',
+    )
+    const { readers } = plane.record
+    expect(await plane.cluster()?.ask('nodes')).toEqual([])
+    await expect(plane.cluster()?.ask('drain', 'one')).rejects.toThrow('no answer')
+    endReader(good)
+    await expect(plane.cluster()?.ask('nodes')).rejects.toThrow()
+    expect(plane.record.readers).toBe(readers)
+  }))
