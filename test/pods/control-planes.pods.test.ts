@@ -36,8 +36,8 @@ const VOLUMES = 2
 const NEWEST = '1.36.3'
 /** Tries of one client that an API server which ends may answer with when to try again. */
 const REFUSED_MAXIMUM = 5
-/** Exit codes of curl: the handshake failed, or what came behind it was the alert of one that did. */
-const TLS_FAILURES = [35, 56]
+/** Exit codes of curl: the handshake failed, or its alert came while the request was sent, or behind it. */
+const TLS_FAILURES = [35, 55, 56]
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
 let folder: string
