@@ -11,7 +11,7 @@ test('manifests go into the namespace of the host process, and are told apart', 
   expect(settings).toMatchObject({
     region: 'eu-1',
     publicIpv4: true,
-    door: { namespace: 'svccloud', name: 'svccloud-control-planes' },
+    service: { namespace: 'svccloud', name: 'svccloud-control-planes' },
   })
   expect(settings?.manifests.map(({ type, document }) => [type.plural, document.metadata.namespace])).toEqual([
     ['configmaps', 'svccloud'],
