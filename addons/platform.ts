@@ -1,6 +1,6 @@
 /** The platform as add-ons of a cluster reach it: the API with the token of the cluster, which is read anew for each
  *  request, so that a new one needs no restart. */
-import { CLUSTER_LABELS } from '../domain/kubernetes-cluster.ts'
+import { CLUSTER_LABELS } from '../domain/kubernetes-cluster/rules.ts'
 import { readFile } from 'node:fs/promises'
 import { type Client, createClient, OperationFailed, SvccloudError, waitForOperation } from '../client/index.ts'
 import { Unavailable } from '../domain/problem.ts'

@@ -1,8 +1,8 @@
 /** Notes what objects use and PostgreSQL has no claims for, each time that it was started: it may be one of yesterday,
  *  which gives nothing unique before (`db/look/`). */
 import { noteLook, wasLookedAt } from '../db/look/index.ts'
-import type { GuestOnNode } from '../domain/placement.ts'
-import type { HeldUse, Use } from '../domain/use.ts'
+import type { GuestOnNode } from '../domain/node/placement.ts'
+import type { HeldUse, Use } from '../domain/claim/use.ts'
 import { isUuid } from '../domain/uuid.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'

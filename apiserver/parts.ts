@@ -1,5 +1,5 @@
 /** What handlers are built from. Each takes the few members it needs. */
-import type { LoopbackTwins } from '../domain/loopback-twins.ts'
+import type { LoopbackTwins } from '../domain/network/loopback-twins.ts'
 import type { CatchUp } from './change/catch-up.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'

@@ -1,6 +1,6 @@
 /** Settings of the API server. */
 import { z } from 'zod'
-import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
+import { parseLoopbackTwins } from '../domain/network/loopback-twins.ts'
 import { controlPlanesSettings } from '../kit/control-planes/settings.ts'
 import { NamespaceRights } from '../kit/kube/namespace-rights.ts'
 import { objectStorageSettings } from '../kit/object-storage/settings.ts'

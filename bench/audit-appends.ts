@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { appendAudits, verifyAudit } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'
-import type { UnsealedAuditEntry } from '../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../domain/audit/entry.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import { createAccount } from '../test/accounts.ts'

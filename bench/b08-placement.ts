@@ -3,7 +3,7 @@
  *  that could hold them, and how long choosing and the whole claim take. */
 import { claimBestRoom, claimPlacement, listBestNodes, listCandidates, mirrorNode } from '../db/placement/index.ts'
 import type { Database } from '../db/open.ts'
-import type { Room } from '../domain/placement.ts'
+import type { Room } from '../domain/node/placement.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { createDatabase } from './postgres.ts'

@@ -3,7 +3,7 @@
  *  as the round says. */
 import { connectOvsdb } from '../controllers/ovn/ovsdb.ts'
 import { rowId } from '../controllers/ovn/row.ts'
-import { type Firewall, NO_FIREWALL } from '../domain/firewall.ts'
+import { type Firewall, NO_FIREWALL } from '../domain/server/firewall.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { until } from '../test/eventually.ts'
 import { addressOf, type NetworkZone, openNetworkZone, ZONE } from './network-zone.ts'

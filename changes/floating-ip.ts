@@ -1,6 +1,6 @@
 /** Everything there is to say about changing a floating IP. */
 import { defined } from '../domain/defined.ts'
-import { requireAssignable, requireReleasable, type FloatingIpFacts } from '../domain/floating-ip.ts'
+import { requireAssignable, requireReleasable, type FloatingIpFacts } from '../domain/floating-ip/rules.ts'
 import { badField } from '../domain/problem.ts'
 import { assignFloatingIp, type Assignment, claimFloatingIp, releaseFloatingIp } from '../db/floating-ip/index.ts'
 import { Zone } from '../resources/catalog/index.ts'

@@ -10,8 +10,8 @@ import {
   requireDeletableCluster,
   requireRunningCluster,
   snapshotScheduleFault,
-} from '../domain/kubernetes-cluster.ts'
-import { poolVersionFault } from '../domain/node-pool.ts'
+} from '../domain/kubernetes-cluster/rules.ts'
+import { poolVersionFault } from '../domain/node-pool/rules.ts'
 import { badField, conflict, zoneLacks } from '../domain/problem.ts'
 import { claimCluster, releaseCluster } from '../db/kubernetes-cluster/index.ts'
 import { newUuid } from '../kit/sys/random.ts'

@@ -6,8 +6,8 @@ import {
   type LoadBalancerFacts,
   requireConfigurable,
   requireDeletableLoadBalancer,
-} from '../domain/load-balancer.ts'
-import { MANAGED_IMAGE_COMMAND } from '../domain/managed-machine.ts'
+} from '../domain/load-balancer/rules.ts'
+import { MANAGED_IMAGE_COMMAND } from '../domain/managed-machine/rules.ts'
 import { badField, conflict, zoneLacks } from '../domain/problem.ts'
 import {
   claimLoadBalancer,

@@ -1,7 +1,7 @@
 /** Everything there is to say about changing a router. */
-import type { AuditChange } from '../domain/audit.ts'
+import type { AuditChange } from '../domain/audit/entry.ts'
 import { type IdleFacts, requireDeletable, requireIdle, requireNoOperation } from '../domain/idle-rules.ts'
-import { canonicalRoute, isReached, NETWORKS_OF_ROUTER_MAXIMUM, routesFault } from '../domain/private-network.ts'
+import { canonicalRoute, isReached, NETWORKS_OF_ROUTER_MAXIMUM, routesFault } from '../domain/network/rules.ts'
 import { badField, notFound } from '../domain/problem.ts'
 import * as claims from '../db/router/index.ts'
 import { Zone } from '../resources/catalog/index.ts'

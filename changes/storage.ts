@@ -7,8 +7,8 @@ import {
   requireDetachable,
   requireResizable,
   requireDiskSize,
-} from '../domain/storage-rules.ts'
-import { isHiddenMachineId } from '../domain/managed-machine.ts'
+} from '../domain/storage/rules.ts'
+import { isHiddenMachineId } from '../domain/managed-machine/rules.ts'
 import { findServerClaims } from '../db/server/index.ts'
 import {
   attachStorage,

@@ -4,7 +4,7 @@ import { joined } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
 import { printable } from '../domain/printable.ts'
 import { closest } from '../domain/suggestion.ts'
-import { VERSION } from '../resources/version.ts'
+import { VERSION } from '../domain/version.ts'
 import { type Api, isMembers, type Members, membersOf, type Reply } from './api.ts'
 import {
   fieldsOf,

@@ -1,7 +1,7 @@
 /** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones;
  *  whoever does not lead says 0. */
 import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
-import { NODE_STATES } from '../domain/node-rules.ts'
+import { NODE_STATES } from '../domain/node/rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'

@@ -1,5 +1,5 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
-import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
+import type { AuditChange, UnsealedAuditEntry } from '../domain/audit/entry.ts'
 import type { OperationKind } from '../domain/operations.ts'
 import { appendAudits, hasAudit, STAFF_CHAIN } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'

@@ -1,5 +1,5 @@
 /** Which nodes of a zone reach its store of backups, as they say themselves. */
-import { isReachableState } from '../domain/node-rules.ts'
+import { isReachableState } from '../domain/node/rules.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import {
   BACKUPS_FEATURE,

@@ -1,7 +1,7 @@
 /** Operations that the platform begins by itself on servers and storages: one conditional patch with a stanza, which
  *  the target's own reconciler finds, audits and carries out. A target that is busy is left alone until the next
  *  reconcile. */
-import { gibibytesOf } from '../domain/migration-policies.ts'
+import { gibibytesOf } from '../domain/server/migration-policies.ts'
 import type { OperationKind } from '../domain/operations.ts'
 import { replacing } from '../kit/kube/merge-patch.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'

@@ -1,5 +1,5 @@
 /** The nodes of a zone that answer. */
-import { isReachableState } from '../domain/node-rules.ts'
+import { isReachableState } from '../domain/node/rules.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import { Node } from '../resources/node/index.ts'
 

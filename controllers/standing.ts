@@ -1,7 +1,7 @@
 /** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
 import { holdsQuotas, requireStanding } from '../db/account/index.ts'
-import { machineOwnerOf } from '../domain/managed-machine.ts'
-import { isPlatformAccount } from '../domain/platform-account.ts'
+import { machineOwnerOf } from '../domain/managed-machine/rules.ts'
+import { isPlatformAccount } from '../domain/account/platform-account.ts'
 import { conflict, Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Operable } from '../resources/operation/index.ts'

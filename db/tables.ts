@@ -1,12 +1,12 @@
 /** The tables as kysely sees them. Names and columns are those of the migrations. */
 import type { ColumnType, Generated } from 'kysely'
-import type { AddressFamily } from '../domain/addresses.ts'
-import type { AuditChange } from '../domain/audit.ts'
-import type { DatabaseOrigin } from '../domain/database.ts'
+import type { AddressFamily } from '../domain/network/addresses.ts'
+import type { AuditChange } from '../domain/audit/entry.ts'
+import type { DatabaseOrigin } from '../domain/database/rules.ts'
 import type { ClusterScope } from '../domain/permissions.ts'
-import type { EndReason } from '../domain/playground.ts'
-import type { PrivateCloudState } from '../domain/private-cloud.ts'
-import type { PoolState, PoolUse } from '../domain/public-pool.ts'
+import type { EndReason } from '../domain/playground/rules.ts'
+import type { PrivateCloudState } from '../domain/private-cloud/rules.ts'
+import type { PoolState, PoolUse } from '../domain/public-pool/rules.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */

@@ -1,5 +1,5 @@
 /** Which guests nodes have, or may start: those that Kubernetes names, and those that hosts have beside them. */
-import type { GuestOnNode } from '../domain/placement.ts'
+import type { GuestOnNode } from '../domain/node/placement.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { accountOfNamespace } from './account-namespace.ts'
 import { type InstanceSpec, nodeOf, type NodeReportStatus, type VolumeSpec } from './instance/index.ts'

@@ -1,5 +1,5 @@
 /** What a service says of its load balancer beside its spec. Pure. */
-import { ALGORITHMS, IDLE_TIMEOUT_SECONDS, PROXY_PROTOCOLS } from '../../domain/load-balancer.ts'
+import { ALGORITHMS, IDLE_TIMEOUT_SECONDS, PROXY_PROTOCOLS } from '../../domain/load-balancer/rules.ts'
 import type { ServiceObject } from './objects.ts'
 
 const PREFIX = 'svccloud.dev/load-balancer-'

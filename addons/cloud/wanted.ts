@@ -1,8 +1,8 @@
 /** The load balancer that a service asks for. Pure. */
 import { defined } from '../../domain/defined.ts'
-import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
+import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster/rules.ts'
 import type { Schemas } from '../../client/index.ts'
-import { canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
+import { canonicalCidr, parseNetwork } from '../../domain/network/addresses.ts'
 import {
   ALLOWED_CIDRS_MAXIMUM,
   FRONTENDS_MAXIMUM,
@@ -12,7 +12,7 @@ import {
   MEMBERS_MAXIMUM,
   MEMBERS_OF_BACKEND_MAXIMUM,
   WEIGHT,
-} from '../../domain/load-balancer.ts'
+} from '../../domain/load-balancer/rules.ts'
 import { CLUSTER_LABEL } from '../platform.ts'
 import { type Annotations, readAnnotations } from './annotations.ts'
 import type { Target } from './nodes.ts'

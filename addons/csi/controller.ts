@@ -1,7 +1,7 @@
 /** The Controller service: volumes are storages of the account, nodes its servers. Nothing is kept here; whoever asks
  *  again gets what the platform says by then. */
 import { type Client, pages, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
-import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { orNothing } from '../platform.ts'
 import { oneAtATime } from './busy.ts'
 import { faultOf, requireCapabilities, requireCapability } from './capabilities.ts'

@@ -1,7 +1,7 @@
 /** CreateVolume: a storage by that name, made once, in a zone that is asked for. */
 import { type Client, OperationFailed, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
 import { defined } from '../../domain/defined.ts'
-import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage-rules.ts'
+import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage/rules.ts'
 import { requireCapabilities } from './capabilities.ts'
 import { ZONE_KEY } from './identity.ts'
 import type { CapacityRange, ContentSource, CreateVolumeRequest, TopologyRequirement, Volume } from './messages.ts'

@@ -1,5 +1,5 @@
 /** What the driver is. */
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import type { IdentityService } from './messages.ts'
 
 export const DRIVER_NAME = 'csi.svccloud.dev'

@@ -2,7 +2,7 @@
  *  list of mounts is all that it knows; a new process goes on where another one died. */
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { oneAtATime } from './busy.ts'
 import { type FileSystem, fileSystemOf, requireCapability } from './capabilities.ts'

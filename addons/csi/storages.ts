@@ -1,5 +1,5 @@
 /** Storages of the platform, as volumes of a cluster: found by the name that the cluster gave them. */
-import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
+import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster/rules.ts'
 import { type Client, pages, type Schemas, SvccloudError, unwrap } from '../../client/index.ts'
 import { derivedId, isUuid } from '../../domain/uuid.ts'
 import { CLUSTER_LABEL, orNothing, untilEnded } from '../platform.ts'

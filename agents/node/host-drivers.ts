@@ -2,7 +2,7 @@
 import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { writeFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
+import { NETWORK_FEATURES } from '../../domain/network/guest-network.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'

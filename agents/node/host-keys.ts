@@ -1,7 +1,7 @@
 /** The public host keys of guests, as they print them on their consoles between the two lines that cloud-init has for
  *  that. Only root of a guest writes there, and nothing on the network can, so whoever connects need not trust the
  *  first  key that is presented. */
-import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { parsePublicKey } from '../../domain/ssh-key/rules.ts'
 import type { Guest, GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 
 const BEGIN = '-----BEGIN SSH HOST KEY KEYS-----'

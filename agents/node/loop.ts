@@ -1,6 +1,6 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
 import { defined } from '../../domain/defined.ts'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openController } from '../../kit/reconcile/loop.ts'

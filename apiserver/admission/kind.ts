@@ -1,7 +1,7 @@
 /** What the API server does with a kind, and what people may do with it past the API. A kind without rules is written
  *  by the platform only: what nobody wrote down is refused, never admitted. */
 import { isDeepStrictEqual } from 'node:util'
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import { forbidden, Problem } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { activeOperationOf, type Operable, type OperationSpec } from '../../resources/operation/index.ts'

@@ -1,7 +1,7 @@
 /** Managed machines belong to what they are run for: nobody but the platform changes them, deletes them, or makes
  *  something that reaches into them. */
 import { forbidden } from '../../domain/problem.ts'
-import { isMachineId, machineInUse } from '../../domain/managed-machine.ts'
+import { isMachineId, machineInUse } from '../../domain/managed-machine/rules.ts'
 import type { AdmissionRequest } from './review.ts'
 
 const NAMED_KINDS: readonly string[] = ['servers', 'storages']

@@ -1,5 +1,5 @@
 /** API tokens: listing, creating, revoking. */
-import { canonicalCidr } from '../../domain/addresses.ts'
+import { canonicalCidr } from '../../domain/network/addresses.ts'
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'

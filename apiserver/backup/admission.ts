@@ -2,7 +2,7 @@
  *  is claimed: that is the controller's part, once the object is there. */
 import { requireBackupZone } from '../../changes/kit/backups.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { requireDeletable } from '../../domain/backup-rules.ts'
+import { requireDeletable } from '../../domain/backup/rules.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import { claimBackup } from '../../db/backup/index.ts'
 import { Backup, backupFactsOf, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'

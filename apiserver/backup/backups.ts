@@ -1,5 +1,5 @@
 /** Backups as requests find them, with what their view shows besides them. */
-import type { BackupFacts } from '../../domain/backup-rules.ts'
+import type { BackupFacts } from '../../domain/backup/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Backup,

@@ -1,5 +1,5 @@
 /** What backups need of their surroundings, whichever door a request comes through. */
-import { requireStopped, requireUnread } from '../../domain/backup-rules.ts'
+import { requireStopped, requireUnread } from '../../domain/backup/rules.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

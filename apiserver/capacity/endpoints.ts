@@ -1,5 +1,5 @@
 /** What the zones have room for. */
-import { largestNodes, summariseCapacity } from '../../domain/capacity.ts'
+import { largestNodes, summariseCapacity } from '../../domain/zone/capacity.ts'
 import { listAllCandidates } from '../../db/placement/index.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { getCapacity } from '../../resources/operator/index.ts'

@@ -1,5 +1,5 @@
 /** Plans that servers can have: those of databases are for their machines only. */
-import { isDatabasePlan } from '../../domain/database.ts'
+import { isDatabasePlan } from '../../domain/database/rules.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 

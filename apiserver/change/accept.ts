@@ -2,7 +2,7 @@
  *  transaction that removes the intent. The write is the commit point. Whatever dies in between, the intent's sweeper
  *  finds out whether the write happened and writes the entry, so that every accepted change has exactly one. */
 import type { Transaction } from 'kysely'
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import { defined } from '../../domain/defined.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'

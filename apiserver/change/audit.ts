@@ -1,5 +1,5 @@
 /** Audit entries of requests: who did it, from where, and what the route calls it. */
-import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import { defined } from '../../domain/defined.ts'
 import { type Problem, Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'

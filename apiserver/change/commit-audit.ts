@@ -1,7 +1,7 @@
 /** The end of an accepted change in PostgreSQL: its intent goes, its audit entry is written, and other replicas learn
  *  of the write. The changes of an account wait for the head of its chain anyway, so those that end at the same time
  *  end in one transaction. */
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import { appendAudits, type Sealing } from '../../db/audit/index.ts'
 import { closeIntents, type RecentWrite, recordWrites } from '../../db/change/index.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'

@@ -1,7 +1,7 @@
 /** Begins operations of customers: the desired state and the operation that brings it about are one conditional write.
  *  The same for every noun with operations. */
 import type { Transaction } from 'kysely'
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import { defined } from '../../domain/defined.ts'
 import { type Extent, isDeletion, type OperationKind } from '../../domain/operations.ts'
 import { notFound } from '../../domain/problem.ts'

@@ -6,7 +6,7 @@ import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { ApiError } from '../../kit/kube/store.ts'
 import { hostName } from '../../kit/sys/process.ts'
 import * as routes from '../../resources/operator/index.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 

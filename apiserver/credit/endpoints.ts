@@ -1,5 +1,5 @@
 /** Credits and coupons of an account. */
-import { couponRefused } from '../../domain/coupon.ts'
+import { couponRefused } from '../../domain/billing/coupon.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   creditBalance,

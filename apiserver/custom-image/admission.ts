@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { defined } from '../../domain/defined.ts'
 import { badField } from '../../domain/problem.ts'
-import { requireDeletableImage } from '../../domain/custom-image-rules.ts'
+import { requireDeletableImage } from '../../domain/custom-image/rules.ts'
 import { claimCustomImage } from '../../db/custom-image/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {

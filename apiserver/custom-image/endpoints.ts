@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../domain/defined.ts'
 import { badField } from '../../domain/problem.ts'
-import { type CustomImageFacts, requireDeletableImage } from '../../domain/custom-image-rules.ts'
+import { type CustomImageFacts, requireDeletableImage } from '../../domain/custom-image/rules.ts'
 import { claimCustomImage, releaseCustomImage } from '../../db/custom-image/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'

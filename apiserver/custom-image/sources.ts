@@ -1,9 +1,9 @@
 /** What a custom image is made from, whichever door asks for it: that it is the account's and can be read now. */
-import { isMachineId } from '../../domain/managed-machine.ts'
-import { requireStopped } from '../../domain/backup-rules.ts'
-import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
+import { isMachineId } from '../../domain/managed-machine/rules.ts'
+import { requireStopped } from '../../domain/backup/rules.ts'
+import { requireOnlineImage } from '../../domain/custom-image/rules.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
-import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/account/quota.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { CustomImage, customImageFactsOf, type CustomImageSpec } from '../../resources/custom-image/index.ts'

@@ -5,7 +5,7 @@ import {
   identifierFault,
   requireChangeableDatabase,
   requireDeletableDatabase,
-} from '../../domain/database.ts'
+} from '../../domain/database/rules.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import { claimDatabase, renameDatabase } from '../../db/database/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'

@@ -1,5 +1,5 @@
 /** What databases can be restored from: archives of those that are there, and of those that were deleted lately. */
-import { type DatabaseBackups, type DatabaseOrigin, requireReachable } from '../../domain/database.ts'
+import { type DatabaseBackups, type DatabaseOrigin, requireReachable } from '../../domain/database/rules.ts'
 import { badField, conflict, notFound, zoneLacks } from '../../domain/problem.ts'
 import { findArchive } from '../../db/database/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

@@ -1,5 +1,5 @@
 /** What the owner of a database signs in with. */
-import { connectionUri, DATABASE_PORT } from '../../domain/database.ts'
+import { connectionUri, DATABASE_PORT } from '../../domain/database/rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
 import { findAuthority, findDatabase, openPassword } from '../../db/database/index.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'

@@ -1,5 +1,5 @@
 /** Managed databases as requests find them. */
-import type { DatabaseFacts } from '../../domain/database.ts'
+import type { DatabaseFacts } from '../../domain/database/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Database,

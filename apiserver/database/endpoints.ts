@@ -1,11 +1,11 @@
 /** Making, reading, changing and deleting managed databases, and the passwords of their owners. */
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import {
   heldUntil,
   requireChangeableDatabase,
   requireDeletableDatabase,
   requireMadeDatabase,
-} from '../../domain/database.ts'
+} from '../../domain/database/rules.ts'
 import { defined } from '../../domain/defined.ts'
 import { conflict, notFound, unavailable } from '../../domain/problem.ts'
 import {

@@ -1,7 +1,7 @@
 /** What managed databases need of their surroundings, whichever door a request comes through. */
 import { requirePrivateNetworks } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { DATABASE_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
+import { DATABASE_IMAGE_COMMAND } from '../../domain/managed-machine/rules.ts'
 import { badField, notFound, notImplemented, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { DatabaseSpec } from '../../resources/database/index.ts'

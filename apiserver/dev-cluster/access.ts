@@ -3,7 +3,7 @@
  *  it for a kubeconfig. The cluster has service accounts ready; one of them is the caller's alone, and ends with what
  *  the caller has it by (`controllers/kubeconfigs.ts`). */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
-import { DEV_ADMINS_MAXIMUM, DEV_KUBECONFIG_SECONDS, serviceAccountIssuerOf } from '../../domain/dev-cluster.ts'
+import { DEV_ADMINS_MAXIMUM, DEV_KUBECONFIG_SECONDS, serviceAccountIssuerOf } from '../../domain/dev-cluster/rules.ts'
 import { rolesWith } from '../../domain/permissions.ts'
 import { conflict } from '../../domain/problem.ts'
 import { takeKubeconfigGrant } from '../../db/kubeconfig/index.ts'

@@ -1,6 +1,6 @@
 /** Dev clusters as requests find them. */
-import { newestRelease } from '../../domain/kubernetes-cluster.ts'
-import { DEV_CLUSTER_RELEASES } from '../../kit/control-planes/versions.ts'
+import { newestRelease } from '../../domain/kubernetes-cluster/rules.ts'
+import { DEV_CLUSTER_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import {

@@ -1,9 +1,9 @@
 /** Making, reading and deleting dev clusters, and how people get into them. */
 import { devClusterChanges, offeredDevVersions } from '../../changes/dev-cluster.ts'
-import { DEV_MEMORY_MEBIBYTES, plainVersion, requireRunningDevCluster } from '../../domain/dev-cluster.ts'
-import { endOfLife, newestRelease } from '../../domain/kubernetes-cluster.ts'
+import { DEV_MEMORY_MEBIBYTES, plainVersion, requireRunningDevCluster } from '../../domain/dev-cluster/rules.ts'
+import { endOfLife, newestRelease } from '../../domain/kubernetes-cluster/rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { DEV_CLUSTER_RELEASES } from '../../kit/control-planes/versions.ts'
+import { DEV_CLUSTER_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'

@@ -1,7 +1,7 @@
 /** Endpoints of network edges. */
 import { edgeChanges, hasSeparateEdges } from '../../changes/edge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { choosePlacement, defaultEdgeName, type EdgeRole } from '../../domain/edge-rules.ts'
+import { choosePlacement, defaultEdgeName, type EdgeRole } from '../../domain/edge/rules.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import {

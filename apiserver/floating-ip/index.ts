@@ -1,5 +1,5 @@
 import { floatingIpChanges } from '../../changes/floating-ip.ts'
-import type { FloatingIpFacts } from '../../domain/floating-ip.ts'
+import type { FloatingIpFacts } from '../../domain/floating-ip/rules.ts'
 import { customerEndpoint } from '../../kit/http/endpoint.ts'
 import {
   FloatingIp,

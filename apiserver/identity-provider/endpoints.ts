@@ -2,7 +2,7 @@
  *  outcome is a redirect. */
 import { defined } from '../../domain/defined.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
-import { readOrganisations } from '../../domain/organisations.ts'
+import { readOrganisations } from '../../domain/account/organisations.ts'
 import { lockUser, stateOrganisations } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { type LinkedIdentityRow, listIdentities, unlinkIdentity } from '../../db/identity/index.ts'

@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
 import { defined } from '../../domain/defined.ts'
-import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
+import { checkStanding, type StandingFacts, standingOf } from '../../domain/account/standing.ts'
 import { deploymentSecret } from '../../db/deployment/index.ts'
 import type { Database } from '../../db/open.ts'
 import { countRequest } from '../../db/request/index.ts'

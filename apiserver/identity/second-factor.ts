@@ -3,14 +3,14 @@
 import { createHmac } from 'node:crypto'
 import { generateURI, ScureBase32Plugin, verify } from 'otplib'
 import type { Transaction } from 'kysely'
-import { SECOND_FACTOR_LOCKOUT } from '../../domain/lockout.ts'
+import { SECOND_FACTOR_LOCKOUT } from '../../domain/identity/lockout.ts'
 import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
 import {
   formatRecoveryCode,
   normalizeRecoveryCode,
   RECOVERY_CODE_BYTES,
   RECOVERY_CODES,
-} from '../../domain/recovery-code.ts'
+} from '../../domain/identity/recovery-code.ts'
 import {
   beginAttempt,
   enableSecondFactor,
@@ -27,7 +27,7 @@ import type { Queries } from '../../db/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { secondFactorLockedMail } from '../../domain/mails.ts'
+import { secondFactorLockedMail } from '../../domain/mail/texts.ts'
 import type { IdentityParts } from './parts.ts'
 
 const SECRET_BYTES = 20

@@ -4,7 +4,7 @@ import { createEmailToken, dropEmailTokens } from '../../db/identity/index.ts'
 import type { Queries } from '../../db/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { type MailText, verifyEmailMail } from '../../domain/mails.ts'
+import { type MailText, verifyEmailMail } from '../../domain/mail/texts.ts'
 import type { IdentityParts } from './parts.ts'
 
 export const MAILED_SECRET_BYTES = 32

@@ -1,7 +1,7 @@
 /** How people get into a cluster: a kubeconfig with a token that ends, and short tokens that say who asks. */
 import { createPrivateKey, sign } from 'node:crypto'
 import { stringify } from 'yaml'
-import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster.ts'
+import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster/rules.ts'
 import { rolesWith } from '../../domain/permissions.ts'
 import { conflict, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'

@@ -1,5 +1,5 @@
 /** Managed Kubernetes clusters as requests find them. */
-import type { ClusterFacts } from '../../domain/kubernetes-cluster.ts'
+import type { ClusterFacts } from '../../domain/kubernetes-cluster/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import {

@@ -12,7 +12,7 @@ import {
   requireRestorableCluster,
   requireRunningCluster,
   requireServingCluster,
-} from '../../domain/kubernetes-cluster.ts'
+} from '../../domain/kubernetes-cluster/rules.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { claimCluster, listClusterSnapshots, releaseCluster } from '../../db/kubernetes-cluster/index.ts'

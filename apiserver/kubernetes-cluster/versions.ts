@@ -1,5 +1,5 @@
 /** The versions of Kubernetes that are offered, and what a control plane costs. */
-import { endOfLife, minorsOf, newestRelease, nextMinor } from '../../domain/kubernetes-cluster.ts'
+import { endOfLife, minorsOf, newestRelease, nextMinor } from '../../domain/kubernetes-cluster/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'

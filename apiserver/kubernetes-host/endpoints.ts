@@ -1,7 +1,7 @@
 /** Hosts of control planes, as their settings name them or the platform makes them, and as they answer. */
 import { countClustersOf, ensureKubernetesHosts, type KubernetesHostRow } from '../../db/kubernetes-host/index.ts'
-import { newestRelease, minorsOf } from '../../domain/kubernetes-cluster.ts'
-import { clustersCapacity } from '../../domain/kubernetes-host.ts'
+import { newestRelease, minorsOf } from '../../domain/kubernetes-cluster/rules.ts'
+import { clustersCapacity } from '../../domain/kubernetes-host/rules.ts'
 import { notFound, Unavailable } from '../../domain/problem.ts'
 import { configuredHostsOf, hostsOf } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlaneOffer } from '../../kit/control-planes/control.ts'

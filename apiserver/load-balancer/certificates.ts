@@ -1,6 +1,6 @@
 /** Certificates of load balancers: the chain and the sealed key are rows, the spec names those that count. */
-import { checkCertificate } from '../../domain/certificate.ts'
-import { CERTIFICATES_MAXIMUM } from '../../domain/load-balancer.ts'
+import { checkCertificate } from '../../domain/load-balancer/certificate.ts'
+import { CERTIFICATES_MAXIMUM } from '../../domain/load-balancer/rules.ts'
 import { badField, conflict, notFound, Problem, unavailable } from '../../domain/problem.ts'
 import { certificateOwner, keepCertificate } from '../../db/load-balancer/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'

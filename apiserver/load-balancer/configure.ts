@@ -2,7 +2,7 @@
  *  backends is a generation further. */
 import { worldOf } from '../../changes/kit/world.ts'
 import { requireConfigured } from '../../changes/load-balancer.ts'
-import { MEMBERS_OF_BACKEND_MAXIMUM, requireConfigurable, requireGeneration } from '../../domain/load-balancer.ts'
+import { MEMBERS_OF_BACKEND_MAXIMUM, requireConfigurable, requireGeneration } from '../../domain/load-balancer/rules.ts'
 import { conflict, notFound, Problem } from '../../domain/problem.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'

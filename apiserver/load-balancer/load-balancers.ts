@@ -1,5 +1,5 @@
 /** Load balancers as requests find them. */
-import type { LoadBalancerFacts } from '../../domain/load-balancer.ts'
+import type { LoadBalancerFacts } from '../../domain/load-balancer/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   LoadBalancer,

@@ -8,8 +8,8 @@ import {
   rateLimited,
   unavailable,
 } from '../../domain/problem.ts'
-import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
-import { acceptPassword, normalizePassword } from '../../domain/password.ts'
+import { EMAIL_LOCKOUT } from '../../domain/identity/lockout.ts'
+import { acceptPassword, normalizePassword } from '../../domain/identity/password.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import {
   addMember,
@@ -43,7 +43,7 @@ import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { emailSubject } from '../identity/subjects.ts'
-import { invitationMail } from '../../domain/mails.ts'
+import { invitationMail } from '../../domain/mail/texts.ts'
 import { completeList } from '../list/page.ts'
 import { viewOf } from '../../resources/view.ts'
 

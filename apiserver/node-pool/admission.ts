@@ -2,7 +2,7 @@
  *  nothing is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import { requireIdle } from '../../domain/idle-rules.ts'
-import { nodeLabelsFault, poolVersionFault, requireDeletablePool, taintsFault } from '../../domain/node-pool.ts'
+import { nodeLabelsFault, poolVersionFault, requireDeletablePool, taintsFault } from '../../domain/node-pool/rules.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import { claimNodePool } from '../../db/node-pool/index.ts'
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'

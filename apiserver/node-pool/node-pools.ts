@@ -1,6 +1,6 @@
 /** Node pools as requests find them, and how they are made, alone or with their cluster. */
 import type { IdleFacts } from '../../domain/idle-rules.ts'
-import { minorOf } from '../../domain/kubernetes-cluster.ts'
+import { minorOf } from '../../domain/kubernetes-cluster/rules.ts'
 import { badField } from '../../domain/problem.ts'
 import { claimNodePool, releaseNodePool } from '../../db/node-pool/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'

@@ -1,8 +1,8 @@
 /** What node pools need of their surroundings, whichever door a request comes through. */
 import { requireMachinePlan } from '../../changes/kit/machine.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
-import type { Bounds } from '../../domain/autoscaling/judge.ts'
+import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine/rules.ts'
+import type { Bounds } from '../../domain/node-pool/autoscaling/judge.ts'
 import { badField, zoneLacks } from '../../domain/problem.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import { Zone } from '../../resources/catalog/index.ts'

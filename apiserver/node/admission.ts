@@ -10,7 +10,7 @@ import {
   requireNodeIdle,
   requireUncordonable,
   requireUpgradable,
-} from '../../domain/node-rules.ts'
+} from '../../domain/node/rules.ts'
 import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/index.ts'
 import { HOSTNAME_LENGTH_MAXIMUM, Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'

@@ -11,7 +11,7 @@ import {
   requireNodeIdle,
   requireUncordonable,
   requireUpgradable,
-} from '../../domain/node-rules.ts'
+} from '../../domain/node/rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, zoneLacks } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/index.ts'

@@ -1,7 +1,7 @@
 /** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their
  *  use. */
-import { type Evacuee, evacueeKey, findUnplaceable } from '../../domain/evacuation.ts'
-import { type NodeFacts, requireRemovable } from '../../domain/node-rules.ts'
+import { type Evacuee, evacueeKey, findUnplaceable } from '../../domain/node/evacuation.ts'
+import { type NodeFacts, requireRemovable } from '../../domain/node/rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
 import { countTenants, listAllCandidates, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'

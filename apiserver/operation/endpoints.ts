@@ -1,5 +1,5 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { isHiddenTarget } from '../../domain/managed-machine.ts'
+import { isHiddenTarget } from '../../domain/managed-machine/rules.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'

@@ -1,6 +1,6 @@
 /** Operations of all accounts and of the platform, for operators. */
 import { cancelling, isCancellableByOperators, isFinal } from '../../domain/operations.ts'
-import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node-rules.ts'
+import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node/rules.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation/index.ts'

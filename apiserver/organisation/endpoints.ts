@@ -1,5 +1,5 @@
 /** Accounts of a person, and organisations of the identity platform that have accounts here. */
-import { isAdministrator, isStale, roleOfPlatform } from '../../domain/organisations.ts'
+import { isAdministrator, isStale, roleOfPlatform } from '../../domain/account/organisations.ts'
 import { conflict, forbidden, notFound, unavailable } from '../../domain/problem.ts'
 import {
   findUser,

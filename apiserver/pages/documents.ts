@@ -4,7 +4,7 @@ import type { Route } from '../../kit/http/route.ts'
 import { FIELD_DESCRIPTIONS } from '../../resources/descriptions.ts'
 import { EXAMPLE_VALUES } from '../../resources/examples.ts'
 import { ROUTES } from '../../resources/index.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 
 const ABOUT = {
   customer: {

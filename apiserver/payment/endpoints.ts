@@ -1,6 +1,6 @@
 /** Payment methods of accounts, at the payment processor, and the events that it sends. */
 import { notFound, Problem, Unavailable } from '../../domain/problem.ts'
-import { standingOf } from '../../domain/standing.ts'
+import { standingOf } from '../../domain/account/standing.ts'
 import { readStanding } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {

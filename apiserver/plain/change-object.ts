@@ -1,6 +1,6 @@
 /** Changes of stored objects that start no operation. */
 import type { Transaction } from 'kysely'
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import type { Tables } from '../../db/tables.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'

@@ -3,7 +3,7 @@
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { notFound } from '../../domain/problem.ts'
-import type { QuotaName } from '../../domain/quota.ts'
+import type { QuotaName } from '../../domain/account/quota.ts'
 import { type QuotaHolder, releaseQuotas, takeQuotas } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Queries } from '../../db/open.ts'

@@ -7,7 +7,7 @@ import {
   playgroundStateOf,
   requireEndable,
   requireReady,
-} from '../../domain/playground.ts'
+} from '../../domain/playground/rules.ts'
 import { type Role, rolesWith } from '../../domain/permissions.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'

@@ -5,7 +5,7 @@ import {
   type NewPlayground,
   newPlayground,
   refusalOf,
-} from '../../domain/playground.ts'
+} from '../../domain/playground/rules.ts'
 import { Problem } from '../../domain/problem.ts'
 import { readStanding } from '../../db/account/index.ts'
 import { findLivePlayground, type Playground, readAllowance } from '../../db/playground/index.ts'

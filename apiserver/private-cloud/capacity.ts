@@ -1,5 +1,5 @@
 /** What an account has of hosts of its own, summed up: no host is named. */
-import { gigabytesOf } from '../../domain/private-cloud.ts'
+import { gigabytesOf } from '../../domain/private-cloud/rules.ts'
 import { type DedicatedNode, listDedicatedNodes } from '../../db/private-cloud/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'

@@ -6,14 +6,14 @@ import {
   privateCloudFulfilledMail,
   privateCloudRequestMail,
   type MailText,
-} from '../../domain/mails.ts'
+} from '../../domain/mail/texts.ts'
 import {
   AMOUNTS_MAXIMUM,
   AMOUNTS_MINIMUM,
   type PrivateCloudAmounts,
   requireAmounts,
   unprocessable,
-} from '../../domain/private-cloud.ts'
+} from '../../domain/private-cloud/rules.ts'
 import { listOwnerMails } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { enqueueMail } from '../../db/mail/index.ts'

@@ -1,8 +1,8 @@
 /** Pools of public addresses for operators. Each change is one conditional write of the PublicPool, with the operation
  *  that brings it about. */
-import { isPrivateNetwork } from '../../domain/addresses.ts'
+import { isPrivateNetwork } from '../../domain/network/addresses.ts'
 import { defined } from '../../domain/defined.ts'
-import { canonicalPool } from '../../domain/public-pool.ts'
+import { canonicalPool } from '../../domain/public-pool/rules.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pool/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'

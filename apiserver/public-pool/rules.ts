@@ -1,9 +1,9 @@
 /** What a pool of public addresses must be, whichever way it comes. The database decides about overlaps. */
 import { unknownZone } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { isPrivateNetwork } from '../../domain/addresses.ts'
+import { isPrivateNetwork } from '../../domain/network/addresses.ts'
 import { badField, conflict } from '../../domain/problem.ts'
-import { poolFault, poolsOverlap } from '../../domain/public-pool.ts'
+import { poolFault, poolsOverlap } from '../../domain/public-pool/rules.ts'
 import { countAllocated, poolOverlap } from '../../db/public-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'

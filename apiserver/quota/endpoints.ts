@@ -1,7 +1,7 @@
 /** Quotas of an account. */
 import { listQuotas } from '../../db/account/index.ts'
 import { objectStorageUsedGibibytes } from '../../db/object-storage/index.ts'
-import { ZONE_QUOTA } from '../../domain/quota.ts'
+import { ZONE_QUOTA } from '../../domain/account/quota.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { listAccountQuotas } from '../../resources/quota/index.ts'
 import { completeList } from '../list/page.ts'

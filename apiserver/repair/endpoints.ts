@@ -2,10 +2,10 @@
  *  conditional write with its operation; the operators' log and the chain of the account that a server belongs to say
  *  who requested what. */
 import { defined } from '../../domain/defined.ts'
-import { isReachableState, requireFenceable } from '../../domain/node-rules.ts'
+import { isReachableState, requireFenceable } from '../../domain/node/rules.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
-import { requireIdle, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
+import { requireIdle, requireReleasable, type ServerFacts } from '../../domain/server/rules.ts'
 import { findServerClaims, type ServerClaims } from '../../db/server/index.ts'
 import { findStaffByEmail } from '../../db/staff/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'

@@ -1,7 +1,7 @@
 /** Server groups of an account. Answers come from PostgreSQL, where groups are claimed and servers placed by them; the
  *  object in Kubernetes says the same to kubectl. */
 import { serverGroupChanges } from '../../changes/server-group.ts'
-import { unmetMembers } from '../../domain/placement.ts'
+import { unmetMembers } from '../../domain/node/placement.ts'
 import { notFound } from '../../domain/problem.ts'
 import {
   countMembers,

@@ -1,11 +1,11 @@
 /** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
-import { requireDiskSize } from '../../domain/storage-rules.ts'
+import { requireDiskSize } from '../../domain/storage/rules.ts'
 import { requireReadableSchedule, requireScheduleZone } from '../../changes/kit/backups.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../domain/defined.ts'
-import { firewallFaults, NO_FIREWALL } from '../../domain/firewall.ts'
+import { firewallFaults, NO_FIREWALL } from '../../domain/server/firewall.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import {
   requireDeletable,
@@ -13,8 +13,8 @@ import {
   requireStartable,
   requireStoppable,
   requireStopped,
-} from '../../domain/server-rules.ts'
-import { parsePublicKey } from '../../domain/ssh-key.ts'
+} from '../../domain/server/rules.ts'
+import { parsePublicKey } from '../../domain/ssh-key/rules.ts'
 import { attachInterface, type InterfaceDemand, leaveNetwork } from '../../db/network-interface/index.ts'
 import { acceptSizeChange, claimServer, type ServerDemand } from '../../db/server/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'

@@ -1,10 +1,10 @@
 /** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to
  *  be had on another node. */
-import { requireDiskSize } from '../../domain/storage-rules.ts'
+import { requireDiskSize } from '../../domain/storage/rules.ts'
 import { unknownPlan } from '../../changes/kit/machine.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { badField } from '../../domain/problem.ts'
-import { requireStopped } from '../../domain/server-rules.ts'
+import { requireStopped } from '../../domain/server/rules.ts'
 import { acceptSizeChange, endSizeChange } from '../../db/server/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type PlanSpec, Template } from '../../resources/catalog/index.ts'

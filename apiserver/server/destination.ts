@@ -1,7 +1,7 @@
 /** The move of a server to another node, whoever asks for it: live while it runs, as it is while it is stopped. */
-import { gibibytesOf } from '../../domain/migration-policies.ts'
+import { gibibytesOf } from '../../domain/server/migration-policies.ts'
 import { conflict } from '../../domain/problem.ts'
-import { requireMovable } from '../../domain/server-rules.ts'
+import { requireMovable } from '../../domain/server/rules.ts'
 import { requireTarget, type TargetRequest } from '../../db/server/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Plan } from '../../resources/catalog/index.ts'

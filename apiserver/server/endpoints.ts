@@ -1,8 +1,8 @@
 /** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Creating one is
  *  `create.ts`. */
 import { defined } from '../../domain/defined.ts'
-import { requireOwnMachine } from '../../domain/managed-machine.ts'
-import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
+import { requireOwnMachine } from '../../domain/managed-machine/rules.ts'
+import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server/rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'

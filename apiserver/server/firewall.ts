@@ -1,8 +1,8 @@
 /** Reading and replacing the firewall of a server. */
 import { withoutNetworks } from '../../changes/kit/zone.ts'
-import { FIREWALL_RULES_MAXIMUM, type Firewall } from '../../domain/firewall.ts'
+import { FIREWALL_RULES_MAXIMUM, type Firewall } from '../../domain/server/firewall.ts'
 import { quotaExceeded } from '../../domain/problem.ts'
-import { requireIdle } from '../../domain/server-rules.ts'
+import { requireIdle } from '../../domain/server/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { capabilitiesOf, Zone } from '../../resources/catalog/index.ts'
 import {

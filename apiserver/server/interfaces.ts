@@ -1,7 +1,7 @@
 /** Interfaces of servers: reading them, and putting servers into private networks and out of them. */
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
-import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/interface-rules.ts'
-import { requireIdle } from '../../domain/server-rules.ts'
+import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/network/interfaces.ts'
+import { requireIdle } from '../../domain/server/rules.ts'
 import {
   attachNewInterface,
   type ClaimedInterface,
@@ -12,7 +12,7 @@ import {
   withdrawInterface,
   requireUntargeted,
 } from '../../db/network-interface/index.ts'
-import { prefixOf } from '../../domain/public-pool.ts'
+import { prefixOf } from '../../domain/public-pool/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'

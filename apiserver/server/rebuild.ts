@@ -1,9 +1,9 @@
 /** Making the boot storage of a server anew. */
 import { defined } from '../../domain/defined.ts'
-import { requireOwnMachine } from '../../domain/managed-machine.ts'
+import { requireOwnMachine } from '../../domain/managed-machine/rules.ts'
 import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import { badField } from '../../domain/problem.ts'
-import { requireRebuildable } from '../../domain/server-rules.ts'
+import { requireRebuildable } from '../../domain/server/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'

@@ -1,7 +1,7 @@
 /** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
  *  that there is one is checked before. */
-import { requireOwnMachine } from '../../domain/managed-machine.ts'
-import { requireRenumberable } from '../../domain/server-rules.ts'
+import { requireOwnMachine } from '../../domain/managed-machine/rules.ts'
+import { requireRenumberable } from '../../domain/server/rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { factsOf, renumberServerIpv6 } from '../../resources/server/index.ts'

@@ -1,6 +1,6 @@
 /** Servers as requests find them, with what their view shows besides them. */
-import type { ServerFacts } from '../../domain/server-rules.ts'
-import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine.ts'
+import type { ServerFacts } from '../../domain/server/rules.ts'
+import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'

@@ -1,7 +1,7 @@
 /** What a boot storage begins as: a template of the operator, or a custom image of the account. */
 import { badField, notFound } from '../../domain/problem.ts'
-import { isManagedTemplate } from '../../domain/managed-machine.ts'
-import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
+import { isManagedTemplate } from '../../domain/managed-machine/rules.ts'
+import { requireOnlineImage } from '../../domain/custom-image/rules.ts'
 import { isOffered, leastStorageOf, Template } from '../../resources/catalog/index.ts'
 import {
   CustomImage,

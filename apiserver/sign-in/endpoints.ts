@@ -1,8 +1,8 @@
 /** Sign-up, sign-in with a password, sign-out, who is signed in, and verification of the email address. What is the
  *  same for everybody here: no answer tells whether an address has a user, by body, status or time. */
 import { badField, conflict, forbidden, rateLimited, unauthenticated, unavailable } from '../../domain/problem.ts'
-import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../domain/lockout.ts'
-import { acceptPassword, normalizePassword } from '../../domain/password.ts'
+import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../domain/identity/lockout.ts'
+import { acceptPassword, normalizePassword } from '../../domain/identity/password.ts'
 import {
   createAccount,
   findUser,
@@ -46,7 +46,7 @@ import { addressSubject, emailSubject } from '../identity/subjects.ts'
 import { mailTo, mailVerification } from '../identity/verification.ts'
 import { closeSupportSession, impersonationView } from '../support/index.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
-import { signUpAttemptMail } from '../../domain/mails.ts'
+import { signUpAttemptMail } from '../../domain/mail/texts.ts'
 
 /** Notices of sign-up attempts that one address gets, however often somebody tries. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }

@@ -1,7 +1,7 @@
 /** The password of a person: reset by mail for whoever lost it, changed by whoever is signed in and knows it. */
 import { badField, conflict, forbidden, rateLimited } from '../../domain/problem.ts'
-import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
-import { acceptPassword, normalizePassword } from '../../domain/password.ts'
+import { EMAIL_LOCKOUT } from '../../domain/identity/lockout.ts'
+import { acceptPassword, normalizePassword } from '../../domain/identity/password.ts'
 import { findUser, findUserByEmail, lockUser, proveAddress } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
@@ -24,7 +24,7 @@ import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { MAILED_SECRET_BYTES, mailTo } from '../identity/verification.ts'
-import { passwordChangedMail, resetPasswordMail } from '../../domain/mails.ts'
+import { passwordChangedMail, resetPasswordMail } from '../../domain/mail/texts.ts'
 import { requireProof } from '../second-factor/index.ts'
 
 const PASSWORD_RESET_SECONDS = 30 * 60

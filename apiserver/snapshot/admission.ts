@@ -1,6 +1,6 @@
 /** Snapshots that people make and delete past the API must satisfy its rules. Everything is checked and nothing is
  *  claimed: that is the controller's part, once the object is there. */
-import { requireDeletableSnapshot, requireSnapshotTier } from '../../domain/snapshot-rules.ts'
+import { requireDeletableSnapshot, requireSnapshotTier } from '../../domain/snapshot/rules.ts'
 import { forbidden } from '../../domain/problem.ts'
 import { claimSnapshot } from '../../db/snapshot/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'

@@ -1,6 +1,6 @@
 /** Taking, reading and deleting snapshots. */
-import { isMachineId } from '../../domain/managed-machine.ts'
-import { requireDeletableSnapshot, requireSnapshottable } from '../../domain/snapshot-rules.ts'
+import { isMachineId } from '../../domain/managed-machine/rules.ts'
+import { requireDeletableSnapshot, requireSnapshottable } from '../../domain/snapshot/rules.ts'
 import { notFound } from '../../domain/problem.ts'
 import { claimSnapshot, releaseSnapshot } from '../../db/snapshot/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'

@@ -1,5 +1,5 @@
 /** What snapshots need of their surroundings, whichever door a request comes through. */
-import { requireStaying } from '../../domain/snapshot-rules.ts'
+import { requireStaying } from '../../domain/snapshot/rules.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { CustomImage, isReading } from '../../resources/custom-image/index.ts'

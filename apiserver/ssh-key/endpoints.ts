@@ -1,6 +1,6 @@
 /** SSH keys of an account. A key never changes. */
 import { badField, conflict } from '../../domain/problem.ts'
-import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { parsePublicKey } from '../../domain/ssh-key/rules.ts'
 import {
   deleteSshKeyRow,
   findSshKey,

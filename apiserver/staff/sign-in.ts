@@ -1,7 +1,7 @@
 /** Sign-in of the staff: password and authenticator, both always. */
 import { forbidden, rateLimited, unauthenticated } from '../../domain/problem.ts'
-import { EMAIL_LOCKOUT, SECOND_FACTOR_LOCKOUT } from '../../domain/lockout.ts'
-import { normalizePassword } from '../../domain/password.ts'
+import { EMAIL_LOCKOUT, SECOND_FACTOR_LOCKOUT } from '../../domain/identity/lockout.ts'
+import { normalizePassword } from '../../domain/identity/password.ts'
 import { beginAttempt, forgetAttempts } from '../../db/identity/index.ts'
 import {
   createStaffSession,

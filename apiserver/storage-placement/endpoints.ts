@@ -1,10 +1,10 @@
 /** What operators do about where storages lie: one is moved, or all of a node are. Each is one conditional write with
  *  its operation. */
 import { defined } from '../../domain/defined.ts'
-import { gibibytesOf } from '../../domain/migration-policies.ts'
-import { requireDrainable } from '../../domain/node-rules.ts'
+import { gibibytesOf } from '../../domain/server/migration-policies.ts'
+import { requireDrainable } from '../../domain/node/rules.ts'
 import { badField, conflict, notFound, Problem, unavailable, zoneLacks } from '../../domain/problem.ts'
-import { requireMovableStorage } from '../../domain/storage-rules.ts'
+import { requireMovableStorage } from '../../domain/storage/rules.ts'
 import { listCandidates } from '../../db/placement/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'
 import { requireMovable } from '../../db/storage-hold/index.ts'

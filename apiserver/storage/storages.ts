@@ -1,7 +1,7 @@
 /** Storages as requests find them, with what their view shows besides them. */
 import { defined } from '../../domain/defined.ts'
-import type { StorageFacts } from '../../domain/storage-rules.ts'
-import { isMachineId } from '../../domain/managed-machine.ts'
+import type { StorageFacts } from '../../domain/storage/rules.ts'
+import { isMachineId } from '../../domain/managed-machine/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'

@@ -1,5 +1,5 @@
 /** Templates that operators make, change and delete with kubectl. What they are made of their own schema validates. */
-import { requireDiskSize } from '../../domain/storage-rules.ts'
+import { requireDiskSize } from '../../domain/storage/rules.ts'
 import { Template, type TemplateSpec, type TemplateStatus } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import type { AdmissionRules } from '../admission/kind.ts'

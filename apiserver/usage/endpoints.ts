@@ -1,8 +1,8 @@
 /** What servers have moved: series for charts, and the month's transfer for the bill. */
 import { listDailyTransfers, listMetrics, listServerTransfers } from '../../db/usage/index.ts'
 import { badField } from '../../domain/problem.ts'
-import { billTransfer, monthAround, monthOf } from '../../domain/transfer.ts'
-import { seriesOf, seriesStart, stepSecondsOf } from '../../domain/usage.ts'
+import { billTransfer, monthAround, monthOf } from '../../domain/billing/transfer.ts'
+import { seriesOf, seriesStart, stepSecondsOf } from '../../domain/usage/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import {
   getNetworkTransfer,

@@ -1,5 +1,5 @@
 /** What schedules and copies of backups need of zones. */
-import { parseBackupSchedule } from '../../domain/backup-schedule.ts'
+import { parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import { badField, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { World } from './world.ts'

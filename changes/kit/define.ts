@@ -2,7 +2,7 @@
  *  a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which changes
  *  lead there, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { BodyOf, ParamsOf, Route } from '../../kit/http/route.ts'

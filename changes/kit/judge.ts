@@ -1,7 +1,7 @@
 /** The three questions about two states of a spec: which changes lead from one to the other, whether each is allowed,
  *  and whether something was touched that nobody may change. Pure. */
 import { isDeepStrictEqual } from 'node:util'
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import type { Change, Changeable, Field, NamedChange, Patch } from './define.ts'
 

@@ -1,8 +1,8 @@
 /** What changes need of the machines that follow from them, and of the plans of these. */
 import type { Transaction } from 'kysely'
-import { isDatabasePlan } from '../../domain/database.ts'
+import { isDatabasePlan } from '../../domain/database/rules.ts'
 import { defined } from '../../domain/defined.ts'
-import { MANAGED_TEMPLATE, type MachineOwner, managedByOf } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATE, type MachineOwner, managedByOf } from '../../domain/managed-machine/rules.ts'
 import { badField, type Problem } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'

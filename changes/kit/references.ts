@@ -1,6 +1,6 @@
 /** What changes refer to, and what changes of several nouns refer to. */
 import { isDeletion } from '../../domain/operations.ts'
-import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine.ts'
+import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine/rules.ts'
 import { notFound } from '../../domain/problem.ts'
 import { Network, type NetworkStatus } from '../../resources/network/index.ts'
 import { Server, type ServerSpec } from '../../resources/server/index.ts'

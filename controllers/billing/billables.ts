@@ -1,6 +1,6 @@
 /** THE list of what costs by the hour: one line for each. */
-import { billedArchiveGibibytes } from '../../domain/archive-room.ts'
-import { billedBytes } from '../../domain/metered-bytes.ts'
+import { billedArchiveGibibytes } from '../../domain/database/archive-room.ts'
+import { billedBytes } from '../../domain/billing/metered-bytes.ts'
 import type { SeenResource } from '../../db/billing/index.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'

@@ -8,7 +8,7 @@ import {
   type PaymentDifference,
   recordComparison,
 } from '../../db/billing/index.ts'
-import { paymentStatusOf } from '../../domain/payment.ts'
+import { paymentStatusOf } from '../../domain/billing/payment.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { ProcessorInvoice } from '../../kit/payments/processor.ts'
 import { orUnavailable } from '../database.ts'

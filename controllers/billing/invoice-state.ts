@@ -10,8 +10,8 @@ import {
   type MailText,
   suspendedMail,
   suspensionLiftedMail,
-} from '../../domain/mails.ts'
-import { GRACE_DAYS, paymentStatusOf } from '../../domain/payment.ts'
+} from '../../domain/mail/texts.ts'
+import { GRACE_DAYS, paymentStatusOf } from '../../domain/billing/payment.ts'
 import type { ProcessorInvoice } from '../../kit/payments/processor.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import type { Parts } from '../parts.ts'

@@ -6,8 +6,8 @@ import {
   listMonthsToInvoice,
   openInvoiceRun,
 } from '../../db/billing/index.ts'
-import { periodOf } from '../../domain/billing.ts'
-import type { Month } from '../../domain/transfer.ts'
+import { periodOf } from '../../domain/billing/rules.ts'
+import type { Month } from '../../domain/billing/transfer.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import type { BillingRun } from './progress.ts'

@@ -1,6 +1,6 @@
 /** What is seen of resources that cost: when they came, what they are, when they went. */
-import { hourOf } from '../../domain/metered-bytes.ts'
-import { isPlatformAccount } from '../../domain/platform-account.ts'
+import { hourOf } from '../../domain/billing/metered-bytes.ts'
+import { isPlatformAccount } from '../../domain/account/platform-account.ts'
 import {
   findRecorded,
   listOpenLives,

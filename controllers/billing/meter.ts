@@ -7,7 +7,7 @@ import {
   recordDatedPrices,
   recordMetered,
 } from '../../db/billing/index.ts'
-import { hourOf } from '../../domain/metered-bytes.ts'
+import { hourOf } from '../../domain/billing/metered-bytes.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { Plan } from '../../resources/catalog/index.ts'

@@ -1,8 +1,8 @@
 /** Mails about what ends soon: the payment method that invoices are charged to, and credits. Each is sent once: its id
  *  follows from what it is about. */
 import { findQueued, listEndingCredits, listEndingMethods } from '../../db/billing/index.ts'
-import { sha256Hex } from '../../domain/audit-chain.ts'
-import { creditExpiresMail, type MailText, methodExpiresMail } from '../../domain/mails.ts'
+import { sha256Hex } from '../../domain/audit/chain.ts'
+import { creditExpiresMail, type MailText, methodExpiresMail } from '../../domain/mail/texts.ts'
 import type { Parts } from '../parts.ts'
 import { mailOwner } from './invoice-state.ts'
 

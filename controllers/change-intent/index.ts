@@ -2,7 +2,7 @@
  *  Kubernetes happened, then writes the entry and, for what did not happen, gives the claims back. How a change shows
  *  and what it claimed is what its noun has registered; an intent of a noun that has registered nothing is a bug, and
  *  is left as it is: its claims stay, its entry is not written, and an alarm reports it. */
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'

@@ -1,6 +1,6 @@
 /** How the nodes of a zone come by an image: each fetches the file itself, or one makes it of a disk and the others
  *  copy it from whoever holds it, also from another zone. Pure. */
-import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/account/quota.ts'
 import { apiVersionOf, Secret } from '../../kit/kube/object.ts'
 import {
   AGENT_FINALIZER,

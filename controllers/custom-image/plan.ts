@@ -8,7 +8,7 @@ import { operationActions, type OperationDecision, truncated, waitActions } from
 import { auditRequests } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
 import { isCancelled, type KindOf } from '../../domain/operations.ts'
-import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/account/quota.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import { removals, spread } from './copies.ts'

@@ -1,7 +1,7 @@
 /** Where the archive of a database is: a tenant of the platform's own in the object storage of the zone, one for each
  *  database, which outlives the database for as long as somebody may restore from it. */
-import { boundedQuotaBytes } from '../../domain/archive-room.ts'
-import type { Measurement } from '../../domain/metered-bytes.ts'
+import { boundedQuotaBytes } from '../../domain/database/archive-room.ts'
+import type { Measurement } from '../../domain/billing/metered-bytes.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import {
   addArchive,

@@ -1,8 +1,8 @@
 /** The exchange of the root disk of a database's machine, as far as the controller of servers does not do it: its
  *  beginning, and what an exchange leaves behind whose host was lost. */
-import { DATABASE_ROLE } from '../../domain/database.ts'
+import { DATABASE_ROLE } from '../../domain/database/rules.ts'
 import { defined } from '../../domain/defined.ts'
-import { IMAGE_VERSION_ARGUMENT } from '../../domain/managed-machine.ts'
+import { IMAGE_VERSION_ARGUMENT } from '../../domain/managed-machine/rules.ts'
 import { type Key, keyOf } from '../../kit/kube/object.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'

@@ -1,5 +1,5 @@
 /** The database controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
-import { heldUntil } from '../../domain/database.ts'
+import { heldUntil } from '../../domain/database/rules.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import {
   claimDatabase,

@@ -1,8 +1,8 @@
 /** The machine of a database, its storage, and what it shall run. Pure. */
-import { DATABASE_ROLE, fullBackupAt, RENEW_DAYS, serverSettings } from '../../domain/database.ts'
-import { databaseRuleset } from '../../domain/database-ruleset.ts'
-import { DATABASE_TEMPLATE } from '../../domain/managed-machine.ts'
-import { scramVerifier } from '../../domain/scram.ts'
+import { DATABASE_ROLE, fullBackupAt, RENEW_DAYS, serverSettings } from '../../domain/database/rules.ts'
+import { databaseRuleset } from '../../domain/database/ruleset.ts'
+import { DATABASE_TEMPLATE } from '../../domain/managed-machine/rules.ts'
+import { scramVerifier } from '../../domain/database/scram.ts'
 import type { DatabaseClaim } from '../../db/database/index.ts'
 import { apiVersionOf } from '../../kit/kube/object.ts'
 import { DAY_MILLISECONDS } from '../../kit/sys/certificate.ts'

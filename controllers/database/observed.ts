@@ -1,5 +1,5 @@
 /** What the database controller knows of the world when it decides, and what it may decide. */
-import type { DatabaseOrigin } from '../../domain/database.ts'
+import type { DatabaseOrigin } from '../../domain/database/rules.ts'
 import type { ArchiveRow, DatabaseClaim, DatabaseId } from '../../db/database/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'

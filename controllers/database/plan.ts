@@ -1,9 +1,14 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
-import { archiveRoomText } from '../../domain/archive-room.ts'
+import { archiveRoomText } from '../../domain/database/archive-room.ts'
 import { defined } from '../../domain/defined.ts'
-import { meteredAfter } from '../../domain/metered-bytes.ts'
-import { archiveStateOf, type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
+import { meteredAfter } from '../../domain/billing/metered-bytes.ts'
+import {
+  archiveStateOf,
+  type DatabaseBackups,
+  type DatabaseOrigin,
+  KEEP_BACKUPS_DAYS,
+} from '../../domain/database/rules.ts'
 import { deadlineOf, type KindOf } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'

@@ -1,7 +1,7 @@
 /** When the machine of a database gets a root disk of a newer image, with a newer minor version of PostgreSQL. Its data
  *  is on another disk, which stays; its address stays too. The exchange is the operation `server.rebuild` of the
  *  machine, on trial: the old root disk comes back unless the machine becomes healthy. Pure. */
-import { upgradeWindowAt } from '../../domain/database.ts'
+import { upgradeWindowAt } from '../../domain/database/rules.ts'
 import type { Machine } from '../managed-machine/index.ts'
 import { machineOf } from './machine.ts'
 import type { DatabaseObject, Observed } from './observed.ts'

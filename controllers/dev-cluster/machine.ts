@@ -6,11 +6,11 @@ import {
   DEV_NODE_ADDRESS,
   devClusterRanges,
   serviceAccountIssuerOf,
-} from '../../domain/dev-cluster.ts'
-import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
-import { DEV_CLUSTER_TEMPLATE } from '../../domain/managed-machine.ts'
+} from '../../domain/dev-cluster/rules.ts'
+import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster/rules.ts'
+import { DEV_CLUSTER_TEMPLATE } from '../../domain/managed-machine/rules.ts'
 import { DNS_SERVICE_NUMBER, serviceAddress } from '../../kit/control-planes/control.ts'
-import { DEV_CLUSTER_RELEASES } from '../../kit/control-planes/versions.ts'
+import { DEV_CLUSTER_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
 import { DevCluster } from '../../resources/dev-cluster/index.ts'
 import type { MachineDocumentParts } from '../../resources/managed-machine/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand, type Owner } from '../managed-machine/index.ts'

@@ -1,7 +1,7 @@
 /** The plan of dev clusters: pure, synchronous, total. One server is made, once, and followed: it holds everything that
  *  the cluster is, so that it is never exchanged. */
 import { defined } from '../../domain/defined.ts'
-import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../domain/dev-cluster.ts'
+import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../domain/dev-cluster/rules.ts'
 import type { DevClusterStatus } from '../../resources/dev-cluster/index.ts'
 import { type Health, healthConditions } from '../health.ts'
 import { delivery, isSame, type Machine, removal, serverOf } from '../managed-machine/index.ts'

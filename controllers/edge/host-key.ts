@@ -1,7 +1,7 @@
 /** The key of an edge's bastion: made once, sealed in PostgreSQL, and given to every machine that is the bastion, so
  *  that clients are not warned when it is exchanged. */
 import { type EdgeId, hostKeyOwner, keepHostKey } from '../../db/edge/index.ts'
-import { HOST_KEY_SEED_BYTES, hostKeyOf } from '../../domain/ssh-host-key.ts'
+import { HOST_KEY_SEED_BYTES, hostKeyOf } from '../../domain/edge/ssh-host-key.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { orUnavailable } from '../database.ts'

@@ -1,7 +1,7 @@
 /** The edge controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { edgeChanges } from '../../changes/edge.ts'
 import { defined } from '../../domain/defined.ts'
-import { edgeMachineParts } from '../../domain/edge-document.ts'
+import { edgeMachineParts } from '../../domain/edge/document.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { claimEdge, findEdge, releaseEdge, setGateway } from '../../db/edge/index.ts'
 import { findRouterOf } from '../../db/router/index.ts'

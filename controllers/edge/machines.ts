@@ -1,7 +1,7 @@
 /** The machines of an edge: which it shall have, and what each of them shall run. Pure. */
-import { type EdgeMachineInput, edgeMachineParts } from '../../domain/edge-document.ts'
-import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../domain/edge-rules.ts'
-import { NAT64_PREFIX } from '../../domain/private-network.ts'
+import { type EdgeMachineInput, edgeMachineParts } from '../../domain/edge/document.ts'
+import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../domain/edge/rules.ts'
+import { NAT64_PREFIX } from '../../domain/network/rules.ts'
 import { configurationOf, type EdgeStatus } from '../../resources/edge/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand } from '../managed-machine/index.ts'
 import type { EdgeObject, Granted, Observed } from './observed.ts'

@@ -1,5 +1,5 @@
 /** What the edge controller knows of the world when it decides, and what it may decide. */
-import type { Gateway } from '../../domain/private-network.ts'
+import type { Gateway } from '../../domain/network/rules.ts'
 import type { EdgeClaim, EdgeDemand, EdgeId } from '../../db/edge/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

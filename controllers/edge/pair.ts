@@ -2,8 +2,8 @@
  *  addresses and its repair are the load balancer's own. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../domain/defined.ts'
-import { balancerOf } from '../../domain/edge-document.ts'
-import { managedByOf } from '../../domain/managed-machine.ts'
+import { balancerOf } from '../../domain/edge/document.ts'
+import { managedByOf } from '../../domain/managed-machine/rules.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import { apiVersionOf, type KubeObject, keyOf } from '../../kit/kube/object.ts'
 import { finalizerOf } from '../../resources/define.ts'

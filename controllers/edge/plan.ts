@@ -3,8 +3,8 @@
  *  An edge leads its network to the machine that translates once that machine does, and nowhere before it goes. */
 import type { KindOf } from '../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
-import { ROLE_LOST_SECONDS } from '../../domain/edge-rules.ts'
-import { type Gateway, gatewayOf, gatewayRoutes } from '../../domain/private-network.ts'
+import { ROLE_LOST_SECONDS } from '../../domain/edge/rules.ts'
+import { type Gateway, gatewayOf, gatewayRoutes } from '../../domain/network/rules.ts'
 import { configurationOf, Edge, type EdgeAction, type EdgeStatus } from '../../resources/edge/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'

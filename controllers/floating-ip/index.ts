@@ -2,7 +2,7 @@
 import { floatingIpChanges } from '../../changes/floating-ip.ts'
 import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../db/floating-ip/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'
-import { canonicalAddress } from '../../domain/addresses.ts'
+import { canonicalAddress } from '../../domain/network/addresses.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'

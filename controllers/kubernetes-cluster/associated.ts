@@ -1,6 +1,6 @@
 /** What programs of a cluster made in its account, by the labels that they give: volumes, their snapshots, and load
  *  balancers. It goes with the cluster when that is said, but for what somebody protects or uses besides. */
-import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
+import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster/rules.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { type Key, keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'

@@ -2,7 +2,7 @@
  *  `plan.ts`. */
 import { kubernetesClusterChanges } from '../../changes/kubernetes-cluster.ts'
 import { Unavailable, unavailable } from '../../domain/problem.ts'
-import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
+import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster/rules.ts'
 import { findOrganisationOf } from '../../db/account/index.ts'
 import {
   claimCluster,

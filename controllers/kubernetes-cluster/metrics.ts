@@ -1,6 +1,6 @@
 /** What operators watch of clusters, by zone where it helps. Only the leader of a shard knows it, of its own zones;
  *  whoever does not lead says 0. What goes on inside a cluster is its owner's to see. */
-import { dueSlot, parseBackupSchedule } from '../../domain/backup-schedule.ts'
+import { dueSlot, parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'

@@ -1,6 +1,6 @@
 /** Nodes that are left in a cluster of pools that have gone: one whose API was silent meanwhile, or that came back with
  *  a snapshot. */
-import { nodeNumberOf } from '../../domain/node-pool.ts'
+import { nodeNumberOf } from '../../domain/node-pool/rules.ts'
 import { type ClusterEffect, idOf, type Input } from './observed.ts'
 
 /** Takes them out. What customers joined themselves bears no mark of a pool, and stays; so does one that reports. */

@@ -1,7 +1,7 @@
 /** The plan of Kubernetes clusters: pure, synchronous, total. The name of a cluster and the id of its control plane are
  *  claimed in PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty
  *  cluster must not take the place of one whose host has lost it. */
-import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster.ts'
+import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster/rules.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'

@@ -1,6 +1,6 @@
 /** The effects of registration: what the organisation platform is told of a cluster, and what its status says of the
  *  answer. */
-import { nextAttemptAt } from '../../domain/platform-registration.ts'
+import { nextAttemptAt } from '../../domain/kubernetes-cluster/platform-registration.ts'
 import { Problem, Unavailable } from '../../domain/problem.ts'
 import { findOrganisationOf } from '../../db/account/index.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'

@@ -2,7 +2,7 @@
  *  It never changes the state of the cluster. What the platform did not answer is tried again without an operation, so
  *  that nothing else has to wait. Pure. */
 import { defined } from '../../domain/defined.ts'
-import { isDeregistrationGivenUp } from '../../domain/platform-registration.ts'
+import { isDeregistrationGivenUp } from '../../domain/kubernetes-cluster/platform-registration.ts'
 import type { KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
 import { failed } from '../synced.ts'

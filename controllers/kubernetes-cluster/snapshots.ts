@@ -1,7 +1,7 @@
 /** Snapshots of a cluster: taking one, when one is due, and which are let go. Its status says up to which slot its
  *  schedule has been dealt with; of slots that were missed the newest is made up for. Pure. */
-import { dueSlot, parseBackupSchedule } from '../../domain/backup-schedule.ts'
-import { isSnapshotKind, type SnapshotKind } from '../../domain/kubernetes-cluster.ts'
+import { dueSlot, parseBackupSchedule } from '../../domain/backup/schedule.ts'
+import { isSnapshotKind, type SnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
 import type { ClusterSnapshot } from '../../db/kubernetes-cluster/index.ts'
 import { type KubernetesClusterStatus, STORED_SNAPSHOTS_MAXIMUM } from '../../resources/kubernetes-cluster/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'

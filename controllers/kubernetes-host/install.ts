@@ -1,7 +1,7 @@
 /** The host process in a host cluster: what the chart has for it, applied by an administrator's token of ten minutes,
  *  with the Secret that the platform has made; and how it is. */
 import { defined } from '../../domain/defined.ts'
-import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
+import { PLATFORM_ACCOUNT_ID } from '../../domain/account/platform-account.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
 import type { HostSecrets } from '../../db/kubernetes-host/index.ts'

@@ -1,7 +1,7 @@
 /** What a host of control planes consists of here: a network, a cluster and its nodes, which belong to the platform.
  *  Each is made once, by an operation of its own. Pure. */
 import type { OperationKind } from '../../domain/operations.ts'
-import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
+import { PLATFORM_ACCOUNT_ID } from '../../domain/account/platform-account.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import { apiVersionOf, type KubeObject, Namespace } from '../../kit/kube/object.ts'
 import { finalizerOf } from '../../resources/define.ts'

@@ -1,7 +1,7 @@
 /** The load balancer controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { Unavailable } from '../../domain/problem.ts'
-import { prefixOf } from '../../domain/public-pool.ts'
+import { prefixOf } from '../../domain/public-pool/rules.ts'
 import {
   certificateOwner,
   dropCertificates,

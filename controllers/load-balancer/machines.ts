@@ -1,9 +1,9 @@
 /** The two machines of a load balancer: what each shall run, and what they say together. Pure. */
-import { parseNetwork } from '../../domain/addresses.ts'
-import { balancerRuleset } from '../../domain/balancer-ruleset.ts'
-import { backendSection, certificateFile, proxyConfiguration } from '../../domain/haproxy.ts'
-import { LOAD_BALANCER_MACHINES } from '../../domain/load-balancer.ts'
-import { keepalivedConfiguration } from '../../domain/keepalived.ts'
+import { parseNetwork } from '../../domain/network/addresses.ts'
+import { balancerRuleset } from '../../domain/load-balancer/ruleset.ts'
+import { backendSection, certificateFile, proxyConfiguration } from '../../domain/load-balancer/haproxy.ts'
+import { LOAD_BALANCER_MACHINES } from '../../domain/load-balancer/rules.ts'
+import { keepalivedConfiguration } from '../../domain/load-balancer/keepalived.ts'
 import type { LoadBalancerClaim, SealedCertificate } from '../../db/load-balancer/index.ts'
 import {
   configurationOf,

@@ -6,7 +6,7 @@ import {
   managedByOf,
   machineOwnerOf,
   type MachineOwnerType,
-} from '../../domain/managed-machine.ts'
+} from '../../domain/managed-machine/rules.ts'
 import { apiVersionOf, keyText, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { watch, type Watch } from '../../kit/reconcile/reconciler.ts'
 import {

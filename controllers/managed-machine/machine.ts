@@ -4,7 +4,7 @@ import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { NodeReportSpec } from '../../resources/instance/index.ts'
 import type { NodeStatus } from '../../resources/node/index.ts'
 import type { ServerSpec, ServerState, ServerStatus } from '../../resources/server/index.ts'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine/rules.ts'
 import type { PlainAction } from '../effects.ts'
 
 /** What has machines: the object that they are run for. */

@@ -2,7 +2,7 @@
  *  exchanged goes first, and comes back under the same name; one at a time, so that the others go on meanwhile. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { machineIdOf, managedByOf, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { machineIdOf, managedByOf, MANAGED_TEMPLATE } from '../../domain/managed-machine/rules.ts'
 import { apiVersionOf, keyOf } from '../../kit/kube/object.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { nodeOf } from '../../resources/instance/index.ts'

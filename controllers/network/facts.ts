@@ -1,6 +1,6 @@
 /** What OVN shall have of a network: from its claims, its spec, and those of the router that it is at. */
-import { effectiveRoutes, type Gateway, gatewayRoutes, withRoutes } from '../../domain/private-network.ts'
-import { canonicalAddress } from '../../domain/addresses.ts'
+import { effectiveRoutes, type Gateway, gatewayRoutes, withRoutes } from '../../domain/network/rules.ts'
+import { canonicalAddress } from '../../domain/network/addresses.ts'
 import type { NetworkClaim } from '../../db/network/index.ts'
 import type { RouterClaim } from '../../db/router/index.ts'
 import type { RouterSpec } from '../../resources/router/index.ts'

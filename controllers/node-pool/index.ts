@@ -2,7 +2,7 @@
 import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { isFinal } from '../../domain/operations.ts'
-import { JOIN_SECONDS } from '../../domain/node-pool.ts'
+import { JOIN_SECONDS } from '../../domain/node-pool/rules.ts'
 import { type ClusterClaim, findCluster } from '../../db/kubernetes-cluster/index.ts'
 import { claimNodePool, isNodePoolClaimed, releaseNodePool } from '../../db/node-pool/index.ts'
 import { userActor, findEditor } from '../operation/direct-edit.ts'

@@ -1,8 +1,8 @@
 /** The nodes of a pool: which there are and shall be, what their servers are and run, and what they are in the cluster.
  *  Each has a number, from 0 on, and by it the same name for as long as the pool is there. Pure. */
-import { newestRelease, minorOf } from '../../domain/kubernetes-cluster.ts'
-import { KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
-import { nodeNameOf, nodeNumberOf } from '../../domain/node-pool.ts'
+import { newestRelease, minorOf } from '../../domain/kubernetes-cluster/rules.ts'
+import { KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine/rules.ts'
+import { nodeNameOf, nodeNumberOf } from '../../domain/node-pool/rules.ts'
 import {
   type ControlPlaneNode,
   DNS_SERVICE_NUMBER,

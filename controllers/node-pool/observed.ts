@@ -1,7 +1,7 @@
 /** What the controller of node pools knows of the world when it decides, and what it may decide. */
 import type { KindOf } from '../../domain/operations.ts'
-import type { ScalingPool } from '../../domain/autoscaling/judge.ts'
-import type { Load } from '../../domain/autoscaling/load.ts'
+import type { ScalingPool } from '../../domain/node-pool/autoscaling/judge.ts'
+import type { Load } from '../../domain/node-pool/autoscaling/load.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
 import type { NodePoolDemand, NodePoolId } from '../../db/node-pool/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'

@@ -2,7 +2,7 @@
  *  spec. A node that is to go is drained first; one that another version replaces goes like one that is too many, and
  *  comes back under its name. */
 import { defined } from '../../domain/defined.ts'
-import { isDrainOver, isJoinable, isOwnRequest, joinTokenId } from '../../domain/node-pool.ts'
+import { isDrainOver, isJoinable, isOwnRequest, joinTokenId } from '../../domain/node-pool/rules.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../resources/node-pool/index.ts'
 import { claiming, planMade } from '../made-plan.ts'
 import { planMachines } from '../managed-machine/index.ts'

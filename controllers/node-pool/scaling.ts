@@ -9,10 +9,10 @@ import {
   rememberUnderused,
   type ScalingPool,
   underusedNodes,
-} from '../../domain/autoscaling/judge.ts'
-import type { Load, LoadNode } from '../../domain/autoscaling/load.ts'
-import { allocatableOf, type NodeTemplate } from '../../domain/autoscaling/rooms.ts'
-import { isDrainOver, nodeNumberOf } from '../../domain/node-pool.ts'
+} from '../../domain/node-pool/autoscaling/judge.ts'
+import type { Load, LoadNode } from '../../domain/node-pool/autoscaling/load.ts'
+import { allocatableOf, type NodeTemplate } from '../../domain/node-pool/autoscaling/rooms.ts'
+import { isDrainOver, nodeNumberOf } from '../../domain/node-pool/rules.ts'
 import type { Plan } from '../../resources/catalog/index.ts'
 import type { NodePoolSpec } from '../../resources/node-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

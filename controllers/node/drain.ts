@@ -2,7 +2,7 @@
  *  then each server is moved, a limited number at a time. Before the first move the drain checks that the zone has room
  *  for all. A node whose drain failed stays cordoned and keeps the servers that could not leave. */
 import { isCancelled } from '../../domain/operations.ts'
-import { findUnplaceable } from '../../domain/evacuation.ts'
+import { findUnplaceable } from '../../domain/node/evacuation.ts'
 import { activeOperation, hasBegun, isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'

@@ -1,6 +1,6 @@
 /** What the node reconciler knows of the world when it decides. */
-import type { SpreadGroup } from '../../domain/evacuation.ts'
-import type { Candidate, Room } from '../../domain/placement.ts'
+import type { SpreadGroup } from '../../domain/node/evacuation.ts'
+import type { Candidate, Room } from '../../domain/node/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type {
   NodeReportSpec,

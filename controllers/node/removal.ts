@@ -2,7 +2,7 @@
  *  access and report. Empty is what is claimed, and what the host itself says: PostgreSQL may have forgotten what lies
  *  there. A host that is proven to be off, or attested to be gone, is not asked. Storage access is restored first,
  *  unless the host was fenced and has not returned: its guests may still run, and would write again. */
-import { isSameRoom, NO_ROOM } from '../../domain/placement.ts'
+import { isSameRoom, NO_ROOM } from '../../domain/node/placement.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'

@@ -1,7 +1,7 @@
 /** Whether a node is alive, what its agent says of the host, and the mirror in PostgreSQL that placement reads. */
 import { isDeepStrictEqual } from 'node:util'
-import type { NodeState } from '../../domain/node-rules.ts'
-import { isSameRoom, NO_ROOM, offeredRoom } from '../../domain/placement.ts'
+import type { NodeState } from '../../domain/node/rules.ts'
+import { isSameRoom, NO_ROOM, offeredRoom } from '../../domain/node/placement.ts'
 import type { NodeAction } from './actions.ts'
 import { BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
 import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'

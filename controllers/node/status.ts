@@ -1,5 +1,5 @@
 /** How a decision looks: the only place where one about a node becomes status, conditions and operation progress. */
-import type { NodeState } from '../../domain/node-rules.ts'
+import type { NodeState } from '../../domain/node/rules.ts'
 import type { NodeAction } from './actions.ts'
 import { operationActions, waitActions } from '../operation/decision.ts'
 import { type Health, healthConditions } from '../health.ts'

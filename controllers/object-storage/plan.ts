@@ -1,6 +1,6 @@
 /** The plan of object storage: pure, synchronous, total. */
 import { isDeepStrictEqual } from 'node:util'
-import { meteredAfter } from '../../domain/metered-bytes.ts'
+import { meteredAfter } from '../../domain/billing/metered-bytes.ts'
 import { isCancelled, type KindOf } from '../../domain/operations.ts'
 import type { ObjectStorageRow, TenantFacts } from '../../db/object-storage/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'

@@ -9,8 +9,8 @@ import {
   type FirewallAction,
   type FirewallDirection,
   type FirewallRule,
-} from '../../domain/firewall.ts'
-import { METADATA_ADDRESS } from '../../domain/metadata-service.ts'
+} from '../../domain/server/firewall.ts'
+import { METADATA_ADDRESS } from '../../domain/network/metadata-service.ts'
 import { ACL_DIRECTIONS, guestPort } from './names.ts'
 import { refer, type Row, type RowRef } from './row.ts'
 

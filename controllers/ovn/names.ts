@@ -1,5 +1,5 @@
 /** By what the rows of OVN are known to those who hold others' rows and to hosts, and what all networks share: pure. */
-import { formatAddress } from '../../domain/addresses.ts'
+import { formatAddress } from '../../domain/network/addresses.ts'
 import type { RowRef } from './row.ts'
 
 /** Encapsulation takes its part of what the wire carries. */

@@ -1,6 +1,6 @@
 /** A customer's private network in OVN: pure. A switch of its own, so that other tenants' ranges may be the same; what
  *  guests of it are told by DHCP; and an address under which it answers for the names of its guests. */
-import { type Gateway, gatewayOf, type StaticRoute } from '../../domain/private-network.ts'
+import { type Gateway, gatewayOf, type StaticRoute } from '../../domain/network/rules.ts'
 import { ACL_PRIORITY_MOST, GUEST_MTU, networkSwitch, ROUTER_OPTIONS, routerMac } from './names.ts'
 import { networkPorts } from './router-port.ts'
 import type { Row, RowRef } from './row.ts'

@@ -1,6 +1,6 @@
 /** How a router of OVN is joined to a switch: pure. A port on each side, which know each other by name. */
-import { parseNetwork } from '../../domain/addresses.ts'
-import { type Gateway, NAT64_PREFIX } from '../../domain/private-network.ts'
+import { parseNetwork } from '../../domain/network/addresses.ts'
+import { type Gateway, NAT64_PREFIX } from '../../domain/network/rules.ts'
 import { GUEST_MTU, networkSwitch, routerMac } from './names.ts'
 import type { Row, RowRef } from './row.ts'
 

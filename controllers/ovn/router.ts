@@ -1,7 +1,7 @@
 /** A customer's router in OVN: pure. A port in each of its networks, on every host; with NAT a second half, on one node
  *  at a time, with an address in the zone's public network behind which its guests speak to the outside. */
 import { defined } from '../../domain/defined.ts'
-import type { StaticRoute } from '../../domain/private-network.ts'
+import type { StaticRoute } from '../../domain/network/rules.ts'
 import {
   ACL_PRIORITY_MOST,
   customerRouter,

@@ -1,6 +1,6 @@
 /** Connections of all ports of a switch are known to OVN, also of servers without a firewall: one that is switched on
  *  later then knows who began what is open, and does not take the next word of its server for the beginning. */
-import { FIREWALL_DIRECTIONS } from '../../domain/firewall.ts'
+import { FIREWALL_DIRECTIONS } from '../../domain/server/firewall.ts'
 import { ACL_DIRECTIONS } from './names.ts'
 import type { Row, RowRef } from './row.ts'
 

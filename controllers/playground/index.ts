@@ -1,7 +1,7 @@
 /** The controller of playgrounds: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { defined } from '../../domain/defined.ts'
-import { TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
-import { newPlayground, PLAYGROUND_LIMITS, PLAYGROUND_RANGES } from '../../domain/playground.ts'
+import { TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster/rules.ts'
+import { newPlayground, PLAYGROUND_LIMITS, PLAYGROUND_RANGES } from '../../domain/playground/rules.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { ensureIssuer } from '../../db/kubernetes-cluster/index.ts'
 import {

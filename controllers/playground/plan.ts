@@ -1,6 +1,6 @@
 /** The plan of playgrounds: pure, synchronous, total. Guards in order: no account, not claimed, over, not ready, ready.
  *  One that is over goes from its host first; what is written down about it comes after. */
-import { hasTakenTooLong, type EndReason, playgroundStateOf } from '../../domain/playground.ts'
+import { hasTakenTooLong, type EndReason, playgroundStateOf } from '../../domain/playground/rules.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { Playground as Row } from '../../db/playground/index.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'

@@ -2,8 +2,8 @@
  *  its own. What each server has of it is the controller's of `port.ts`, so that a change of a server costs no other;
  *  now and then this one looks for what that one has left behind. */
 import { createHash } from 'node:crypto'
-import { canonicalAddress, canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
-import { gatewayOf } from '../../domain/private-network.ts'
+import { canonicalAddress, canonicalCidr, parseNetwork } from '../../domain/network/addresses.ts'
+import { gatewayOf } from '../../domain/network/rules.ts'
 import { listPools } from '../../db/public-pool/index.ts'
 import { wasRemovalOrdered } from '../../db/removal/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'

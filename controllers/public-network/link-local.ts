@@ -1,7 +1,7 @@
 /** IPv4 addresses by which guests without a public one speak to the metadata service: pure. They are link-local and no
  *  good for anything else. The network's database remembers who has which; a guest keeps its own for as long as it has
  *  a port there, because it holds a lease. */
-import { formatAddress, parseAddress } from '../../domain/addresses.ts'
+import { formatAddress, parseAddress } from '../../domain/network/addresses.ts'
 
 /** Not the whole of 169.254.0.0/16: the router has the beginning and the metadata service the rest. */
 const FIRST = parseAddress('169.254.1.0')?.value ?? 0n

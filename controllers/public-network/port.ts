@@ -3,7 +3,7 @@
  *  said by whether the network was brought there yet. Where a guest is and which addresses it has are rows of the
  *  database, *never* what an Instance says: a host in an attacker's hands could not change its network even if it could
  *  write Instances. */
-import { formatNetwork, parseAddress } from '../../domain/addresses.ts'
+import { formatNetwork, parseAddress } from '../../domain/network/addresses.ts'
 import { findServerClaims, openClaimsReading, type ServerClaims } from '../../db/server/index.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

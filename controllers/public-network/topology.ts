@@ -5,8 +5,8 @@
  *  guests share one. Guests can use no address but theirs: the switch drops what comes from any other. It also drops
  *  the messages of DHCP servers, because OVN itself is the one there is; those of routers no rule of OVN can drop, so
  *  hosts do before they come here. */
-import { parseAddress, formatAddress } from '../../domain/addresses.ts'
-import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/metadata-service.ts'
+import { parseAddress, formatAddress } from '../../domain/network/addresses.ts'
+import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/network/metadata-service.ts'
 import {
   ACL_PRIORITY_MOST,
   edgeSwitch,

@@ -1,6 +1,6 @@
 /** The router controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { routerChanges } from '../../changes/router.ts'
-import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../domain/private-network.ts'
+import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../domain/network/rules.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { findRouter, releaseRouter, trimRouter } from '../../db/router/index.ts'
 import type { RouterClaim, RouterNetwork } from '../../db/router/index.ts'

@@ -3,7 +3,7 @@
 import type { KindOf } from '../../domain/operations.ts'
 import { routerChanges } from '../../changes/router.ts'
 import { defined } from '../../domain/defined.ts'
-import { gatewayOf, isReached } from '../../domain/private-network.ts'
+import { gatewayOf, isReached } from '../../domain/network/rules.ts'
 import type { RouterSpec, RouterStatus } from '../../resources/router/index.ts'
 import { claimed, planChanges, removalClaimed } from '../kit/changes.ts'
 import { firstDecision } from '../operation/decision.ts'

@@ -1,6 +1,6 @@
 /** The server group controller: groups made with kubectl get their row in PostgreSQL, by which servers are placed; a
  *  group goes when it has no servers. Placing itself is part of a server's claims. */
-import { unmetMembers } from '../../domain/placement.ts'
+import { unmetMembers } from '../../domain/node/placement.ts'
 import { serverGroupChanges } from '../../changes/server-group.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/index.ts'
 import {

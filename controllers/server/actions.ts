@@ -8,7 +8,7 @@ import type {
   ServerId,
   TargetRequest,
 } from '../../db/server/index.ts'
-import type { Use } from '../../domain/use.ts'
+import type { Use } from '../../domain/claim/use.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'

@@ -1,7 +1,7 @@
 /** The public addresses of a server, as its host, its guest and people are told of them. */
 import type { HeldAddress } from '../../db/public-pool/index.ts'
 import type { ServerClaims } from '../../db/server/index.ts'
-import { prefixOf, type PublicAddress } from '../../domain/public-pool.ts'
+import { prefixOf, type PublicAddress } from '../../domain/public-pool/rules.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'
 import type { ServerStatus } from '../../resources/server/index.ts'
 

@@ -3,8 +3,8 @@
  *  size. What it does not get leaves it as it was, only on whichever node it has come to; a disk that has grown stays
  *  so. */
 import { defined } from '../../domain/defined.ts'
-import type { Room } from '../../domain/placement.ts'
-import { UNMADE } from '../../domain/server-rules.ts'
+import type { Room } from '../../domain/node/placement.ts'
+import { UNMADE } from '../../domain/server/rules.ts'
 import { RESIZED } from './conditions.ts'
 import type { ServerAction } from './actions.ts'
 import { refusalOf } from '../refusal.ts'

@@ -2,7 +2,7 @@
  *  place where a decision becomes status, conditions and operation progress. */
 import type { KindOf } from '../../domain/operations.ts'
 import { defined } from '../../domain/defined.ts'
-import { networkVerdict } from '../../domain/guest-network.ts'
+import { networkVerdict } from '../../domain/network/guest-network.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'

@@ -2,7 +2,7 @@
  *  the spec and from what is claimed; nothing that a host reports is in it. */
 import { createHash } from 'node:crypto'
 import type { ClaimedInterface } from '../../db/network-interface/index.ts'
-import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
+import { NETWORK_FEATURES } from '../../domain/network/guest-network.ts'
 import { firewallOf, type FirewallProgress } from '../../resources/server/index.ts'
 import type { OperationDecision } from '../operation/decision.ts'
 import type { InterfaceFacts } from '../ovn/interface.ts'

@@ -1,6 +1,6 @@
 /** The private networks of a server: what its spec and its claims say of them. Pure. */
-import { parseNetwork } from '../../domain/addresses.ts'
-import { gatewayOf } from '../../domain/private-network.ts'
+import { parseNetwork } from '../../domain/network/addresses.ts'
+import { gatewayOf } from '../../domain/network/rules.ts'
 import type { ClaimedInterface } from '../../db/network-interface/index.ts'
 import type { ServerClaims } from '../../db/server/index.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'

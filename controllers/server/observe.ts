@@ -1,7 +1,7 @@
 /** What the server controller reads before it decides. */
 import { isDeepStrictEqual } from 'node:util'
-import { canonicalRoute } from '../../domain/private-network.ts'
-import { readUserData, runsProgramsOnly } from '../../domain/user-data.ts'
+import { canonicalRoute } from '../../domain/network/rules.ts'
+import { readUserData, runsProgramsOnly } from '../../domain/server/user-data.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'

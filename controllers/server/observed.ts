@@ -1,5 +1,5 @@
 /** What the server reconciler knows of the world when it decides. */
-import type { StaticRoute } from '../../domain/private-network.ts'
+import type { StaticRoute } from '../../domain/network/rules.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import type { ServerClaims, ServerId } from '../../db/server/index.ts'

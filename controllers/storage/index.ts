@@ -1,7 +1,7 @@
 /** The storage controller: what wakes it and what it reads. It decides by `plan.ts` and acts by `effects.ts`. A boot
  *  storage is made by the server controller, and gone before its server. */
 import { storageChanges } from '../../changes/storage.ts'
-import { isReachableState } from '../../domain/node-rules.ts'
+import { isReachableState } from '../../domain/node/rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { type KubernetesRequest, listKubernetesRequests } from '../../db/request/index.ts'
 import { type ClaimsReading, openClaimsReading, type ServerClaims } from '../../db/server/index.ts'

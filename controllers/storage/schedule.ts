@@ -2,7 +2,7 @@
  *  one backup, whose name follows from the slot, so that whoever makes it twice makes it once. Of slots that were
  *  missed the newest is made up for. When the clock has gone back, what was dealt with ahead of it is not made again.
  *  Pure. */
-import { type BackupSchedule, dueSlot, nextSlot, parseBackupSchedule } from '../../domain/backup-schedule.ts'
+import { type BackupSchedule, dueSlot, nextSlot, parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import { BACKUP_RETENTION_DAYS_DEFAULT, type StorageStatus } from '../../resources/storage/index.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import type { StorageAction } from './actions.ts'

@@ -1,7 +1,7 @@
 /** A zone that has gained shared storage brings there what is of tier standard and lies on the disks of its hosts,
  *  while guests run: each storage by an operation of its own, few at a time. A server takes all that it has of that
  *  tier along at once. What could not be moved is tried again ever less often. Pure. */
-import { findUnplaceable } from '../../domain/evacuation.ts'
+import { findUnplaceable } from '../../domain/node/evacuation.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import type { Misplaced, ReconcileInput, StorageObject, ZoneAction } from './observed.ts'

@@ -1,9 +1,9 @@
 /** The zone controller: whether a zone takes new servers, which plans it has no room for, whether it could bear the
  *  loss of a node, and how its shared storage keeps data. */
-import { evacueeKey } from '../../domain/evacuation.ts'
-import { fullestOf } from '../../domain/high-availability.ts'
-import { NETWORK_FEATURES, networkVerdict } from '../../domain/guest-network.ts'
-import { isReachableState } from '../../domain/node-rules.ts'
+import { evacueeKey } from '../../domain/node/evacuation.ts'
+import { fullestOf } from '../../domain/zone/high-availability.ts'
+import { NETWORK_FEATURES, networkVerdict } from '../../domain/network/guest-network.ts'
+import { isReachableState } from '../../domain/node/rules.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { listTenants, listCandidates } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'

@@ -1,7 +1,7 @@
 /** What the plan of zones looks at and decides. */
-import type { Evacuee } from '../../domain/evacuation.ts'
-import type { Host } from '../../domain/high-availability.ts'
-import type { Candidate } from '../../domain/placement.ts'
+import type { Evacuee } from '../../domain/node/evacuation.ts'
+import type { Host } from '../../domain/zone/high-availability.ts'
+import type { Candidate } from '../../domain/node/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { PlanSpec, StoragePolicy, ZoneSpec, ZoneStatus } from '../../resources/catalog/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'

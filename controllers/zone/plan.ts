@@ -1,8 +1,8 @@
 /** The zone's plan: pure, synchronous, total. What is judged of a zone is judged anew each time; how its shared storage
  *  keeps data is an operation (`storage-policy.ts`). */
-import { SEPARATE_EDGES_NODES_MINIMUM } from '../../domain/edge-rules.ts'
-import { haObstacle } from '../../domain/high-availability.ts'
-import { rankNodes } from '../../domain/placement.ts'
+import { SEPARATE_EDGES_NODES_MINIMUM } from '../../domain/edge/rules.ts'
+import { haObstacle } from '../../domain/zone/high-availability.ts'
+import { rankNodes } from '../../domain/node/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { PlanSpec } from '../../resources/catalog/index.ts'
 import { operationActions } from '../operation/decision.ts'

@@ -1,6 +1,6 @@
 /** Credits of accounts, and the coupons that give them. */
 import { sql, type Transaction } from 'kysely'
-import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/coupon.ts'
+import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/billing/coupon.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 import { type ListPlace, newestFirst } from '../page.ts'

@@ -1,7 +1,7 @@
 /** Memberships and invitations. */
 import { sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
-import { isPlatformAccount } from '../../domain/platform-account.ts'
+import { isPlatformAccount } from '../../domain/account/platform-account.ts'
 import type { Queries } from '../open.ts'
 import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
 import { endKubeconfigs } from '../kubeconfig/index.ts'

@@ -1,6 +1,6 @@
 /** Organisations: the platform's statements of who belongs to them, and the accounts that belong to them. */
 import type { Transaction } from 'kysely'
-import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../domain/organisations.ts'
+import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../domain/account/organisations.ts'
 import type { Role } from '../../domain/permissions.ts'
 import { addMember } from './accounts.ts'
 import { removeMembership, setRole } from './members.ts'

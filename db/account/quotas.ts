@@ -3,7 +3,7 @@
  *  names. */
 import { sql, type Transaction } from 'kysely'
 import { quotaExceeded } from '../../domain/problem.ts'
-import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/quota.ts'
+import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/account/quota.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'

@@ -1,7 +1,7 @@
 /** The facts that decide an account's standing, and the rule of every door that nobody's session stands behind. */
-import { isPlatformAccount } from '../../domain/platform-account.ts'
+import { isPlatformAccount } from '../../domain/account/platform-account.ts'
 import { emailUnverified } from '../../domain/problem.ts'
-import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
+import { checkStanding, type StandingFacts, standingOf } from '../../domain/account/standing.ts'
 import type { Queries } from '../open.ts'
 import { type AddressRules, hasVerifiedOwner } from './members.ts'
 import { selectWhere } from '../where.ts'

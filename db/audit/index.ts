@@ -1,5 +1,5 @@
 /** The audit log of every account: appending, reading, verifying, pruning. The chain's rules are in
- *  `domain/audit-chain.ts`.
+ *  `domain/audit/chain.ts`.
  *  Invariant: the head row always names the newest entry; both change in one transaction. */
 import { sql, type Transaction } from 'kysely'
 import {
@@ -11,8 +11,8 @@ import {
   GENESIS_HASH,
   seal,
   type StoredEntry,
-} from '../../domain/audit-chain.ts'
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+} from '../../domain/audit/chain.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Database, Queries } from '../open.ts'

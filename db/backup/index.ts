@@ -1,6 +1,6 @@
 /** What backups hold of their account, and the key that seals them. */
 import type { Transaction } from 'kysely'
-import { backupQuota } from '../../domain/quota.ts'
+import { backupQuota } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

@@ -1,6 +1,6 @@
 /** The ledger compared with itself and with the payment processor, once a day. */
 import { sql } from 'kysely'
-import type { PaymentStatus } from '../../domain/payment.ts'
+import type { PaymentStatus } from '../../domain/billing/payment.ts'
 import type { Database, Queries } from '../open.ts'
 
 export interface PaymentDifference {

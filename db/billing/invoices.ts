@@ -1,8 +1,8 @@
 /** Invoices: each account has one of each month in which it used anything, however many processes make them and
  *  whenever they die. */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { applyCredits, type BillLine, billMonth, type LiveCredit, periodOf, sumOf } from '../../domain/billing.ts'
-import { type Month, monthAround, monthOf } from '../../domain/transfer.ts'
+import { applyCredits, type BillLine, billMonth, type LiveCredit, periodOf, sumOf } from '../../domain/billing/rules.ts'
+import { type Month, monthAround, monthOf } from '../../domain/billing/transfer.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

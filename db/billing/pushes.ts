@@ -1,6 +1,6 @@
 /** Invoices on their way to the payment processor, and what it says of them since. */
 import { sql, type Transaction } from 'kysely'
-import type { PaymentStatus } from '../../domain/payment.ts'
+import type { PaymentStatus } from '../../domain/billing/payment.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { afterFailure } from './retry.ts'

@@ -1,7 +1,7 @@
 /** Metered hours and traffic of an account, as `billMonth` wants them. */
 import { sql } from 'kysely'
-import type { LiveResource, MeteredHours, MonthUsage, TransferDay } from '../../domain/billing.ts'
-import type { Month } from '../../domain/transfer.ts'
+import type { LiveResource, MeteredHours, MonthUsage, TransferDay } from '../../domain/billing/rules.ts'
+import type { Month } from '../../domain/billing/transfer.ts'
 import type { Queries } from '../open.ts'
 import { selectWhere } from '../where.ts'
 

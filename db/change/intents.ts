@@ -1,7 +1,7 @@
 /** Changes that were accepted here and are about to be written to Kubernetes. An intent is deleted in the transaction
  *  that writes its audit entry: whoever deletes the row writes the entry, so that there is always exactly one. */
 import { sql, type Transaction } from 'kysely'
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere } from '../where.ts'

@@ -1,7 +1,7 @@
 /** What an object uses and has no claims for: a PostgreSQL of yesterday has forgotten them. It is given to nobody else
  *  while that lasts; whoever allocates asks here. */
 import { sql } from 'kysely'
-import type { Use } from '../../domain/use.ts'
+import type { Use } from '../../domain/claim/use.ts'
 import type { Holding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import { deleteWhere, selectWhere } from '../where.ts'

@@ -1,6 +1,6 @@
 /** What custom images hold of the quota of their account. */
 import type { Transaction } from 'kysely'
-import { customImageQuota } from '../../domain/quota.ts'
+import { customImageQuota } from '../../domain/account/quota.ts'
 import { changeQuotas, recordQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

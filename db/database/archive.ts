@@ -1,6 +1,6 @@
 /** Archives of managed databases: where each is and what opens it. One stays for a while when its database goes. */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { DatabaseOrigin } from '../../domain/database.ts'
+import type { DatabaseOrigin } from '../../domain/database/rules.ts'
 import { notFound } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

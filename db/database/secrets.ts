@@ -1,6 +1,6 @@
 /** Secrets of managed databases: passwords of owners, and certificates that the platform's authority signs. Everything
  *  is sealed for its own row. */
-import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database.ts'
+import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database/rules.ts'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'

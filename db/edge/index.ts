@@ -1,7 +1,7 @@
 /** Network edges of accounts: which network has which, and where it leads out. A network has one edge. The row of a
  *  network is locked before that of its edge. */
 import type { Transaction } from 'kysely'
-import type { Gateway } from '../../domain/private-network.ts'
+import type { Gateway } from '../../domain/network/rules.ts'
 import { conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'

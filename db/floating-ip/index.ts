@@ -1,7 +1,7 @@
 /** Floating IPs: their addresses, and the servers that they lead to. Locks come in one order: the server's placement,
  *  the floating IP, the router, and the pool last. */
 import type { Selectable, Transaction } from 'kysely'
-import { type FloatingTarget, parseTarget } from '../../domain/floating-ip.ts'
+import { type FloatingTarget, parseTarget } from '../../domain/floating-ip/rules.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { forgetUse } from '../claim/index.ts'

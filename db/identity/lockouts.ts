@@ -1,5 +1,6 @@
-/** Attempts per subject (an email, an address, a user's second factor); the rules are in `domain/lockout.ts`. */
-import { countAttempt, type LockoutRule } from '../../domain/lockout.ts'
+/** Attempts per subject (an email, an address, a user's second factor); the rules are in `domain/identity/lockout.ts`.
+ */
+import { countAttempt, type LockoutRule } from '../../domain/identity/lockout.ts'
 import type { Database, Queries } from '../open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 

@@ -1,7 +1,7 @@
 /** Managed Kubernetes clusters of accounts: their names, the networks that they keep, and which control planes are
  *  theirs. Locks come in one order: the quota of the account, then the network. */
 import type { Transaction } from 'kysely'
-import { rangesBeside } from '../../domain/kubernetes-cluster.ts'
+import { rangesBeside } from '../../domain/kubernetes-cluster/rules.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'

@@ -1,6 +1,6 @@
 /** Snapshots of managed Kubernetes clusters: why each was taken, and what it is. */
-import type { SnapshotKind } from '../../domain/kubernetes-cluster.ts'
-import { isSnapshotKind } from '../../domain/kubernetes-cluster.ts'
+import type { SnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
+import { isSnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
 import type { Queries } from '../open.ts'
 import type { ClusterId } from './claims.ts'
 import { deleteWhere, selectWhere } from '../where.ts'

@@ -1,7 +1,7 @@
 /** Hosts of control planes that the platform makes itself: their secrets, which only sealing keys open, and where they
  *  answer once they do. */
 import type { Transaction } from 'kysely'
-import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
+import { PLATFORM_ACCOUNT_ID } from '../../domain/account/platform-account.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { openAccount, openQuotas } from '../account/index.ts'

@@ -2,7 +2,7 @@
  *  keys. Locks come in one order: the quota of the account, the network, and the pool of addresses last. */
 import type { Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
-import type { PoolUse } from '../../domain/public-pool.ts'
+import type { PoolUse } from '../../domain/public-pool/rules.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
 import { forgetUse } from '../claim/index.ts'

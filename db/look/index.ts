@@ -2,9 +2,9 @@
  *  that was put back has forgotten claims, and nobody tells it so; but it was started, or its rows were written anew.
  *  Each start therefore needs a look of its own, whatever it was for. */
 import { sql, type Transaction } from 'kysely'
-import type { GuestOnNode } from '../../domain/placement.ts'
+import type { GuestOnNode } from '../../domain/node/placement.ts'
 import { Unavailable } from '../../domain/problem.ts'
-import type { HeldUse } from '../../domain/use.ts'
+import type { HeldUse } from '../../domain/claim/use.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { countForgottenRoom } from './room.ts'

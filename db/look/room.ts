@@ -1,6 +1,6 @@
 /** Room that guests take on a node without a claim: PostgreSQL, or both stores, were put back to an older state. */
 import { sql } from 'kysely'
-import type { GuestOnNode, Room } from '../../domain/placement.ts'
+import type { GuestOnNode, Room } from '../../domain/node/placement.ts'
 import type { Queries } from '../open.ts'
 import { updateWhere } from '../where.ts'
 

@@ -1,7 +1,7 @@
 /** What staff and operators did enters a hash chain of its own, with everything that was written before. The rules of
  *  chains are the domain's: they never change, or no chain would verify. */
 import { type Kysely, sql } from 'kysely'
-import { GENESIS_HASH, seal } from '../../domain/audit-chain.ts'
+import { GENESIS_HASH, seal } from '../../domain/audit/chain.ts'
 
 const STAFF_CHAIN = '00000000-0000-0000-0000-000000000000'
 

@@ -1,15 +1,15 @@
 /** Interfaces of servers in private networks: slots and addresses. A row is an interface; its MAC address is a claim as
  *  those of servers are. Locks come in one order: the server's placement, then networks. */
 import type { Expression, Selectable, Transaction } from 'kysely'
-import { canonicalAddress } from '../../domain/addresses.ts'
+import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
   addressFault,
   type ChosenAddresses,
   freeAddresses,
   INTERFACES_PER_SERVER_MAXIMUM,
-} from '../../domain/interface-rules.ts'
+} from '../../domain/network/interfaces.ts'
 import { badField, conflict, notFound, quotaExceeded, unavailable } from '../../domain/problem.ts'
-import { UNMADE } from '../../domain/server-rules.ts'
+import { UNMADE } from '../../domain/server/rules.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import { claimMacAddress, listInUse, releaseClaims } from '../claim/index.ts'
 import { requireLook } from '../look/index.ts'

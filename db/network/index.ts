@@ -1,7 +1,7 @@
 /** Private networks of accounts: their names, their ranges, and whether something keeps them. Whoever puts something
  *  into a network locks its row first, so that a network is never deleted while it is used. */
 import type { Selectable, Transaction } from 'kysely'
-import { freeRange, type JoinedRange, ulaPrefix } from '../../domain/private-network.ts'
+import { freeRange, type JoinedRange, ulaPrefix } from '../../domain/network/rules.ts'
 import { conflict, notFound, type Problem, unavailable } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'

@@ -2,7 +2,7 @@
  *  claim: an account has one in each zone. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
-import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/quota.ts'
+import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/account/quota.ts'
 import { readStanding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'

@@ -1,5 +1,5 @@
 /** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
-import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine.ts'
+import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine/rules.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 import { type ListPlace, newestFirst } from '../page.ts'

@@ -1,7 +1,7 @@
 /** The best nodes for a demand, chosen by PostgreSQL: it returns only these few rows, however many nodes a zone has.
- *  What is best is defined in `domain/placement.ts`; a test holds this query against it. */
+ *  What is best is defined in `domain/node/placement.ts`; a test holds this query against it. */
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
-import type { Candidate, Demand, Place, Spread } from '../../domain/placement.ts'
+import type { Candidate, Demand, Place, Spread } from '../../domain/node/placement.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere } from '../where.ts'

@@ -1,6 +1,6 @@
 /** The nodes as placement sees them: a mirror of the Node objects. Claims are never changed here. */
 import type { Transaction } from 'kysely'
-import type { Candidate, GuestOnNode, Room } from '../../domain/placement.ts'
+import type { Candidate, GuestOnNode, Room } from '../../domain/node/placement.ts'
 import { findForgottenRoom, writeForgottenRoom } from '../look/index.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

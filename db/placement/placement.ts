@@ -2,7 +2,7 @@
  *  releases the room, so that neither can happen twice. The capacity of nodes is mirrored by
  *  `db/placement/nodes.ts`. */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../../domain/placement.ts'
+import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../../domain/node/placement.ts'
 import { type Problem, unavailable } from '../../domain/problem.ts'
 import { listBestNodes, toCandidate } from './best-nodes.ts'
 import { requireLook } from '../look/index.ts'

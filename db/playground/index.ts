@@ -1,9 +1,9 @@
 /** Playgrounds of accounts, also those that have ended: the allowance counts them for ever. An account has one at a
  *  time. */
 import type { Selectable, Transaction } from 'kysely'
-import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground.ts'
+import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground/rules.ts'
 import { conflict } from '../../domain/problem.ts'
-import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
+import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import { type ListPlace, newestFirst } from '../page.ts'

@@ -6,7 +6,7 @@ import {
   type PrivateCloudState,
   requireEnoughNodes,
   requireStep,
-} from '../../domain/private-cloud.ts'
+} from '../../domain/private-cloud/rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
 import { type ListPlace, newestFirst } from '../page.ts'

@@ -11,7 +11,7 @@ import {
   poolTotal,
   type PoolUse,
   type PublicAddress,
-} from '../../domain/public-pool.ts'
+} from '../../domain/public-pool/rules.ts'
 import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
 import { isInUseByOthers } from '../claim/index.ts'

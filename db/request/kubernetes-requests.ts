@@ -1,7 +1,7 @@
 /** Who asked the Kubernetes API for a change. Admission sees the user, the object does not: what was admitted is
  *  written here, and the controller that finds the change takes its actor from here. A request that was admitted and
  *  then lost to another one leaves a row that nobody reads. */
-import type { AuditChange } from '../../domain/audit.ts'
+import type { AuditChange } from '../../domain/audit/entry.ts'
 import { isOperationKind } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 import { selectWhere } from '../where.ts'

@@ -1,7 +1,7 @@
 /** Routers of accounts: their names, the networks at them, and the address that they translate to. A network is at one
  *  router; the row of a router is locked before those of networks, and those before pools. */
 import type { Selectable, Transaction } from 'kysely'
-import { type Gateway, type JoinedRange, overlapping } from '../../domain/private-network.ts'
+import { type Gateway, type JoinedRange, overlapping } from '../../domain/network/rules.ts'
 import { badField, conflict, type Problem, Unavailable } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { forgetUse } from '../claim/index.ts'

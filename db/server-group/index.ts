@@ -1,8 +1,8 @@
 /** Server groups of accounts. Placement reads the row: adding a member and deleting the group lock it first, so that a
  *  group is never deleted while a server is added. A server is a member as long as it holds room on a node. */
 import type { Selectable, Transaction } from 'kysely'
-import { evacueeKey, type SpreadGroup } from '../../domain/evacuation.ts'
-import type { Apartness, Place, Spread } from '../../domain/placement.ts'
+import { evacueeKey, type SpreadGroup } from '../../domain/node/evacuation.ts'
+import type { Apartness, Place, Spread } from '../../domain/node/placement.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import { type ListPlace, newestFirst } from '../page.ts'

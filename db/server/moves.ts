@@ -3,9 +3,9 @@
  *  Which node a server is on is the row of `placement`; `cutOverPlacement` changes it. Host name and public addresses
  *  belong to one zone: a server that moves to another holds those of both zones until cutover. */
 import type { Transaction } from 'kysely'
-import { type Demand, difference, largest, type Room } from '../../domain/placement.ts'
+import { type Demand, difference, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
-import { UNMADE } from '../../domain/server-rules.ts'
+import { UNMADE } from '../../domain/server/rules.ts'
 import { rehearse } from '../begin.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from '../claim/index.ts'
 import {

@@ -1,5 +1,5 @@
 /** The change of a server's size in progress. `db/server/sizes.ts` begins and ends it. */
-import type { Room } from '../../domain/placement.ts'
+import type { Room } from '../../domain/node/placement.ts'
 import type { Queries } from '../open.ts'
 import { selectWhere } from '../where.ts'
 

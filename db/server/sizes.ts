@@ -2,10 +2,10 @@
  *  that it can succeed or be rolled back without another claim. */
 import { sql, type Transaction } from 'kysely'
 import { defined } from '../../domain/defined.ts'
-import { difference, largest, type Room } from '../../domain/placement.ts'
+import { difference, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
-import { serverQuota, storageQuota } from '../../domain/quota.ts'
-import { UNMADE } from '../../domain/server-rules.ts'
+import { serverQuota, storageQuota } from '../../domain/account/quota.ts'
+import { UNMADE } from '../../domain/server/rules.ts'
 import { reserveTarget } from './moves.ts'
 import { addRoom, columnsOf, findPlacement, releaseRoom, roomOf } from '../placement/index.ts'
 import { changeQuotas } from '../account/index.ts'

@@ -1,7 +1,7 @@
 /** Addresses of private networks that several machines of one holder share: they move one among themselves, and no
  *  server is ever given it. A holder is `load_balancer/<id>` or the like, and has one pair in a network. */
 import type { Transaction } from 'kysely'
-import type { ChosenAddresses } from '../../domain/interface-rules.ts'
+import type { ChosenAddresses } from '../../domain/network/interfaces.ts'
 import { chooseAddresses } from '../network-interface/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import type { Queries } from '../open.ts'

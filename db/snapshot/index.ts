@@ -1,6 +1,6 @@
 /** What a snapshot holds of its account, and its storage. */
 import type { Transaction } from 'kysely'
-import { snapshotQuota } from '../../domain/quota.ts'
+import { snapshotQuota } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { holdStorage } from '../storage/index.ts'
 import { type Hold, releaseHold, safetyHolder, snapshotHolder } from '../storage-hold/index.ts'

@@ -1,7 +1,7 @@
 /** Members of the staff, their sessions, and the log of their actions. */
 import { sql, type Transaction } from 'kysely'
-import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit.ts'
-import { type AuditEntry, entryOfRow } from '../../domain/audit-chain.ts'
+import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit/entry.ts'
+import { type AuditEntry, entryOfRow } from '../../domain/audit/chain.ts'
 import type { StaffRole } from '../../domain/permissions.ts'
 import { appendAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
 import type { Queries } from '../open.ts'

@@ -4,10 +4,10 @@
  *  disks that move with it stay the same from beginning to end. Boot storages are part of the claims of their server
  *  (`db/server/`). */
 import type { Selectable, Transaction } from 'kysely'
-import type { Candidate, Demand } from '../../domain/placement.ts'
+import type { Candidate, Demand } from '../../domain/node/placement.ts'
 import { badField, conflict, Unavailable, unavailable } from '../../domain/problem.ts'
-import { storageQuota } from '../../domain/quota.ts'
-import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
+import { storageQuota } from '../../domain/account/quota.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { rehearse } from '../begin.ts'
 import { changeQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Database, Queries } from '../open.ts'

@@ -1,8 +1,8 @@
 /** Usage of servers: series and monthly transfer, from readings of counters. A reading is added once, however often and
  *  by however many processes it is reported: only its increase over the newest one of its epoch counts. */
 import { type Selectable, sql } from 'kysely'
-import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage.ts'
-import type { ServerTransfer } from '../../domain/transfer.ts'
+import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage/rules.ts'
+import type { ServerTransfer } from '../../domain/billing/transfer.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere } from '../where.ts'

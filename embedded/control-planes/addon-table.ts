@@ -18,9 +18,13 @@ import {
   sidecarUser,
   SNAPSHOT_CONTROLLER_USER,
 } from '../../kit/control-planes/hosting/addon-parts.ts'
-import { CSI_SIDECARS, SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE } from '../../kit/control-planes/versions.ts'
+import {
+  CSI_SIDECARS,
+  SNAPSHOT_CONTROLLER_VERSION,
+  SNAPSHOT_KINDS_FILE,
+} from '../../domain/kubernetes-cluster/versions.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
 import { ownProgram } from './own-programs.ts'
 import { areThere } from './programs.ts'

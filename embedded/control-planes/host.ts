@@ -14,7 +14,7 @@ import {
   snapshotCalls,
 } from '../../kit/control-planes/hosting/planes.ts'
 import { Refused } from '../../kit/control-planes/hosting/refused.ts'
-import { BUILD_KUBERNETES_COMMAND } from '../../kit/control-planes/versions.ts'
+import { BUILD_KUBERNETES_COMMAND } from '../../domain/kubernetes-cluster/versions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'

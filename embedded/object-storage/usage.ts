@@ -2,7 +2,7 @@
  *  there, so that a quota holds; what was deleted counts until the next walk. */
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
-import { hourOf } from '../../domain/metered-bytes.ts'
+import { hourOf } from '../../domain/billing/metered-bytes.ts'
 
 export interface Measured {
   readonly bytes: number

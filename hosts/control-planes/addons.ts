@@ -9,7 +9,7 @@ import { openClientCertificate } from '../../kit/control-planes/hosting/credenti
 import type { Clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { addonManifest, kubeconfigName, needsOf, TOKEN } from './addon-workloads.ts'
 import { secretManifest } from './base.ts'
 import type { HostCluster, Rollout } from './host-cluster.ts'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import type { AddonName } from '../../kit/control-planes/addons.ts'
-import { KUBERNETES_RELEASES } from '../../kit/control-planes/versions.ts'
+import { KUBERNETES_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
 
 const Image = z.string().min(1).max(512)
 const Words = z.record(z.string(), z.string())

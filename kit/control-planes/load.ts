@@ -1,7 +1,7 @@
 /** What a host of control planes says of the nodes and pods of a cluster, for autoscaling. What each means is with
  *  those who judge it. */
 import { z } from 'zod'
-import type { Load } from '../../domain/autoscaling/load.ts'
+import type { Load } from '../../domain/node-pool/autoscaling/load.ts'
 
 const Words = z.record(z.string(), z.string())
 const Amounts = z.record(z.string(), z.number())

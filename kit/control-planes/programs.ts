@@ -13,7 +13,7 @@ import {
   SNAPSHOT_CONTROLLER_VERSION,
   SNAPSHOT_KINDS_FILE,
   TUNNEL_VERSION,
-} from './versions.ts'
+} from '../../domain/kubernetes-cluster/versions.ts'
 
 export type KubernetesRelease = (typeof KUBERNETES_RELEASES)[number]
 

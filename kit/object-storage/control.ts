@@ -2,7 +2,7 @@
  *  side. Objects themselves never pass here. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Measurement } from '../../domain/metered-bytes.ts'
+import type { Measurement } from '../../domain/billing/metered-bytes.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { NOTHING, readText } from '../http/bounded.ts'
 import type { S3 } from './s3.ts'

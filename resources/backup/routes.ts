@@ -1,6 +1,6 @@
 /** Backups as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import type { BackupFacts } from '../../domain/backup-rules.ts'
+import type { BackupFacts } from '../../domain/backup/rules.ts'
 import { defined } from '../../domain/defined.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
 import { DateTime, Id, PageQuery, Printable, type Stored } from '../shapes.ts'

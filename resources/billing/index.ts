@@ -1,7 +1,7 @@
 /** What an account used and what that costs: public shapes and routes. */
 import { z } from 'zod'
-import { type BillLine, sumOf } from '../../domain/billing.ts'
-import type { Month } from '../../domain/transfer.ts'
+import { type BillLine, sumOf } from '../../domain/billing/rules.ts'
+import type { Month } from '../../domain/billing/transfer.ts'
 import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'
 

@@ -1,8 +1,8 @@
 /** What the cloud offers: public shapes and routes of regions, zones, plans and templates. Stored shapes are in
  *  `platform.ts`. */
 import { z } from 'zod'
-import { hourlyMillicents } from '../../domain/billing.ts'
-import { HA_REASONS } from '../../domain/high-availability.ts'
+import { hourlyMillicents } from '../../domain/billing/rules.ts'
+import { HA_REASONS } from '../../domain/zone/high-availability.ts'
 import { offersDatabases, offersDevClusters, offersManagedMachines } from '../managed-machine/index.ts'
 import {
   type PlanSpec,

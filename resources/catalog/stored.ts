@@ -1,7 +1,7 @@
 /** What an operator offers: regions, zones, plans and templates. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
-import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
-import { MANAGED_TEMPLATES } from '../../domain/managed-machine.ts'
+import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
+import { MANAGED_TEMPLATES } from '../../domain/managed-machine/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

@@ -1,6 +1,6 @@
 /** Credits and coupons of an account: public shapes and routes. */
 import { z } from 'zod'
-import { COUPON_OUTCOMES } from '../../domain/coupon.ts'
+import { COUPON_OUTCOMES } from '../../domain/billing/coupon.ts'
 import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'
 

@@ -1,6 +1,6 @@
 /** Custom images: disks that an account makes servers from. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
-import type { CustomImageFacts } from '../../domain/custom-image-rules.ts'
+import type { CustomImageFacts } from '../../domain/custom-image/rules.ts'
 import { exactlyOneOf, fixed, resource } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'

@@ -18,7 +18,7 @@ import {
   identifierFault,
   KEEP_BACKUPS_DAYS,
   tlsServerName,
-} from '../../domain/database.ts'
+} from '../../domain/database/rules.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'

@@ -1,6 +1,6 @@
 /** Database: PostgreSQL of an account on a machine of the platform, as it is stored. */
 import { z } from 'zod'
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import {
   ARCHIVE_PAUSE_REASONS,
   ARCHIVE_STATES,
@@ -9,7 +9,7 @@ import {
   DATABASE_SCHEDULE_DEFAULT,
   DATABASE_STORAGE_GIBIBYTES,
   IDENTIFIER_PATTERN,
-} from '../../domain/database.ts'
+} from '../../domain/database/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

@@ -7,8 +7,8 @@ import {
   type DevClusterState,
   plainVersion,
   PRODUCTION_WARNING,
-} from '../../domain/dev-cluster.ts'
-import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+} from '../../domain/dev-cluster/rules.ts'
+import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { CreateServer } from '../server/index.ts'
 import { DateTime, Id, Labels, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'

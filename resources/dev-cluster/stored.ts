@@ -1,7 +1,7 @@
 /** DevCluster: Kubernetes for development on one server of an account, as it is stored. */
 import { z } from 'zod'
-import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
-import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
+import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../server/index.ts'
 import { Conditions, ObservedGeneration, StoredLabels, ZoneName } from '../shapes.ts'

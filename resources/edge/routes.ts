@@ -1,7 +1,7 @@
 /** Network edges as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
-import { BASTION_USER, memberId } from '../../domain/edge-document.ts'
+import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
+import { BASTION_USER, memberId } from '../../domain/edge/document.ts'
 import {
   canonicalRoles,
   EDGE_MEMBERS_MAXIMUM,
@@ -11,7 +11,7 @@ import {
   type EdgeRole,
   hasPair,
   productionObstacle,
-} from '../../domain/edge-rules.ts'
+} from '../../domain/edge/rules.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, pageOf, PrintableName, type Stored } from '../shapes.ts'

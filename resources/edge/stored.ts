@@ -1,6 +1,6 @@
 /** Edge: the way into and out of a private network, as it is stored. */
 import { z } from 'zod'
-import { canonicalAddress } from '../../domain/addresses.ts'
+import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
   canonicalRoles,
   EDGE_MEMBERS_MAXIMUM,
@@ -9,7 +9,7 @@ import {
   EDGE_ROLES,
   EDGE_STATES,
   edgeFingerprint,
-} from '../../domain/edge-rules.ts'
+} from '../../domain/edge/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
 

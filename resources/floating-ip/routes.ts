@@ -1,6 +1,6 @@
 /** Floating IPs as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip.ts'
+import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
 import { DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'

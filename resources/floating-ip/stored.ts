@@ -1,6 +1,6 @@
 /** FloatingIP: a public address of an account that leads to one of its servers, as it is stored. */
 import { z } from 'zod'
-import { TARGET_PATTERN } from '../../domain/floating-ip.ts'
+import { TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
 

@@ -18,7 +18,7 @@ const PersonName = z
   .min(1)
   .max(200)
   .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
-/** Checked by `domain/password.ts`; the bound here only keeps hashing cheap. */
+/** Checked by `domain/identity/password.ts`; the bound here only keeps hashing cheap. */
 export const Password = z.string().min(1).max(1024)
 /** A secret that a mail or a challenge carried. */
 export const MailedToken = z.string().min(1).max(512)

@@ -2,8 +2,8 @@
  *  node's agent needs to see nothing else. Controllers write spec and metadata, the agent writes status and nothing
  *  else. */
 import { z } from 'zod'
-import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
-import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
+import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'

@@ -11,7 +11,7 @@ import {
   SNAPSHOT_RETENTION,
   snapshotScheduleFault,
   TOKEN_ISSUER_URL,
-} from '../../domain/kubernetes-cluster.ts'
+} from '../../domain/kubernetes-cluster/rules.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../shapes.ts'

@@ -1,14 +1,14 @@
 /** KubernetesCluster: a control plane of Kubernetes that the platform runs for an account, as it is stored. */
 import { z } from 'zod'
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
-import { REGISTRATION_STATES } from '../../domain/platform-registration.ts'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
+import { REGISTRATION_STATES } from '../../domain/kubernetes-cluster/platform-registration.ts'
 import {
   CLUSTER_NAME,
   MINOR_PATTERN,
   SNAPSHOT_KINDS,
   SNAPSHOT_RETENTION,
   SNAPSHOT_SCHEDULE_DEFAULT,
-} from '../../domain/kubernetes-cluster.ts'
+} from '../../domain/kubernetes-cluster/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

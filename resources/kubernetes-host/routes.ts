@@ -1,7 +1,7 @@
 /** Hosts of control planes as operators see them: public shape, routes. The platform is told of one by its settings, or
  *  makes it; what it has it says itself. */
 import { z } from 'zod'
-import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host.ts'
+import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Uuid, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'

@@ -1,8 +1,8 @@
 /** KubernetesHost: a host of control planes that the platform makes from servers, as it is stored. Those of the
  *  settings have none. */
 import { z } from 'zod'
-import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
-import { NODES_MAXIMUM } from '../../domain/node-pool.ts'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
+import { NODES_MAXIMUM } from '../../domain/node-pool/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../shapes.ts'
 

@@ -21,8 +21,8 @@ import {
   STATUSES_PATTERN,
   STICKY_SECONDS,
   WEIGHT,
-} from '../../domain/load-balancer.ts'
-import { canonicalAddress, canonicalCidr, parseAddress } from '../../domain/addresses.ts'
+} from '../../domain/load-balancer/rules.ts'
+import { canonicalAddress, canonicalCidr, parseAddress } from '../../domain/network/addresses.ts'
 import { DateTime, Id } from '../shapes.ts'
 import { viewOf } from '../view.ts'
 import {

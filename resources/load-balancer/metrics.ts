@@ -1,6 +1,6 @@
 /** What a load balancer has moved, as the API shows it: counted by its active machine since that began. */
 import { z } from 'zod'
-import { backendSection, frontendSection } from '../../domain/haproxy.ts'
+import { backendSection, frontendSection } from '../../domain/load-balancer/haproxy.ts'
 import { route } from '../define.ts'
 import type { MachineReport } from '../managed-machine/index.ts'
 import { ById, DateTime } from '../shapes.ts'

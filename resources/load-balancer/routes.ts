@@ -1,7 +1,7 @@
 /** Load balancers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { PEM_BYTES_MAXIMUM } from '../../domain/certificate.ts'
-import type { LoadBalancerFacts } from '../../domain/load-balancer.ts'
+import { PEM_BYTES_MAXIMUM } from '../../domain/load-balancer/certificate.ts'
+import type { LoadBalancerFacts } from '../../domain/load-balancer/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
   ById,

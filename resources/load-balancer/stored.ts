@@ -26,7 +26,7 @@ import {
   STATUSES_PATTERN,
   STICKY_SECONDS,
   WEIGHT,
-} from '../../domain/load-balancer.ts'
+} from '../../domain/load-balancer/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

@@ -3,7 +3,7 @@
  *  the files of this document, `@RUN@` for that of sockets, and `@IF:<hardware address>@` for the name of an
  *  interface. */
 import { z } from 'zod'
-import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 
 /** Of the document as JSON. */
 export const MACHINE_DOCUMENT_BYTES_MAXIMUM = 1_048_576

@@ -5,7 +5,7 @@ import {
   DEV_CLUSTER_TEMPLATE,
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
-} from '../../domain/managed-machine.ts'
+} from '../../domain/managed-machine/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration } from '../shapes.ts'
 

@@ -1,8 +1,8 @@
 /** What a managed machine says of itself. It is a guest, and whoever has broken into it says what they like: everything
  *  is bounded and checked before it is believed, and nothing but the health of its owner follows from it. */
 import { z } from 'zod'
-import { ARCHIVE_PAUSE_REASONS } from '../../domain/database.ts'
-import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
+import { ARCHIVE_PAUSE_REASONS } from '../../domain/database/rules.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 
 /** Of the report as JSON. */
 export const MACHINE_REPORT_BYTES_MAXIMUM = 16_384

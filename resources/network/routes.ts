@@ -1,7 +1,7 @@
 /** Private networks as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
-import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/private-network.ts'
+import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
+import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/network/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, LabelFilters, Labels, PageQuery, PrintableName, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'

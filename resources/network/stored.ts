@@ -1,6 +1,6 @@
 /** Network: a private network of an account, as it is stored. */
 import { z } from 'zod'
-import { DNS_SERVERS_MAXIMUM } from '../../domain/private-network.ts'
+import { DNS_SERVERS_MAXIMUM } from '../../domain/network/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

@@ -1,7 +1,7 @@
 /** Node pools of managed Kubernetes clusters as the API shows them: public shape, bridge from the stored one,
  *  routes. */
 import { z } from 'zod'
-import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import {
   nodeLabelsFault,
   NODES_MAXIMUM,
@@ -11,7 +11,7 @@ import {
   TAINT_EFFECTS,
   TAINTS_MAXIMUM,
   taintsFault,
-} from '../../domain/node-pool.ts'
+} from '../../domain/node-pool/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { Id, Labels, type Stored, ZoneName } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'

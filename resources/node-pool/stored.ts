@@ -1,7 +1,13 @@
 /** NodePool: servers of an account that are the nodes of a managed Kubernetes cluster, as it is stored. */
 import { z } from 'zod'
-import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
-import { NODE_LABELS_MAXIMUM, NODES_MAXIMUM, POOL_NAME, TAINT_EFFECTS, TAINTS_MAXIMUM } from '../../domain/node-pool.ts'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
+import {
+  NODE_LABELS_MAXIMUM,
+  NODES_MAXIMUM,
+  POOL_NAME,
+  TAINT_EFFECTS,
+  TAINTS_MAXIMUM,
+} from '../../domain/node-pool/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { SERVER_STATES } from '../server/index.ts'
 import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'

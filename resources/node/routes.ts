@@ -1,7 +1,7 @@
 /** Nodes as operators see them: public shape, bridge from the stored one, routes. Served on the operator listener only.
  */
 import { z } from 'zod'
-import { NODE_STATES, type NodeFacts } from '../../domain/node-rules.ts'
+import { NODE_STATES, type NodeFacts } from '../../domain/node/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
 import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../shapes.ts'

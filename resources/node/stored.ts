@@ -1,6 +1,6 @@
 /** Nodes as they are stored: hypervisor hosts and what is observed of them. Cluster-scoped; the API shows the names. */
 import { z } from 'zod'
-import { NODE_STATES } from '../../domain/node-rules.ts'
+import { NODE_STATES } from '../../domain/node/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

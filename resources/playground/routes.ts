@@ -1,6 +1,6 @@
 /** Playgrounds as the API shows them: public shape and routes. */
 import { z } from 'zod'
-import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground.ts'
+import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
 import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { ById, DateTime, limitOf, PageQuery, Printable, ZoneName } from '../shapes.ts'

@@ -1,6 +1,6 @@
 /** Playground: a Kubernetes cluster of a few hours that costs nothing, as it is stored. */
 import { z } from 'zod'
-import { END_REASONS, PLAYGROUND_STATES } from '../../domain/playground.ts'
+import { END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration } from '../shapes.ts'
 

@@ -1,7 +1,7 @@
 /** Hosts for one account alone: what an account has of them and asks for, and what staff decide. Customers see capacity
  *  only, never a host. Stored in PostgreSQL; that a node is dedicated is in its object. */
 import { z } from 'zod'
-import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud.ts'
+import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud/rules.ts'
 import { EXAMPLE } from '../examples.ts'
 import { Cursor, DateTime, Id, pageOf, PageQuery, Uuid } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'

@@ -1,8 +1,8 @@
 /** Public pools: the networks whose addresses servers and services get. Stored and public shape, and the operators'
  *  routes. */
 import { z } from 'zod'
-import { canonicalCidr } from '../../domain/addresses.ts'
-import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
+import { canonicalCidr } from '../../domain/network/addresses.ts'
+import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
 import { fixed, resource } from '../define.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {

@@ -1,7 +1,7 @@
 /** What operators do about lost hosts: fencing a node, and bringing its servers to where they can be. Served on the
  *  operator listener only. */
 import { z } from 'zod'
-import { MIGRATION_MODES } from '../../domain/migration-policies.ts'
+import { MIGRATION_MODES } from '../../domain/server/migration-policies.ts'
 import { Email } from '../identity/index.ts'
 import { Id, Printable } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'

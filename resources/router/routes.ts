@@ -1,12 +1,12 @@
 /** Routers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { canonicalAddress, canonicalCidr, parseAddress, parseNetwork } from '../../domain/addresses.ts'
+import { canonicalAddress, canonicalCidr, parseAddress, parseNetwork } from '../../domain/network/addresses.ts'
 import {
   canonicalRoute,
   gatewayOf,
   NETWORKS_OF_ROUTER_MAXIMUM,
   STATIC_ROUTES_MAXIMUM,
-} from '../../domain/private-network.ts'
+} from '../../domain/network/rules.ts'
 import { EXAMPLE } from '../examples.ts'
 import { rangesOf, type StoredNetwork } from '../network/index.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'

@@ -1,6 +1,6 @@
 /** Router: what joins private networks of an account, as it is stored. */
 import { z } from 'zod'
-import { NETWORKS_OF_ROUTER_MAXIMUM, STATIC_ROUTES_MAXIMUM } from '../../domain/private-network.ts'
+import { NETWORKS_OF_ROUTER_MAXIMUM, STATIC_ROUTES_MAXIMUM } from '../../domain/network/rules.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

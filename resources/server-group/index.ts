@@ -1,6 +1,6 @@
 /** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
-import { SPREADS } from '../../domain/placement.ts'
+import { SPREADS } from '../../domain/node/placement.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'

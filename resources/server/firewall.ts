@@ -17,7 +17,7 @@ import {
   type FirewallRule,
   NO_FIREWALL,
   PORT_MAXIMUM,
-} from '../../domain/firewall.ts'
+} from '../../domain/server/firewall.ts'
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Printable } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'

@@ -1,8 +1,8 @@
 /** Interfaces of servers: what a Server says of its private networks, the interfaces as the API shows them, and their
  *  routes. */
 import { z } from 'zod'
-import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
-import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/interface-rules.ts'
+import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
+import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/network/interfaces.ts'
 import { OperationView } from '../operation/index.ts'
 import { ById, completeListOf, DateTime, Id } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'

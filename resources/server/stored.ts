@@ -1,5 +1,5 @@
 /** Server: a virtual machine of an account, as it is stored. Its routes and public shape are in `routes.ts`. */
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
 import { resource } from '../define.ts'

@@ -1,6 +1,6 @@
 /** Snapshots as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import type { SnapshotFacts } from '../../domain/snapshot-rules.ts'
+import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, Labels, PageQuery, Printable, type Stored } from '../shapes.ts'
 import { routesUnder, verbsOf } from '../verbs.ts'

@@ -4,7 +4,7 @@ import {
   DATA_STORAGES_PER_SERVER_MAXIMUM,
   STORAGE_GIBIBYTES_MAXIMUM,
   type StorageFacts,
-} from '../../domain/storage-rules.ts'
+} from '../../domain/storage/rules.ts'
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, carrierOf, OperationView, toOperationView } from '../operation/index.ts'

@@ -1,6 +1,6 @@
 /** Storage: a block device of an account, as it is stored. */
 import { z } from 'zod'
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { fixed, resource } from '../define.ts'
 import {
   Conditions,

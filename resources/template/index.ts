@@ -1,7 +1,7 @@
 /** What operators do with templates. The stored shape is the catalog's (`../catalog/stored.ts`); these routes are
  *  served on the operator listener only. */
 import { z } from 'zod'
-import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
+import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
 import {
   TEMPLATE_STATES,
   TEMPLATE_URL_LENGTH_MAXIMUM,

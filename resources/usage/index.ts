@@ -5,8 +5,8 @@ import {
   type Month,
   TRANSFER_ALLOWANCE_BYTES,
   TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE,
-} from '../../domain/transfer.ts'
-import { METRICS_PERIODS, type MetricsPeriod, type Point, stepSecondsOf } from '../../domain/usage.ts'
+} from '../../domain/billing/transfer.ts'
+import { METRICS_PERIODS, type MetricsPeriod, type Point, stepSecondsOf } from '../../domain/usage/rules.ts'
 import { route } from '../define.ts'
 import { DateTime, Id } from '../shapes.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LoadBalancerFacts } from '../../domain/load-balancer.ts'
+import type { LoadBalancerFacts } from '../../domain/load-balancer/rules.ts'
 import { changesBetween, requireUntouched } from '../../changes/kit/judge.ts'
 import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { LoadBalancer, type LoadBalancerSpec } from '../../resources/load-balancer/index.ts'

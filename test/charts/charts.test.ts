@@ -15,7 +15,7 @@ import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
 import { ControlPlanesHostSettings } from '../../hosts/control-planes/process-settings.ts'
 import { variablesOf } from '../../kit/sys/settings.ts'
 import { RESOURCES } from '../../resources/index.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { CHART_CRD_FOLDER, CHART_ROLE_FOLDER, CHARTS, chartReadmes, crdFiles, roleFiles } from '../../tools/generate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeBinary } from '../../kit/sys/process.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')

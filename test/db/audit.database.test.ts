@@ -15,8 +15,8 @@ import {
   readIntegrity,
   verifyAudit,
 } from '../../db/audit/index.ts'
-import type { UnsealedAuditEntry } from '../../domain/audit.ts'
-import { seal } from '../../domain/audit-chain.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
+import { seal } from '../../domain/audit/chain.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'

@@ -17,7 +17,7 @@ import {
   type ServerDemand,
 } from '../../db/server/claims.ts'
 import { Problem } from '../../domain/problem.ts'
-import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool.ts'
+import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool/rules.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'

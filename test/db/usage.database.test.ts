@@ -7,8 +7,8 @@ import {
   type Reading,
   recordReadings,
 } from '../../db/usage/index.ts'
-import { monthAround } from '../../domain/transfer.ts'
-import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../domain/usage.ts'
+import { monthAround } from '../../domain/billing/transfer.ts'
+import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../domain/usage/rules.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'

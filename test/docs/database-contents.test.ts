@@ -14,7 +14,7 @@ import {
   DATABASE_STORAGE_GIBIBYTES,
   KEEP_BACKUPS_DAYS,
   serverSettings,
-} from '../../domain/database.ts'
+} from '../../domain/database/rules.ts'
 import { ROOT } from './blocks.ts'
 
 const page = await readFile(join(ROOT, 'docs/database-contents.md'), 'utf8')

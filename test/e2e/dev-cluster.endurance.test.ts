@@ -3,7 +3,7 @@
  *  emulated. The tests build on each other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Schemas, unwrap, waitForOperation } from '../../client/index.ts'
-import { DEV_CLUSTER_TEMPLATE } from '../../domain/managed-machine.ts'
+import { DEV_CLUSTER_TEMPLATE } from '../../domain/managed-machine/rules.ts'
 import {
   answerOf,
   application,

@@ -12,7 +12,7 @@ import {
   serviceAddress,
 } from '../../kit/control-planes/control.ts'
 import { NEWEST_RELEASE } from '../../kit/control-planes/programs.ts'
-import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
+import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../domain/kubernetes-cluster/versions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { until } from '../eventually.ts'
 import { type Hosted, newDesired, openHosted, untilState } from '../embedded/control-planes/hosted.ts'

@@ -2,7 +2,7 @@
  *  chart is installed in. */
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { writeImages } from '../../tools/images/write.ts'
 import { type Helm, openHelm } from '../charts/helm.ts'

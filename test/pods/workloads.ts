@@ -1,5 +1,5 @@
 /** What runs in clusters of tests: pods of nothing but the program that holds one. */
-import { PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
+import { PAUSE_IMAGE } from '../../domain/kubernetes-cluster/versions.ts'
 
 export interface Workload {
   readonly name: string

@@ -3,7 +3,7 @@
 import { countAllocated, listAddresses } from '../../db/public-pool/index.ts'
 import { serverHolder } from '../../db/server/holders.ts'
 import type { Database } from '../../db/open.ts'
-import { prefixOf } from '../../domain/public-pool.ts'
+import { prefixOf } from '../../domain/public-pool/rules.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import { accountNamespace } from '../../resources/index.ts'

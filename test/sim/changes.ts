@@ -1,7 +1,7 @@
 /** Groups, other plans and rebuilds while everything is shaken, and what must hold of them afterwards. */
 import type { Database } from '../../db/open.ts'
 import { listMembers } from '../../db/server-group/index.ts'
-import { unmetMembers } from '../../domain/placement.ts'
+import { unmetMembers } from '../../domain/node/placement.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'

@@ -2,7 +2,7 @@
 import { dataStorageName } from '../../controllers/database/machine.ts'
 import type { Database as Db } from '../../db/open.ts'
 import { archiveBucketOf, archiveTenantOf } from '../../db/database/index.ts'
-import { DATABASE_TEMPLATE } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE } from '../../domain/managed-machine/rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'

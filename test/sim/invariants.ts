@@ -1,6 +1,6 @@
 /** What must hold, whatever happened. `watchGuests` looks at every instant; the others once everything is quiet. Each
  *  answers the violations that it found, in words. */
-import { GENESIS_HASH } from '../../domain/audit-chain.ts'
+import { GENESIS_HASH } from '../../domain/audit/chain.ts'
 import { verifyAudit } from '../../db/audit/index.ts'
 import { findOperation } from '../../db/operation/index.ts'
 import type { Database } from '../../db/open.ts'

@@ -7,7 +7,7 @@ import { networkRows } from '../../controllers/ovn/private-network.ts'
 import { routerRows } from '../../controllers/ovn/router.ts'
 import type { Row } from '../../controllers/ovn/row.ts'
 import { portRows } from '../../controllers/public-network/topology.ts'
-import { canonicalFirewall } from '../../domain/firewall.ts'
+import { canonicalFirewall } from '../../domain/server/firewall.ts'
 import { checkPortAddresses, checkRules, checkTenants } from './isolation.ts'
 
 const ZONE = 'zone-a'

@@ -2,7 +2,7 @@
  *  own; their guests take documents, lose answers and lie. And what must hold of them, at every instant and
  *  afterwards. */
 import type { Database } from '../../db/open.ts'
-import { MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { type KubeObject, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { Template } from '../../resources/catalog/index.ts'
 import { Database as DatabaseKind } from '../../resources/database/index.ts'

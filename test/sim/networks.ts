@@ -2,7 +2,7 @@
  *  must hold of them afterwards. */
 import type { Database } from '../../db/open.ts'
 import { defined } from '../../domain/defined.ts'
-import { overlapping } from '../../domain/private-network.ts'
+import { overlapping } from '../../domain/network/rules.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'

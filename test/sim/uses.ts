@@ -2,7 +2,7 @@
  *  of the network and cores of hosts. Looked at where it is used, on the hosts, at every instant. */
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance/index.ts'
-import { prefixOf } from '../../domain/public-pool.ts'
+import { prefixOf } from '../../domain/public-pool/rules.ts'
 import { zoneOf } from './catalog.ts'
 import type { Host } from './hosts.ts'
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { documentFindings, findings } from '../../tools/tidy.ts'
 
-const rulesOfCode = (source: string) => findings('domain/quota.ts', source).map(({ rule }) => rule)
+const rulesOfCode = (source: string) => findings('domain/account/quota.ts', source).map(({ rule }) => rule)
 const rulesOfPage = (file: string, source: string) => documentFindings(file, source).map(({ rule }) => rule)
 
 describe('a sentence of the product', () => {

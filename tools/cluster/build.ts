@@ -14,7 +14,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
 import { PROGRAM_VERSIONS } from '../../kit/control-planes/programs.ts'
-import { type CSI_SIDECARS, type KUBERNETES_RELEASES, SNAPSHOT_KINDS_FILE } from '../../kit/control-planes/versions.ts'
+import {
+  type CSI_SIDECARS,
+  type KUBERNETES_RELEASES,
+  SNAPSHOT_KINDS_FILE,
+} from '../../domain/kubernetes-cluster/versions.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { releasedFile, type UpstreamFile } from './upstream.ts'

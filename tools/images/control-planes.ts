@@ -10,7 +10,7 @@ import {
   KUBERNETES_RELEASES,
   SNAPSHOT_CONTROLLER_VERSION,
   TUNNEL_VERSION,
-} from '../../kit/control-planes/versions.ts'
+} from '../../domain/kubernetes-cluster/versions.ts'
 import { type KubernetesRelease, toolOf } from '../../kit/control-planes/programs.ts'
 import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
 

@@ -7,7 +7,7 @@
  *  those of the programs that control planes in pods consist of, of the releases that are built. */
 import { mkdir } from 'node:fs/promises'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
-import { VERSION } from '../../resources/version.ts'
+import { VERSION } from '../../domain/version.ts'
 import { builtReleases, writeControlPlaneImages } from './control-planes.ts'
 import { writeImages } from './write.ts'
 

@@ -43,7 +43,7 @@ export function testsFor(file: string, tests: readonly string[], imports: Import
     .map(({ test }) => test)
 }
 
-/** `test/domain/quota.test.ts` mirrors `domain/quota.ts`. */
+/** `test/domain/account/quota.test.ts` mirrors `domain/account/quota.ts`. */
 const isMirror = (test: string, file: string): boolean =>
   test.replace(/^test\//, '').split('.')[0] === file.replace(/\.ts$/, '')
 

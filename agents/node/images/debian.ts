@@ -12,7 +12,7 @@ import {
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
   MANAGED_TEMPLATES,
-} from '../../../domain/managed-machine.ts'
+} from '../../../domain/managed-machine/rules.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import {
   environment,

@@ -4,7 +4,7 @@
  *  hands the listening servers to the parent, and ends with the parent. Its packets have a hop limit of one: no answer
  *  to a guest is routed further. */
 import { createServer } from 'node:net'
-import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/metadata-service.ts'
+import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/network/metadata-service.ts'
 import {
   exitProcess,
   giveToParent,

@@ -3,7 +3,7 @@
  *  needs a token that only a PUT with a header gives, and requests that a proxy forwarded or that name another Host are
  *  refused. cloud-init cannot get a token: the NoCloud paths are open to requests with its user agent. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
+import { METADATA_ADDRESS } from '../../../domain/network/metadata-service.ts'
 import { type MetadataDocument, metaDataText, networkConfigText, NO_USER_DATA } from './metadata.ts'
 
 const TOKEN_SECONDS_MAXIMUM = 21_600

@@ -3,7 +3,7 @@
  *  (`metadata-service.ts`).
  *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the
  *  guest could be tricked into asking. */
-import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
+import { METADATA_ADDRESS } from '../../../domain/network/metadata-service.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { writeIso } from '../images/iso9660.ts'
 

@@ -2,7 +2,7 @@
  *  with the same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from
  *  whoever signed up with somebody else's address first. */
 import type { Transaction } from 'kysely'
-import type { CouponOutcome } from '../../../domain/coupon.ts'
+import type { CouponOutcome } from '../../../domain/billing/coupon.ts'
 import {
   addMember,
   createAccount,

@@ -7,7 +7,7 @@ import {
   MIGRATION_POLICIES,
   type MigrationMode,
   type MigrationPolicy,
-} from '../../../domain/migration-policies.ts'
+} from '../../../domain/server/migration-policies.ts'
 import { isCancelled } from '../../../domain/operations.ts'
 import type { ServerClaims } from '../../../db/server/index.ts'
 import type { InstanceStatus } from '../../../resources/instance/index.ts'

@@ -3,7 +3,7 @@
  *  reports. Failed attempts are repeated as the server's policy allows; then the move is rolled back, or the server is
  *  stopped and moved where that is allowed. */
 import { defined } from '../../../domain/defined.ts'
-import { sendSeconds } from '../../../domain/migration-policies.ts'
+import { sendSeconds } from '../../../domain/server/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, powerOf } from '../drafts.ts'

@@ -2,7 +2,7 @@
  *  has ended never starts again. */
 import { defined } from '../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
-import { UNMADE } from '../../../domain/server-rules.ts'
+import { UNMADE } from '../../../domain/server/rules.ts'
 import type { ServerAction } from '../actions.ts'
 import { present } from '../../operation/decision.ts'
 import { refusalOf } from '../../refusal.ts'

@@ -1,6 +1,6 @@
 /** The flow of server.rebuild: a new boot storage is made beside the old one while the server is stopped, then the
  *  server boots from it and the old one is removed. Until the exchange the rebuild can be rolled back. */
-import { UNMADE } from '../../../domain/server-rules.ts'
+import { UNMADE } from '../../../domain/server/rules.ts'
 import type { ServerAction } from '../actions.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import { Storage } from '../../../resources/storage/index.ts'

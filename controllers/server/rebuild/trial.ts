@@ -1,7 +1,7 @@
 /** A rebuild on trial: the machine of a database gets a root disk of a newer image, and keeps the old one until it has
  *  become healthy. When it does not, the old disk comes back. That it goes back is written into the operation first, so
  *  that whoever dies on the way goes on in the same direction. */
-import { IMAGE_VERSION_ARGUMENT } from '../../../domain/managed-machine.ts'
+import { IMAGE_VERSION_ARGUMENT } from '../../../domain/managed-machine/rules.ts'
 import { sentence } from '../../../kit/sys/sentence.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { present } from '../../operation/decision.ts'

@@ -2,7 +2,7 @@
  *  its agent's confirmation, and lets `controllers/node/recovery.ts` remove what the node still holds of the server. */
 import { defined } from '../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
-import { UNMADE } from '../../../domain/server-rules.ts'
+import { UNMADE } from '../../../domain/server/rules.ts'
 import type { ServerAction } from '../actions.ts'
 import {
   unchanged,

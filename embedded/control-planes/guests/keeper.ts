@@ -1,7 +1,7 @@
 /** Keeps the guest of one playground: begins it from the template, lets it join its control plane, and keeps to what
  *  workloads may use. */
 import { join } from 'node:path'
-import { isOwnRequest } from '../../../domain/node-pool.ts'
+import { isOwnRequest } from '../../../domain/node-pool/rules.ts'
 import type { ControlPlaneGuest } from '../../../kit/control-planes/control.ts'
 import { DNS_SERVICE_NUMBER, NODE_API, serviceAddress } from '../../../kit/control-planes/control.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'

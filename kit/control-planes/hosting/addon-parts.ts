@@ -1,7 +1,7 @@
 /** The programs that run beside the control plane of each cluster, and speak to the platform with a token of the
  *  cluster, as every host has them: what each may do in the cluster, what it is told, and what they need there. */
 import { parseAllDocuments } from 'yaml'
-import type { CSI_SIDECARS } from '../versions.ts'
+import type { CSI_SIDECARS } from '../../../domain/kubernetes-cluster/versions.ts'
 import type { AddonName } from '../addons.ts'
 import type { Clock } from '../../sys/clock.ts'
 import { apply, type KubeApi, send } from './kube-api.ts'

@@ -1,7 +1,7 @@
 /** What the platform installs in a cluster for its nodes: the name server of its services. Its image comes with the
  *  image of the nodes. */
 import { type ControlPlaneDesired, DNS_SERVICE_NUMBER, serviceAddress } from '../control.ts'
-import { COREDNS_IMAGE, COREDNS_VERSION } from '../versions.ts'
+import { COREDNS_IMAGE, COREDNS_VERSION } from '../../../domain/kubernetes-cluster/versions.ts'
 import { apply, type KubeApi } from './kube-api.ts'
 
 export const ADDONS = [{ name: 'coredns', version: COREDNS_VERSION }] as const

@@ -2,7 +2,7 @@
  *  makes such a guest arrive is how long it may stand still, and one that may not for long enough stays. And a guest
  *  whose QEMU dies while it is sent, which must not come to life anywhere by itself. The test plays the controllers. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/migration-policies.ts'
+import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/server/migration-policies.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { AGENT_FINALIZER, Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
 import { eventually } from '../../eventually.ts'

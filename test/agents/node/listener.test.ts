@@ -9,7 +9,7 @@ import { ConsoleLine as Line } from '../../../agents/node/drivers/hypervisor/con
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
 import { type Listener, type ListenerOptions, startListener } from '../../../agents/node/serve/listener.ts'
-import { NO_COUNTERS } from '../../../domain/usage.ts'
+import { NO_COUNTERS } from '../../../domain/usage/rules.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'

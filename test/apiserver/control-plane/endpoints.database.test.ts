@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { VERSION } from '../../../resources/version.ts'
+import { VERSION } from '../../../domain/version.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud } from '../cloud.ts'
 

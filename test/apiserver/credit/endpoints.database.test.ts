@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { checkCoupon } from '../../../domain/coupon.ts'
+import { checkCoupon } from '../../../domain/billing/coupon.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { useDatabase } from '../../database.ts'
 import { GOOD_PASSWORD, openHarness } from '../identity/harness.ts'

@@ -11,8 +11,8 @@ import {
   releaseDatabase,
   retireArchive,
 } from '../../../db/database/index.ts'
-import type { DatabaseBackups } from '../../../domain/database.ts'
-import { scramVerifier } from '../../../domain/scram.ts'
+import type { DatabaseBackups } from '../../../domain/database/rules.ts'
+import { scramVerifier } from '../../../domain/database/scram.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { createSealing } from '../../../kit/sys/sealing.ts'

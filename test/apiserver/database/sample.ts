@@ -1,4 +1,4 @@
-import { MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATES } from '../../../domain/managed-machine/rules.ts'
 import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { createDatabase } from '../../../resources/database/index.ts'
 import type { Samples } from '../samples.ts'

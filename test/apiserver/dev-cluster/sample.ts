@@ -1,4 +1,4 @@
-import { MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATES } from '../../../domain/managed-machine/rules.ts'
 import { mirrorPool } from '../../../db/public-pool/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { createDevCluster } from '../../../resources/dev-cluster/index.ts'

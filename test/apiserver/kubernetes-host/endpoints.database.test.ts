@@ -1,6 +1,6 @@
 /** Hosts of control planes as operators see them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { createKubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { bootstrapKubernetesHost, KubernetesHost } from '../../../resources/kubernetes-host/index.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { readOrganisations } from '../../../domain/organisations.ts'
+import { readOrganisations } from '../../../domain/account/organisations.ts'
 import { parseProviders } from '../../../apiserver/identity/providers/configuration.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DEFAULT_QUOTAS } from '../../../domain/quota.ts'
+import { DEFAULT_QUOTAS } from '../../../domain/account/quota.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 

@@ -1,7 +1,7 @@
 /** What customers see of managed machines: nothing, but for nodes of clusters, which they switch on and off and delete,
  *  and do not change. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
 import { accountNamespace, ROUTES } from '../../../resources/index.ts'
 import { Template } from '../../../resources/catalog/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'

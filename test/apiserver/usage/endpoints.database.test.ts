@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordReadings } from '../../../db/usage/index.ts'
-import { NO_COUNTERS } from '../../../domain/usage.ts'
+import { NO_COUNTERS } from '../../../domain/usage/rules.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'

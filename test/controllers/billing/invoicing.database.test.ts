@@ -10,8 +10,8 @@ import {
   readMonthUsage,
   retryInvoices,
 } from '../../../db/billing/index.ts'
-import { amountAfter, billMonth, sumOf } from '../../../domain/billing.ts'
-import { monthOf } from '../../../domain/transfer.ts'
+import { amountAfter, billMonth, sumOf } from '../../../domain/billing/rules.ts'
+import { monthOf } from '../../../domain/billing/transfer.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom as random } from '../../../kit/sys/random.ts'
 import { createAccount } from '../../accounts.ts'

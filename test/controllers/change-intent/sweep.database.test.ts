@@ -9,7 +9,7 @@ import {
 import { INTENT_HANDLERS } from '../../../controllers/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import type { AuditChange } from '../../../domain/audit.ts'
+import type { AuditChange } from '../../../domain/audit/entry.ts'
 import { closeIntent, closeIntents, hasIntent, listIntents, recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { recordOperation } from '../../../db/operation/index.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isBeingUpgraded, upgradeDue, upgradeStatus } from '../../../controllers/database/upgrade.ts'
 import type { DatabaseObject, Observed } from '../../../controllers/database/observed.ts'
 import type { Machine } from '../../../controllers/managed-machine/index.ts'
-import { DATABASE_ROLE, upgradeWindowAt } from '../../../domain/database.ts'
+import { DATABASE_ROLE, upgradeWindowAt } from '../../../domain/database/rules.ts'
 
 const at = (time: string): Date => new Date(`2026-01-02T${time}:00.000Z`)
 const BACKUP = { label: 'a', startedAt: '2026-01-02T03:00:01.000Z', isRestorable: true }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { ClusterObject, Observed } from '../../../controllers/kubernetes-cluster/observed.ts'
 import { defined } from '../../../domain/defined.ts'
-import { nextAttemptAt } from '../../../domain/platform-registration.ts'
+import { nextAttemptAt } from '../../../domain/kubernetes-cluster/platform-registration.ts'
 import { clusterWith, decide, DONE, NOW, observedWith, operationOf } from './situations.ts'
 
 type Registration = NonNullable<NonNullable<ClusterObject['status']>['platform']>

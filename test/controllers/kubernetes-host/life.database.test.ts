@@ -2,7 +2,7 @@
  *  the API writes to a host that answers, with the controllers killed between their writes. Its own control plane and
  *  its guests only count, and its cluster keeps what is applied: the tier `pods` has real ones. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PLATFORM_ACCOUNT_ID } from '../../../domain/platform-account.ts'
+import { PLATFORM_ACCOUNT_ID } from '../../../domain/account/platform-account.ts'
 import { listQuotas, requireStanding } from '../../../db/account/index.ts'
 import { ensureKubernetesHosts, listRegisteredHosts } from '../../../db/kubernetes-host/index.ts'
 import type { ResourceType } from '../../../kit/kube/object.ts'

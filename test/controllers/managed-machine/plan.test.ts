@@ -11,7 +11,7 @@ import {
   RETRY_AFTER_SECONDS,
 } from '../../../controllers/managed-machine/index.ts'
 import { newestImageOf } from '../../../controllers/managed-machine/machine.ts'
-import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
 import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 

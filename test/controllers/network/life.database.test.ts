@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import type { UnsealedAuditEntry } from '../../../domain/audit.ts'
+import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
 import { recordIntent } from '../../../db/change/index.ts'

@@ -1,5 +1,5 @@
 /** What hosts are handed for the nodes of a pool, as the guests would read it. */
-import { KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { Template } from '../../../resources/catalog/index.ts'
 import { MACHINE_DOCUMENT_KEY, MachineDocument, ManagedMachine } from '../../../resources/managed-machine/index.ts'

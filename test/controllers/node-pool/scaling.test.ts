@@ -1,9 +1,9 @@
 /** What autoscaling makes of a pool: which nodes come and go, and what happens when they will not. */
 import { expect, test } from 'vitest'
-import { COMING_SECONDS } from '../../../domain/autoscaling/judge.ts'
-import { DRAIN_MINUTES } from '../../../domain/node-pool.ts'
+import { COMING_SECONDS } from '../../../domain/node-pool/autoscaling/judge.ts'
+import { DRAIN_MINUTES } from '../../../domain/node-pool/rules.ts'
 import { look, type UnderusedMemory } from '../../../controllers/node-pool/scaling.ts'
-import type { Load, LoadPod } from '../../../domain/autoscaling/load.ts'
+import type { Load, LoadPod } from '../../../domain/node-pool/autoscaling/load.ts'
 import type { NodePoolObject } from '../../../controllers/node-pool/observed.ts'
 import {
   at,

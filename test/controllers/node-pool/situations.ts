@@ -1,5 +1,5 @@
 /** Pools, their servers and nodes as the plan of node pools finds them, for its tests. */
-import { nodeNameOf } from '../../../domain/node-pool.ts'
+import { nodeNameOf } from '../../../domain/node-pool/rules.ts'
 import { machineName, type Machine } from '../../../controllers/managed-machine/index.ts'
 import { demandOf, marksOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'
 import type { ApiView, NodePoolObject, Observed } from '../../../controllers/node-pool/observed.ts'

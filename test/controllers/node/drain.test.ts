@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { MOVES_PER_SERVER_MAXIMUM } from '../../../controllers/node/drain.ts'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { TenantServer, Observed } from '../../../controllers/node/observed.ts'
-import type { Room } from '../../../domain/placement.ts'
+import type { Room } from '../../../domain/node/placement.ts'
 import { candidate, guest, node, NOW, operationOf, observed, stanza, statusOf, actionLines } from './worlds.ts'
 
 const BEFORE = { isCordoned: false, isInMaintenance: false }

@@ -2,7 +2,7 @@
 import type { NodeObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
 import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import { type Candidate, NO_ROOM } from '../../../domain/placement.ts'
+import { type Candidate, NO_ROOM } from '../../../domain/node/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodeReportSpec } from '../../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'

@@ -5,8 +5,8 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Firewall } from '../../../domain/firewall.ts'
-import { judge } from '../../../domain/firewall-model.ts'
+import type { Firewall } from '../../../domain/server/firewall.ts'
+import { judge } from '../../models/firewall-model.ts'
 import { nodeBinary } from '../../../kit/sys/process.ts'
 import { numberBetween, systemRandom } from '../../../kit/sys/random.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { firewallRows } from '../../../controllers/ovn/firewall.ts'
-import { type Firewall, NO_FIREWALL } from '../../../domain/firewall.ts'
+import { type Firewall, NO_FIREWALL } from '../../../domain/server/firewall.ts'
 
 const rule = (changes: Partial<Firewall['rules'][number]>): Firewall['rules'][number] => ({
   direction: 'in',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { linkLocalOf } from '../../../controllers/ovn/names.ts'
 import { networkRows } from '../../../controllers/ovn/private-network.ts'
 import { routerRows } from '../../../controllers/ovn/router.ts'
-import { type Firewall, NO_FIREWALL } from '../../../domain/firewall.ts'
+import { type Firewall, NO_FIREWALL } from '../../../domain/server/firewall.ts'
 import { CENTRAL } from './ovn-world.ts'
 import {
   type GuestName,

@@ -9,7 +9,7 @@ import {
   FIREWALL_PROTOCOLS,
   firewallFaults,
   type FirewallRule,
-} from '../../../domain/firewall.ts'
+} from '../../../domain/server/firewall.ts'
 import { GUESTS, ipv6Of } from './tenants.ts'
 
 export const FILTERED = ['a1', 'a2', 'a3'] as const

@@ -2,7 +2,7 @@
  *  by packets. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wayOf } from '../../../domain/routing-model.ts'
+import { wayOf } from '../../models/routing-model.ts'
 import { numberBetween, systemRandom } from '../../../kit/sys/random.ts'
 import { GUESTS, ipv6Of, macOf, NAT, NETWORKS, openTenants, PATIENCE, type Tenants } from './tenants.ts'
 

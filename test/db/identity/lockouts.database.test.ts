@@ -1,6 +1,6 @@
 /** Attempts that are counted while right ones forget them. */
 import { expect, test } from 'vitest'
-import { SECOND_FACTOR_LOCKOUT } from '../../../domain/lockout.ts'
+import { SECOND_FACTOR_LOCKOUT } from '../../../domain/identity/lockout.ts'
 import { beginAttempt, forgetAttempts, forgetOldAttempts, waitForAttempt } from '../../../db/identity/lockouts.ts'
 import { upkeep } from '../../../apiserver/identity/upkeep.ts'
 import { silentLog } from '../../../kit/sys/log.ts'

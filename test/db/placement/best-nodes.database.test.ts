@@ -4,7 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import { expect, test } from 'vitest'
 import { listBestNodes } from '../../../db/placement/best-nodes.ts'
 import type { Tables } from '../../../db/tables.ts'
-import { type Candidate, type Demand, NO_ROOM, rankNodes, type Room, SPREADS } from '../../../domain/placement.ts'
+import { type Candidate, type Demand, NO_ROOM, rankNodes, type Room, SPREADS } from '../../../domain/node/placement.ts'
 import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()

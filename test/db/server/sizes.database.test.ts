@@ -6,7 +6,7 @@ import { claimServer, findServerClaims, releaseServer } from '../../../db/server
 import { releaseTarget, cutOverPlacement } from '../../../db/server/moves.ts'
 import { acceptSizeChange, beginSizeChange, endSizeChange } from '../../../db/server/sizes.ts'
 import { Problem } from '../../../domain/problem.ts'
-import type { Room } from '../../../domain/placement.ts'
+import type { Room } from '../../../domain/node/placement.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'

@@ -23,7 +23,7 @@ import {
   withdrawResize,
 } from '../../../db/storage/index.ts'
 import { Problem, Unavailable } from '../../../domain/problem.ts'
-import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../../domain/storage-rules.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../../domain/storage/rules.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'

@@ -11,7 +11,11 @@ import { openCredentials } from '../../../kit/control-planes/hosting/credentials
 import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
 import { openHost } from '../../../embedded/control-planes/host.ts'
 import { replicasFor } from '../../../kit/control-planes/replicas.ts'
-import { CSI_SIDECARS, SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE } from '../../../kit/control-planes/versions.ts'
+import {
+  CSI_SIDECARS,
+  SNAPSHOT_CONTROLLER_VERSION,
+  SNAPSHOT_KINDS_FILE,
+} from '../../../domain/kubernetes-cluster/versions.ts'
 import { RunningPrograms } from '../../../embedded/control-planes/programs-running.ts'
 import type { ControlPlaneRecord } from '../../../embedded/control-planes/record.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'

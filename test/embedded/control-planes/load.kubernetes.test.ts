@@ -9,7 +9,7 @@ import {
   type ScalingPool,
   UNDERUSED_SECONDS,
   underusedNodes,
-} from '../../../domain/autoscaling/judge.ts'
+} from '../../../domain/node-pool/autoscaling/judge.ts'
 import { until } from '../../eventually.ts'
 import {
   adminOf,

@@ -7,8 +7,8 @@ import {
   SERVERS,
   zoneAddresses,
 } from '../../../embedded/ovn/address-plan.ts'
-import { contains, overlaps, parseAddress, parseNetwork } from '../../../domain/addresses.ts'
-import { poolFault } from '../../../domain/public-pool.ts'
+import { contains, overlaps, parseAddress, parseNetwork } from '../../../domain/network/addresses.ts'
+import { poolFault } from '../../../domain/public-pool/rules.ts'
 
 const networkOf = (text: string) => {
   const network = parseNetwork(text)

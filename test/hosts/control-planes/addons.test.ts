@@ -18,7 +18,7 @@ import { openCredentials } from '../../../kit/control-planes/hosting/credentials
 import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { VERSION } from '../../../resources/version.ts'
+import { VERSION } from '../../../domain/version.ts'
 import { newDesired } from '../../embedded/control-planes/hosted.ts'
 import { hostSettings } from './settings.ts'
 

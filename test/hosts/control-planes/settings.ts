@@ -1,6 +1,6 @@
 /** What an operator would say of a host cluster, for tests. */
 import { HostSettings } from '../../../hosts/control-planes/settings.ts'
-import type { KUBERNETES_RELEASES } from '../../../kit/control-planes/versions.ts'
+import type { KUBERNETES_RELEASES } from '../../../domain/kubernetes-cluster/versions.ts'
 
 const REGISTRY = 'images.example.test'
 const imagesOf = (release: (typeof KUBERNETES_RELEASES)[number]) => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defined } from '../../../domain/defined.ts'
-import { HA_REASONS } from '../../../domain/high-availability.ts'
+import { HA_REASONS } from '../../../domain/zone/high-availability.ts'
 import { toZoneView } from '../../../resources/catalog/routes.ts'
 import type { ZoneSpec, ZoneStatus } from '../../../resources/catalog/stored.ts'
 

@@ -65,7 +65,7 @@ describe('mutants of our own source', () => {
     }
   })
   test('are the same each time', () => {
-    const source = readFileSync(join(ROOT, 'domain/quota.ts'), 'utf8')
+    const source = readFileSync(join(ROOT, 'domain/account/quota.ts'), 'utf8')
     expect(mutantsOf('a.ts', source)).toEqual(mutantsOf('a.ts', source))
   })
 })

@@ -4,7 +4,7 @@
  *  ports are forwarded from
  *  the host instead. What a guest sends goes through the gate (`gate/main.ts`), which keeps it from the host itself.
  *  Pure, but for the script that it writes. */
-import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
+import { METADATA_ADDRESS } from '../../../../domain/network/metadata-service.ts'
 import type { Forward } from '../hypervisor/hypervisor.ts'
 import { FRAME_BYTES_KEPT } from './traffic-log.ts'
 

@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
-import { isPublicAddress } from '../../../../domain/public-address.ts'
+import { isPublicAddress } from '../../../../domain/network/public-address.ts'
 
 export interface FetchRequest {
   readonly url: string

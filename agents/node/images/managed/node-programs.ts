@@ -14,10 +14,10 @@ import {
   PAUSE_IMAGE,
   PAUSE_VERSION,
   TUNNEL_VERSION,
-} from '../../../../kit/control-planes/versions.ts'
+} from '../../../../domain/kubernetes-cluster/versions.ts'
 import { NEWEST_RELEASE } from '../../../../kit/control-planes/programs.ts'
 import { toolsFolder } from '../../../../kit/sys/tools-folder.ts'
-import { VERSION } from '../../../../resources/version.ts'
+import { VERSION } from '../../../../domain/version.ts'
 import { ociArchive } from '../oci-archive.ts'
 import { ImageUnavailable } from '../recipe.ts'
 import { tarOf } from '../tar.ts'

@@ -11,8 +11,8 @@ import {
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
   type ManagedTemplate,
-} from '../../../../domain/managed-machine.ts'
-import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
+} from '../../../../domain/managed-machine/rules.ts'
+import { METADATA_ADDRESS } from '../../../../domain/network/metadata-service.ts'
 import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 import { bakeFolder, bakeImages } from './bake-images.ts'

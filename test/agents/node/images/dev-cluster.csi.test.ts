@@ -11,14 +11,14 @@ import { devKubeconfigOf } from '../../../../apiserver/dev-cluster/access.ts'
 import { tokenFor } from '../../../../apiserver/kubernetes-cluster/access.ts'
 import { documentOf } from '../../../../controllers/dev-cluster/machine.ts'
 import { fingerprintOf } from '../../../../controllers/managed-machine/index.ts'
-import { DEV_ADMINS_MAXIMUM } from '../../../../domain/dev-cluster.ts'
-import { DEV_CLUSTER_TEMPLATE } from '../../../../domain/managed-machine.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../../../domain/dev-cluster/rules.ts'
+import { DEV_CLUSTER_TEMPLATE } from '../../../../domain/managed-machine/rules.ts'
 import {
   BUSYBOX_IMAGE,
   COREDNS_IMAGE,
   DEV_CLUSTER_RELEASES,
   PAUSE_IMAGE,
-} from '../../../../kit/control-planes/versions.ts'
+} from '../../../../domain/kubernetes-cluster/versions.ts'
 import type { Customer } from '../../../../kit/http/call.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { DevCluster, type DevClusterStatus } from '../../../../resources/dev-cluster/index.ts'

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
-import { hostKeyOf } from '../../../../domain/ssh-host-key.ts'
+import { hostKeyOf } from '../../../../domain/edge/ssh-host-key.ts'
 import type { MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
 import { type MachineInNamespace, openMachineIn } from './machine-script.ts'

@@ -13,7 +13,7 @@ import {
   writeArchives,
 } from '../../../../agents/node/images/managed/node-programs.ts'
 import { ImageUnavailable } from '../../../../agents/node/images/recipe.ts'
-import { BUSYBOX_IMAGE, COREDNS_IMAGE, PAUSE_IMAGE } from '../../../../kit/control-planes/versions.ts'
+import { BUSYBOX_IMAGE, COREDNS_IMAGE, PAUSE_IMAGE } from '../../../../domain/kubernetes-cluster/versions.ts'
 
 const run = promisify(execFile)
 let folder: string

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { managedSystem, recipeOf } from '../../../../agents/node/images/managed/recipe.ts'
-import { MANAGED_TEMPLATES } from '../../../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATES } from '../../../../domain/managed-machine/rules.ts'
 
 test.each(MANAGED_TEMPLATES)('a machine of %s that stands still at its boot boots anew', async (template) => {
   const { kernelArguments } = await managedSystem(template)

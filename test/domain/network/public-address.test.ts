@@ -1,0 +1,71 @@
+/** Every space that is not the Internet, by its first and last address; and neighbours of it that are. */
+import { expect, test } from 'vitest'
+import { isPublicAddress } from '../../../domain/network/public-address.ts'
+
+test.each([
+  ['this network', '0.0.0.0', '0.255.255.255'],
+  ['RFC 1918', '10.0.0.0', '10.255.255.255'],
+  ['carrier-grade NAT', '100.64.0.0', '100.127.255.255'],
+  ['loopback', '127.0.0.1', '127.255.255.255'],
+  ['link-local, where metadata services are', '169.254.0.0', '169.254.169.254'],
+  ['RFC 1918', '172.16.0.0', '172.31.255.255'],
+  ['protocol assignments', '192.0.0.0', '192.0.0.255'],
+  ['documentation', '192.0.2.0', '192.0.2.255'],
+  ['6to4 relays', '192.88.99.0', '192.88.99.255'],
+  ['RFC 1918', '192.168.0.0', '192.168.255.255'],
+  ['benchmarks', '198.18.0.0', '198.19.255.255'],
+  ['documentation', '198.51.100.0', '198.51.100.255'],
+  ['documentation', '203.0.113.0', '203.0.113.255'],
+  ['multicast', '224.0.0.0', '239.255.255.255'],
+  ['reserved, and broadcast', '240.0.0.0', '255.255.255.255'],
+  ['unspecified and loopback', '::', '::1'],
+  ['IPv4-compatible', '::7f00:1', '::10.0.0.1'],
+  ['mapped loopback', '::ffff:127.0.0.1', '::ffff:7f00:1'],
+  ['mapped RFC 1918', '::ffff:10.0.0.1', '::ffff:a00:1'],
+  ['translated RFC 1918', '64:ff9b::a00:1', '64:ff9b::c0a8:1'],
+  ['translated link-local and loopback', '64:ff9b::a9fe:a9fe', '64:ff9b::7f00:1'],
+  ['locally translated', '64:ff9b:1::808:808', '64:ff9b:1:ffff::1'],
+  ['discard', '100::', '100::ffff'],
+  ['Teredo', '2001::1', '2001:0:ffff::1'],
+  ['ORCHID', '2001:10::1', '2001:20::1'],
+  ['documentation', '2001:db8::', '2001:db8:ffff:ffff::1'],
+  ['6to4', '2002:a00:1::', '2002:808:808::1'],
+  ['documentation', '3fff::', '3fff:fff:ffff::'],
+  ['segment routing', '5f00::1', '5f00:ffff::'],
+  ['unique local', 'fc00::1', 'fdff:ffff::1'],
+  ['link-local', 'fe80::1', 'febf::1'],
+  ['link-local with a zone', 'fe80::1%eth0', 'fe80::1%1'],
+  ['multicast', 'ff02::1', 'ff0e::1'],
+  ['no address', 'localhost', ''],
+  ['an address in another notation', '0x7f.1', '2130706433'],
+])('%s is not the Internet: %s, %s', (_space, first, last) => {
+  expect([isPublicAddress(first), isPublicAddress(last)]).toEqual([false, false])
+})
+
+test.each([
+  '1.1.1.1',
+  '9.255.255.255',
+  '11.0.0.0',
+  '100.63.255.255',
+  '100.128.0.0',
+  '126.255.255.255',
+  '128.0.0.0',
+  '169.253.255.255',
+  '172.15.255.255',
+  '172.32.0.0',
+  '192.167.255.255',
+  '198.17.255.255',
+  '198.20.0.0',
+  '223.255.255.255',
+  '::ffff:8.8.8.8',
+  '::ffff:808:808',
+  '64:ff9b::808:808',
+  '2001:200::1',
+  '2001:4860:4860::8888',
+  '2001:db9::',
+  '2003::1',
+  '2a00::1',
+  '3ffe:ffff::1',
+])('%s is', (address) => {
+  expect(isPublicAddress(address)).toBe(true)
+})
