@@ -1,10 +1,10 @@
 /** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a
  *  function. */
 import { deploymentSecret } from '../db/deployment/index.ts'
-import { databaseUnavailable } from '../db/failures.ts'
+import { databaseUnavailable } from '../db/kit/failures.ts'
 import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/request/index.ts'
-import { forAccount } from '../db/account-share.ts'
-import type { Database } from '../db/open.ts'
+import { forAccount } from '../db/kit/account-share.ts'
+import type { Database } from '../db/kit/open.ts'
 import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'

@@ -1,8 +1,8 @@
 /** What handlers are built from. Each takes the few members it needs. */
 import type { LoopbackTwins } from '../domain/network/loopback-twins.ts'
 import type { CatchUp } from './change/catch-up.ts'
-import type { GroupCommit } from '../db/group-commit.ts'
-import type { Database } from '../db/open.ts'
+import type { GroupCommit } from '../db/kit/group-commit.ts'
+import type { Database } from '../db/kit/open.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
 import type { Operator } from '../kit/http/call.ts'
 import type { OperatorAccess } from '../kit/http/route.ts'

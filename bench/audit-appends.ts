@@ -2,7 +2,7 @@
  *  commit, against inserts of single rows of the same bytes by as many clients. Both wait for the disk. */
 import { sql } from 'kysely'
 import { appendAudits, verifyAudit } from '../db/audit/index.ts'
-import { openGroupCommit } from '../db/group-commit.ts'
+import { openGroupCommit } from '../db/kit/group-commit.ts'
 import type { UnsealedAuditEntry } from '../domain/audit/entry.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'

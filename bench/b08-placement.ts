@@ -2,7 +2,7 @@
  *  each server. The facts are of as many servers placed on empty nodes: how many nodes they take against the fewest
  *  that could hold them, and how long choosing and the whole claim take. */
 import { claimBestRoom, claimPlacement, listBestNodes, listCandidates, mirrorNode } from '../db/placement/index.ts'
-import type { Database } from '../db/open.ts'
+import type { Database } from '../db/kit/open.ts'
 import type { Room } from '../domain/node/placement.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'

@@ -8,7 +8,7 @@ import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import { Instance, nodeNamespace, Volume } from '../resources/instance/index.ts'
 import { Server } from '../resources/server/index.ts'
 import { Storage } from '../resources/storage/index.ts'
-import type { OperationProgress } from '../resources/shapes.ts'
+import type { OperationProgress } from '../resources/kit/shapes.ts'
 import { type Cloud, serverSpec, TEMPLATE, ZONE } from './cloud.ts'
 import { openProcess } from './controllers.ts'
 

@@ -13,7 +13,7 @@ import { DevCluster, devClusterFactsOf, type DevClusterSpec } from '../resources
 import { accountNamespace } from '../resources/index.ts'
 import { offersDevClusters } from '../resources/managed-machine/index.ts'
 import { Network } from '../resources/network/index.ts'
-import { Labels } from '../resources/shapes.ts'
+import { Labels } from '../resources/kit/shapes.ts'
 import { changesOf, type Target } from './kit/define.ts'
 import { claimMachines, requireMachinePlan } from './kit/machine.ts'
 import { requireReadable } from './kit/readable.ts'

@@ -26,7 +26,7 @@ import {
 } from '../resources/load-balancer/index.ts'
 import { offersManagedMachines } from '../resources/managed-machine/index.ts'
 import { Network, rangesOf, type StoredNetwork } from '../resources/network/index.ts'
-import { Labels, PrintableName } from '../resources/shapes.ts'
+import { Labels, PrintableName } from '../resources/kit/shapes.ts'
 import { changesOf, fromBody, type Subject, type Target } from './kit/define.ts'
 import { claimMachines, requireMachinePlan } from './kit/machine.ts'
 import { requireReadable } from './kit/readable.ts'

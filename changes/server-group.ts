@@ -9,7 +9,7 @@ import {
 import { Region, Zone } from '../resources/catalog/index.ts'
 import * as routes from '../resources/server-group/index.ts'
 import { ServerGroup, type ServerGroupSpec } from '../resources/server-group/index.ts'
-import { PrintableName } from '../resources/shapes.ts'
+import { PrintableName } from '../resources/kit/shapes.ts'
 import { changesOf, fromBody, type Target } from './kit/define.ts'
 import { requireReadable } from './kit/readable.ts'
 import { type World, worldOf } from './kit/world.ts'

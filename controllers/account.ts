@@ -1,5 +1,5 @@
 /** Whose objects a namespace holds. */
-import type { Queries } from '../db/open.ts'
+import type { Queries } from '../db/kit/open.ts'
 import { accountExists } from '../db/server/index.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { orUnavailable } from './database.ts'

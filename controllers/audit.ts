@@ -2,7 +2,7 @@
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit/entry.ts'
 import type { OperationKind } from '../domain/operations.ts'
 import { appendAudits, hasAudit, STAFF_CHAIN } from '../db/audit/index.ts'
-import { openGroupCommit } from '../db/group-commit.ts'
+import { openGroupCommit } from '../db/kit/group-commit.ts'
 import { accountExists } from '../db/server/index.ts'
 import { appendStaffAudit } from '../db/staff/index.ts'
 import { accountOfNamespace } from '../resources/index.ts'

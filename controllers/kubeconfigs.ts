@@ -16,7 +16,7 @@ import { newUuid } from '../kit/sys/random.ts'
 import { Outages } from '../kit/sys/outages.ts'
 import { DevCluster } from '../resources/dev-cluster/index.ts'
 import { accountNamespace } from '../resources/index.ts'
-import { ENDED_KUBECONFIGS_ANNOTATION } from '../resources/labels.ts'
+import { ENDED_KUBECONFIGS_ANNOTATION } from '../resources/kit/labels.ts'
 import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
 

@@ -1,7 +1,7 @@
 /** The controllers' process: reads its settings, brings schema, kinds and catalog up to date, and works while it
  *  leads. */
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
-import { type Database, openDatabase } from '../db/open.ts'
+import { type Database, openDatabase } from '../db/kit/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
 import { defined } from '../domain/defined.ts'
 import { startProbes } from '../kit/http/probes.ts'
@@ -36,7 +36,7 @@ import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { NodePool } from '../resources/node-pool/index.ts'
 import { KubernetesCluster } from '../resources/kubernetes-cluster/index.ts'
-import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
+import { SYSTEM_NAMESPACE } from '../resources/kit/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'

@@ -1,5 +1,5 @@
 /** What every controller is built from. */
-import type { Database } from '../db/open.ts'
+import type { Database } from '../db/kit/open.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'

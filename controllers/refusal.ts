@@ -2,7 +2,7 @@
 import { Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { EffectReport } from '../kit/reconcile/reconciler.ts'
-import type { Condition } from '../resources/shapes.ts'
+import type { Condition } from '../resources/kit/shapes.ts'
 import type { EffectOn } from './effects.ts'
 import { toReason } from './health.ts'
 

@@ -1,7 +1,7 @@
 /** Which nodes reach which shared storage, by their reports, and how a move says that it goes there. */
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance/index.ts'
 import { Node } from '../resources/node/index.ts'
-import type { OperationStanza } from '../resources/shapes.ts'
+import type { OperationStanza } from '../resources/kit/shapes.ts'
 import type { Parts } from './parts.ts'
 
 /** Shared storage that the node reaches; none before its first report. */

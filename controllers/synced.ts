@@ -3,11 +3,11 @@
  *  deleted. */
 import { createHash } from 'node:crypto'
 import type { OperationKind, OperationStep } from '../domain/operations.ts'
-import type { Queries } from '../db/open.ts'
+import type { Queries } from '../db/kit/open.ts'
 import { isEdit, type KubernetesRequest, listKubernetesRequests } from '../db/request/index.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../kit/kube/object.ts'
 import { isBeingDeleted, type Operable } from '../resources/operation/index.ts'
-import type { OperationStanza } from '../resources/shapes.ts'
+import type { OperationStanza } from '../resources/kit/shapes.ts'
 import { orUnavailable } from './database.ts'
 import type { PlainAction } from './effects.ts'
 import { type Health, healthConditions } from './health.ts'

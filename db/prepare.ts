@@ -4,7 +4,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { sendAndExit } from '../kit/sys/process.ts'
 import { parseSealingKeys } from '../kit/sys/sealing.ts'
-import { type Database, migrate } from './open.ts'
+import { type Database, migrate } from './kit/open.ts'
 import { refuseSealingKeys } from './sealing-key/index.ts'
 
 /** Brings the schema up to date. Ends the process, and says why, when a key is missing that opens something, or is

@@ -3,7 +3,7 @@
  *  An operator binds one of these ClusterRoles to people or GitOps tools by a RoleBinding in the account's namespace;
  *  nothing is bound by itself. */
 import { ROLE_PERMISSIONS, ROLES, type Permission, type Role } from '../domain/permissions.ts'
-import { API_GROUP } from './define.ts'
+import { API_GROUP } from './kit/define.ts'
 import { RESOURCES } from './index.ts'
 import { Plan, Region, Template, Zone } from './catalog/index.ts'
 import { Price } from './price/index.ts'

@@ -11,7 +11,7 @@ import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
 import { Database, DATABASE_ROUTES } from './database/index.ts'
-import type { Resource } from './define.ts'
+import type { Resource } from './kit/define.ts'
 import { DEV_CLUSTER_ROUTES, DevCluster } from './dev-cluster/index.ts'
 import { Edge, EDGE_ROUTES } from './edge/index.ts'
 import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
@@ -141,4 +141,4 @@ export const ROUTES: readonly Route[] = [
   ...OPERATOR_ROUTES,
 ]
 
-export { accountNamespace, accountNamespaceOf, accountOfNamespace } from './account-namespace.ts'
+export { accountNamespace, accountNamespaceOf, accountOfNamespace } from './kit/account-namespace.ts'

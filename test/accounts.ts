@@ -1,6 +1,6 @@
 /** Accounts for tests that need one and no sign-up. */
 import { openQuotas } from '../db/account/index.ts'
-import type { Database } from '../db/open.ts'
+import type { Database } from '../db/kit/open.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 
 export async function createAccount(db: Database): Promise<string> {

@@ -1,5 +1,5 @@
 /** The plan and the image that tests and benchmarks start with, and a zone of them as manifests. */
-import { API_GROUP, API_VERSION } from '../resources/define.ts'
+import { API_GROUP, API_VERSION } from '../resources/kit/define.ts'
 import type { PlanSpec, TemplateSpec } from '../resources/catalog/index.ts'
 
 export const TINY_PLAN: PlanSpec = {

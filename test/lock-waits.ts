@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database } from '../db/open.ts'
+import type { Database } from '../db/kit/open.ts'
 
 /** How many transactions of this database wait for another one. */
 export async function lockWaits(db: Database): Promise<number> {

@@ -1,5 +1,5 @@
 /** Progress of operations, as controllers report it on what the operation is about. */
-import type { OperationProgress, OperationStanza } from '../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../resources/kit/shapes.ts'
 
 /** Of an operation that succeeded in one step, unless `changes` say otherwise. */
 export const progressOf = (

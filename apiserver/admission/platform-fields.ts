@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { forbidden } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
 
 export interface PlatformFields {
   /** The kind, as people call it. */

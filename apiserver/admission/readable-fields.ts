@@ -1,7 +1,7 @@
 /** What people write for people: rules of texts that the schema of a kind cannot hold. */
 import { badField } from '../../domain/problem.ts'
 import type { z } from 'zod'
-import { Labels, Printable, PrintableName } from '../../resources/shapes.ts'
+import { Labels, Printable, PrintableName } from '../../resources/kit/shapes.ts'
 
 /** Throws 400 for a title with characters that nothing prints. */
 export function requirePrintableTitle({ title }: { readonly title: string }): void {

@@ -2,7 +2,7 @@
  *  a cluster. */
 import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
-import { API_GROUP } from '../../resources/define.ts'
+import { API_GROUP } from '../../resources/kit/define.ts'
 import type { Kind } from './kind.ts'
 import { NAMESPACE_RULES, NAMESPACES_CONDITION, webhookRules } from './webhook.ts'
 

@@ -1,6 +1,6 @@
 /** Claims that are only tried: quotas, names and room are validated by the code that takes them. */
 import type { Transaction } from 'kysely'
-import { rehearse as rehearseIn } from '../../db/begin.ts'
+import { rehearse as rehearseIn } from '../../db/kit/begin.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { AdmissionParts } from './kind.ts'
 

@@ -1,6 +1,6 @@
 /** What the API server itself may do with the kinds of the platform: the chart's ClusterRole holds these rules. Only
  *  controllers write a status. */
-import { API_GROUP } from '../../resources/define.ts'
+import { API_GROUP } from '../../resources/kit/define.ts'
 import type { Kind } from './kind.ts'
 
 const READ = ['get', 'list', 'watch']

@@ -1,7 +1,7 @@
 /** What the Kubernetes API calls the webhook for. The embedded registration and the chart hold the same rules: both are
  *  made from the registered kinds. */
 import type { ResourceType } from '../../kit/kube/object.ts'
-import { API_GROUP } from '../../resources/define.ts'
+import { API_GROUP } from '../../resources/kit/define.ts'
 import type { Kind } from './kind.ts'
 
 export interface WebhookRule {

@@ -27,7 +27,7 @@ import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../../kit/sys/token-format.ts'
 import { pageOfRows } from '../list/page.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 const TOKENS_PER_USER_MAXIMUM = 50
 const TOKEN_DAYS_DEFAULT = 90

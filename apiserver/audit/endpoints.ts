@@ -12,7 +12,7 @@ import {
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { readPage } from '../list/page.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 export const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(listAuditEntries, (call) => list(parts, call)),

@@ -1,7 +1,7 @@
 /** What the checkpoints in object storage say of the chains of the audit log. */
 import { Unavailable } from '../../domain/problem.ts'
 import { findAuditTenant, internalBucketOf } from '../../db/internal-tenant/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { StoreFailed } from '../../kit/chunks/object-store.ts'
 import { openAuditStore } from '../../kit/object-storage/audit-place.ts'
 import { readCheckpoints, type Testimony } from '../../kit/object-storage/checkpoints.ts'

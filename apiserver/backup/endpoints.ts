@@ -19,7 +19,7 @@ import {
   verifyBackup,
 } from '../../resources/backup/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'

@@ -1,7 +1,7 @@
 /** What an account used and what that costs: computed from metered hours at every request, by the rules of invoices. */
 import { creditBalance, nextCreditExpiry } from '../../db/account/index.ts'
 import { firstUsageAt, type Invoice, listInvoices, readMetering, readMonthUsage } from '../../db/billing/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import { type BillLine, billMonth, monthBefore, sumOf } from '../../domain/billing/rules.ts'
 import { type Month, monthAround } from '../../domain/billing/transfer.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'

@@ -25,10 +25,10 @@ import {
   toZoneView,
   Zone,
 } from '../../resources/catalog/index.ts'
-import type { Stored } from '../../resources/shapes.ts'
+import type { Stored } from '../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { completeList } from '../list/page.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly Endpoint[] {
   const regions = caches.of(Region)

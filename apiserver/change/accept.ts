@@ -16,16 +16,16 @@ import {
   takeIntent,
   withdrawing,
 } from '../../db/change/index.ts'
-import { databaseUnavailable } from '../../db/failures.ts'
+import { databaseUnavailable } from '../../db/kit/failures.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { currentTraceparent } from '../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import { carrierOf, type Operable, Operation, type OperationSpec } from '../../resources/operation/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { throughOutage } from './audit.ts'
 

@@ -2,7 +2,7 @@
  *  before its end, so a namespace that is complete up to the end shows all of it: what the target shows, what other
  *  kinds show of it (the router of a network, how many snapshots a storage has), and what went with it. */
 import { listRecentWrites, recordWrites } from '../../db/change/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { isNewer, type Cache } from '../../kit/kube/cache.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'

@@ -4,8 +4,8 @@
 import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import { appendAudits, type Sealing } from '../../db/audit/index.ts'
 import { closeIntents, type RecentWrite, recordWrites } from '../../db/change/index.ts'
-import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
-import type { Database } from '../../db/open.ts'
+import { type GroupCommit, openGroupCommit } from '../../db/kit/group-commit.ts'
+import type { Database } from '../../db/kit/open.ts'
 
 export interface CommittedChange extends RecentWrite {
   /** Of the intent. */

@@ -3,7 +3,7 @@ import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
 import { keyText } from '../../kit/kube/object.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../server/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import { stateOf } from '../../resources/server/index.ts'
 import { type Console, type ConsoleLine, openConsole, type Whereabouts } from './console.ts'
 

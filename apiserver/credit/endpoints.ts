@@ -15,7 +15,7 @@ import * as routes from '../../resources/credit/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { pageOfRows } from '../list/page.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 const OUTCOMES_SHOWN = 10
 

@@ -13,13 +13,13 @@ import {
   type CustomImageSpec,
   type CustomImageStatus,
 } from '../../resources/custom-image/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
 import { type AdmissionParts, type AdmissionRules, type AdmittedChange, editedFields } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import { requireZone } from './endpoints.ts'
 import { requireSource, type SourceFields, IMAGE_SOURCE_READS } from './sources.ts'
 

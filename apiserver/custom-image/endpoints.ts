@@ -25,7 +25,7 @@ import {
   toCustomImageView,
   updateCustomImage,
 } from '../../resources/custom-image/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { create } from '../change/create.ts'
 import { operate, type OperatedObjects, openOperated } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'

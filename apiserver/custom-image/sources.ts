@@ -12,7 +12,7 @@ import { Server } from '../../resources/server/index.ts'
 import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
 import { judgeSource, SOURCE_READS } from '../../changes/kit/source.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export interface SourceReading {
   readonly caches: Caches

@@ -38,7 +38,7 @@ import {
   type UpdateDatabase,
   updateDatabase,
 } from '../../resources/database/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'

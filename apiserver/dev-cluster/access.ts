@@ -13,7 +13,7 @@ import { newUuid, type Random } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { type DevClusterStatus, toDevClusterView } from '../../resources/dev-cluster/index.ts'
 import { grantOf, type Kubeconfig, kubeconfigText, signedToken } from '../kubernetes-cluster/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 import type { DevClusterObject } from './clusters.ts'
 

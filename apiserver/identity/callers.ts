@@ -9,7 +9,7 @@ import {
   SUPPORT_PERMISSIONS,
   tokenPermissions,
 } from '../../domain/permissions.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import {
   findSession,
   findTokens,

@@ -1,7 +1,7 @@
 /** What operators watch of mails and of the audit log. Read from the database when the metrics are asked for, so every
  *  replica tells the same; NaN while the database does not answer. */
 import { countUnverified } from '../../db/audit/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { countWaitingMails } from '../../db/mail/index.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 

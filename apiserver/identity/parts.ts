@@ -1,5 +1,5 @@
 /** What the identity handlers are built from. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import type { Cursors } from '../../kit/http/cursor.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'

@@ -23,7 +23,7 @@ import {
   startSetup,
   waitForAttempt,
 } from '../../db/identity/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'

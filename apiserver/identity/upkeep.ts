@@ -3,7 +3,7 @@
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit/index.ts'
 import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../../db/identity/index.ts'
 import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { inTurn } from '../../db/turn/index.ts'
 import { readTestimony } from '../audit/index.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS } from '../settings.ts'

@@ -1,7 +1,7 @@
 /** Mails to people, and the link that verifies an address. */
 import type { UserRow } from '../../db/account/index.ts'
 import { createEmailToken, dropEmailTokens } from '../../db/identity/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { type MailText, verifyEmailMail } from '../../domain/mail/texts.ts'

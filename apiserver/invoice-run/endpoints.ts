@@ -8,13 +8,13 @@ import {
   retryInvoices,
   retryPushes,
 } from '../../db/billing/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import type { Answer } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/invoice-run/index.ts'
 import { auditStaff, type OperatorAct } from '../change/staff-audit.ts'
 import type { Parts } from '../parts.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 type RunParts = Pick<Parts, 'clock' | 'db' | 'random'>
 

@@ -15,13 +15,13 @@ import { auditChangesOf, changesBetween, patched, requireUntouched } from '../..
 import { referredIn, requireReferred } from '../../changes/kit/references.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { requireAccount, requireStanding, requireVerifiedOwner } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import { inWords, WORDS } from './words.ts'
 
 /** The rules of admission of the noun. They throw the Problem that REST would answer, with the fields of the spec. */

@@ -16,7 +16,7 @@ import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { Region, Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import {
   type bootstrapKubernetesHost,
   KubernetesHost,

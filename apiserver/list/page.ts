@@ -1,6 +1,6 @@
 /** Pages of lists: the cursor of a request says where the page begins, and one item more than it holds whether another
  *  follows. */
-import type { ListPlace } from '../../db/page.ts'
+import type { ListPlace } from '../../db/kit/page.ts'
 import type { Caller } from '../../kit/http/call.ts'
 import type { Cursors, Position } from '../../kit/http/cursor.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

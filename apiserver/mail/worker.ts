@@ -1,7 +1,7 @@
 /** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with
  *  back-off, and sent at least once. */
 import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/mail/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'

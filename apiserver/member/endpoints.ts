@@ -45,7 +45,7 @@ import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { invitationMail } from '../../domain/mail/texts.ts'
 import { completeList } from '../list/page.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 const SECRET_BYTES = 32
 /** What a mailed secret looks like; anything else was never ours. */

@@ -6,7 +6,7 @@ import { claimNodePool, releaseNodePool } from '../../db/node-pool/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import {
   type NewNodePool,

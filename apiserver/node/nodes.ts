@@ -22,7 +22,7 @@ import { Plan } from '../../resources/catalog/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
 

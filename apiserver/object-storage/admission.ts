@@ -5,7 +5,7 @@ import { addObjectStorage, findObjectStorage } from '../../db/object-storage/ind
 import { newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import {
   ObjectStorage,

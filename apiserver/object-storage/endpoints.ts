@@ -29,7 +29,7 @@ import { tellTenant, type Told, toldOf } from '../../kit/object-storage/told.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
   enableObjectStorage,

@@ -23,7 +23,7 @@ import {
 } from '../../resources/operator/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import type { OperatorAct } from '../change/staff-audit.ts'

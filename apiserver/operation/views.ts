@@ -1,6 +1,6 @@
 /** Operations as the API shows them: from their object, or from the history. */
 import { type FinishedOperation, stepsOf } from '../../domain/operations.ts'
-import type { ListPlace } from '../../db/page.ts'
+import type { ListPlace } from '../../db/kit/page.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   type OperationSpec,
@@ -9,9 +9,9 @@ import {
   toOperationView,
 } from '../../resources/operation/index.ts'
 import { progressOfMove } from '../../resources/server/index.ts'
-import type { OperationProgress } from '../../resources/shapes.ts'
+import type { OperationProgress } from '../../resources/kit/shapes.ts'
 import type { ServerObject } from '../server/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 

@@ -2,7 +2,7 @@
 import { openApiDocument, type OpenApiDocument } from '../../kit/http/openapi.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { FIELD_DESCRIPTIONS } from '../../resources/descriptions.ts'
-import { EXAMPLE_VALUES } from '../../resources/examples.ts'
+import { EXAMPLE_VALUES } from '../../resources/kit/examples.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { VERSION } from '../../domain/version.ts'
 

@@ -3,7 +3,7 @@
 import { claimPlayground } from '../../db/playground/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Playground, type PlaygroundSpec, type PlaygroundStatus } from '../../resources/playground/index.ts'
 import { requireAccount, requireVerifiedOwner } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'

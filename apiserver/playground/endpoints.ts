@@ -11,7 +11,7 @@ import {
 import { type Role, rolesWith } from '../../domain/permissions.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import {
   claimPlayground,
   endPlayground as endRow,
@@ -25,7 +25,7 @@ import type { Answer, Call, Customer, Operator } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { isNotFound } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
   endPlayground,
@@ -46,7 +46,7 @@ import { kubeconfigText, ownToken } from '../kubernetes-cluster/index.ts'
 import { pageOfRows } from '../list/page.ts'
 import { createClaimed, deleteClaimed } from '../plain/claimed-objects.ts'
 import type { Parts } from '../parts.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 import {
   askHost,
   eligibilityIn,

@@ -1,7 +1,7 @@
 /** Pools of public addresses that operators make, change and remove with kubectl must satisfy the rules of the operator
  *  API. */
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'

@@ -11,7 +11,7 @@ import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { activeOperationOf, type OperationView } from '../../resources/operation/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import * as routes from '../../resources/public-pool/index.ts'
 import {
   PublicPool,
@@ -19,7 +19,7 @@ import {
   type PublicPoolView,
   toPublicPoolView,
 } from '../../resources/public-pool/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { newStanza } from '../change/accept.ts'
 import { begunView } from '../change/begun.ts'
 import { beginAsOperator, patchWithOperation } from '../change/begin.ts'
@@ -28,7 +28,7 @@ import { pageOfObjects } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 type Action = 'create' | 'update'
 

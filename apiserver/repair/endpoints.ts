@@ -20,7 +20,7 @@ import { beginAsOperator } from '../change/begin.ts'
 import type { OperatorAct } from '../change/staff-audit.ts'
 import type { Parts } from '../parts.ts'
 import { moveOf, requireDestination, type ServerObject } from '../server/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import { beginOnNode, type Nodes } from '../node/index.ts'
 
 const NAME_INDEX = 'name'

@@ -10,7 +10,7 @@ import { parsePublicKey } from '../../domain/ssh-key/rules.ts'
 import { readUserData, runsProgramsOnly } from '../../domain/server/user-data.ts'
 import { findInitScript } from '../../db/init-script/index.ts'
 import { type ChangeIntent, recordIntents } from '../../db/change/index.ts'
-import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
+import { type GroupCommit, openGroupCommit } from '../../db/kit/group-commit.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import { batchKeyOf, claimServers, releaseServer, type ServerClaims, type ServerDemand } from '../../db/server/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -19,9 +19,9 @@ import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL, SERVER_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL, SERVER_LABEL } from '../../resources/kit/labels.ts'
 import { type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import {
   type CreateServer,
   createServer,
@@ -32,7 +32,7 @@ import {
   storedFirewall,
   toFirewall,
 } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'

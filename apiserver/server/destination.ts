@@ -8,7 +8,7 @@ import { Plan } from '../../resources/catalog/index.ts'
 import { factsOf, stateOf } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, ServerVerb } from './servers.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export interface Move extends Required<Pick<ServerVerb, 'kind' | 'validate' | 'gibibytes'>> {
   /** What the server is now; the move is off when it is something else. */

@@ -24,7 +24,7 @@ import {
   type NetworkInput,
 } from '../../resources/server/index.ts'
 import { begin, operate } from '../change/operate.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from './servers.ts'
 

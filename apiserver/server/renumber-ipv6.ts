@@ -8,7 +8,7 @@ import { factsOf, renumberServerIpv6 } from '../../resources/server/index.ts'
 import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from './servers.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =>
   customerEndpoint(renumberServerIpv6, async (call) => {

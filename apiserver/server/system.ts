@@ -12,7 +12,7 @@ import {
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { CreateServer } from '../../resources/server/index.ts'
 import { unknownTemplate } from '../catalog/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 
 /** What of it the size of a server must suffice for. */

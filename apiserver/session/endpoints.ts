@@ -9,7 +9,7 @@ import { auditEntryOf } from '../change/audit.ts'
 import { completeList } from '../list/page.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES } from '../identity/sessions.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 export const sessionEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.listSessions, async ({ caller, now }) =>

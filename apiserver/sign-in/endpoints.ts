@@ -22,7 +22,7 @@ import {
   spendEmailToken,
   waitForAttempt,
 } from '../../db/identity/index.ts'
-import type { Queries } from '../../db/open.ts'
+import type { Queries } from '../../db/kit/open.ts'
 import { countRequest } from '../../db/request/index.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'

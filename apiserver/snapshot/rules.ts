@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import { CustomImage, isReading } from '../../resources/custom-image/index.ts'
 import { factsOf, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 

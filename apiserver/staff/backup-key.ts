@@ -3,7 +3,7 @@
 import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { backupKeyOwner, findBackupKey } from '../../db/backup/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'

@@ -1,6 +1,6 @@
 /** Coupons, as staff make them. */
 import { badField, conflict, notFound } from '../../domain/problem.ts'
-import { newestFirst } from '../../db/page.ts'
+import { newestFirst } from '../../db/kit/page.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'

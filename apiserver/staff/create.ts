@@ -2,7 +2,7 @@
  *  authenticator secret, which are shown once; both are needed to sign in. */
 import { generateURI, ScureBase32Plugin } from 'otplib'
 import type { StaffRole } from '../../domain/permissions.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { createStaff } from '../../db/staff/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid, type Random } from '../../kit/sys/random.ts'

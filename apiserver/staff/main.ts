@@ -7,7 +7,7 @@
  *  missing. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
-import { type Database, migrate, openDatabase } from '../../db/open.ts'
+import { type Database, migrate, openDatabase } from '../../db/kit/open.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { type Random, systemRandom } from '../../kit/sys/random.ts'

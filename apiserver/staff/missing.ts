@@ -2,7 +2,7 @@
  *  are given up, or sweeps go on after much went missing at once. Each decision stands in the log of staff. */
 import type { Transaction } from 'kysely'
 import { acceptAbsences, listAbsences, orderRemoval } from '../../db/removal/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Clock } from '../../kit/sys/clock.ts'

@@ -19,7 +19,7 @@ import { Storage, storageFactsOf, type StorageSpec, type StorageStatus } from '.
 import * as routes from '../../resources/storage-placement/index.ts'
 import { announceEarlier } from '../change/accept.ts'
 import { beginAsOperator } from '../change/begin.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import { beginOnNode, type Nodes, requireRoomElsewhere } from '../node/index.ts'
 import type { Parts } from '../parts.ts'
 import { moveOf, requireDestination, type ServerObject } from '../server/index.ts'

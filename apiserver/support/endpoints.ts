@@ -26,7 +26,7 @@ import { SESSION_COOKIE, SUPPORT_SECRET_PREFIX } from '../identity/callers.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, sessionCookies, userView } from '../identity/sessions.ts'
 import { completeList } from '../list/page.ts'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 const LISTED_DAYS = 90
 const DAY_MILLISECONDS = 86_400_000

@@ -1,7 +1,7 @@
 /** Templates that operators make, change and delete with kubectl. What they are made of their own schema validates. */
 import { requireDiskSize } from '../../domain/storage/rules.ts'
 import { Template, type TemplateSpec, type TemplateStatus } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import type { AdmissionRules } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireIdle } from './rules.ts'

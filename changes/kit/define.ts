@@ -10,7 +10,7 @@ import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
-import type { Stored } from '../../resources/shapes.ts'
+import type { Stored } from '../../resources/kit/shapes.ts'
 import type { World } from './world.ts'
 
 export type Field<Spec> = keyof Spec & string

@@ -12,7 +12,7 @@ import { requireReadableStorage } from '../../domain/storage/rules.ts'
 import type { claimStorage } from '../../db/storage/index.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Snapshot, snapshotFactsOf } from '../../resources/snapshot/index.ts'
-import { storedOf } from '../../resources/shapes.ts'
+import { storedOf } from '../../resources/kit/shapes.ts'
 import {
   Storage,
   storageFactsOf,

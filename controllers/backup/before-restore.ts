@@ -1,7 +1,7 @@
 /** What a storage holds is kept in a snapshot before a backup is restored to it. Pure. */
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
-import { finalizerOf } from '../../resources/define.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import { Snapshot, type SnapshotSpec } from '../../resources/snapshot/index.ts'
 import type { PlainAction } from '../effects.ts'
 import { derivedId } from '../../domain/uuid.ts'

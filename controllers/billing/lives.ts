@@ -14,7 +14,7 @@ import {
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import type { OperationProgress } from '../../resources/shapes.ts'
+import type { OperationProgress } from '../../resources/kit/shapes.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { BILLABLES, type Billable } from './billables.ts'

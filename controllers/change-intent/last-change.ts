@@ -2,7 +2,7 @@
 import { hasIntent, takeIntent } from '../../db/change/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 

@@ -6,9 +6,9 @@ import { balancerOf } from '../../domain/edge/document.ts'
 import { managedByOf } from '../../domain/managed-machine/rules.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import { apiVersionOf, type KubeObject, keyOf } from '../../kit/kube/object.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Edge, type EdgeStatus } from '../../resources/edge/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import {
   configurationOf,
   LoadBalancer,

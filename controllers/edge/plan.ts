@@ -9,7 +9,7 @@ import { configurationOf, Edge, type EdgeAction, type EdgeStatus } from '../../r
 import { keyOf } from '../../kit/kube/object.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { isBeingDeleted } from '../../resources/operation/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
 import { planMachines } from '../managed-machine/index.ts'
 import { firstDecision } from '../operation/decision.ts'

@@ -3,7 +3,7 @@
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
+import { SYSTEM_NAMESPACE } from '../../resources/kit/labels.ts'
 import {
   Node,
   type NodePower,

@@ -26,7 +26,7 @@ import { type EffectReport, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import {
   KubernetesCluster,
   type KubernetesClusterSpec,

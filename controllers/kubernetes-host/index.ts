@@ -18,7 +18,7 @@ import { watch, type Watch } from '../../kit/reconcile/reconciler.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62 } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import {
   KubernetesHost,

@@ -13,7 +13,7 @@ import {
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { findAccountOf } from '../account.ts'

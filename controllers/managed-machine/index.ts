@@ -17,7 +17,7 @@ import {
   NodeReport,
   Volume,
 } from '../../resources/instance/index.ts'
-import { MACHINE_ROLE_LABEL } from '../../resources/labels.ts'
+import { MACHINE_ROLE_LABEL } from '../../resources/kit/labels.ts'
 import {
   MACHINE_DOCUMENT_BYTES_MAXIMUM,
   MACHINE_DOCUMENT_KEY,

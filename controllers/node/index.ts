@@ -3,7 +3,7 @@
 import { Lease, Namespace, Secret } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
 import { Plan } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Instance, nodeOf, nodeOfNamespace, NodeReport, Observation, Volume } from '../../resources/instance/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'

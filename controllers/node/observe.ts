@@ -9,7 +9,7 @@ import { isReachableState } from '../../domain/node/rules.ts'
 import type { GuestOnNode } from '../../domain/node/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { guestsOnNodes } from '../../resources/guests-on-nodes.ts'
+import { guestsOnNodes } from '../../resources/instance/guests-on-nodes.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
   AGENT_ACCESS_SECRET_NAME,

@@ -21,7 +21,7 @@ import { newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { type EffectReport, watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import {
   ObjectStorage,
   type ObjectStorageSpec,

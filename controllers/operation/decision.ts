@@ -4,7 +4,7 @@
 import { defined } from '../../domain/defined.ts'
 import type { OperationKind, StepOf } from '../../domain/operations.ts'
 import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { PlainAction } from '../effects.ts'
 import { activeOperation } from './stanza.ts'
 import type { Operable } from '../../resources/operation/index.ts'

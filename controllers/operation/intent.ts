@@ -2,7 +2,7 @@
 import { findOperation } from '../../db/operation/index.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
 import { Operation, type Operable } from '../../resources/operation/index.ts'
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'

@@ -4,7 +4,7 @@
 import { type OperationKind, stepsOf } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
 import type { OperationDecision } from './decision.ts'

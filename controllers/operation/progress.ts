@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import { isFinal, OPERATION_EVENTS_MAXIMUM, type OperationEvent, stepsOf } from '../../domain/operations.ts'
 import type { OperationAction } from '../../kit/reconcile/action.ts'
 import type { OperationState } from '../../resources/operation/index.ts'
-import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../resources/kit/shapes.ts'
 
 /** An operation that was asked for and has not begun. */
 export const pendingProgress = (stanza: OperationStanza): OperationProgress => ({

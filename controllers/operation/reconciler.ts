@@ -13,7 +13,7 @@ import {
   type OperationSpec,
   type OperationState,
 } from '../../resources/operation/index.ts'
-import type { OperationProgress } from '../../resources/shapes.ts'
+import type { OperationProgress } from '../../resources/kit/shapes.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { auditedAs, auditEffect } from '../audit.ts'
 import { controller, type Registration } from '../controller.ts'

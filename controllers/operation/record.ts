@@ -9,7 +9,7 @@ import { apiVersionOf, type KubeObject } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import {
   carrierOf,
   Operation,
@@ -18,7 +18,7 @@ import {
   type OperationState,
   unnamedTarget,
 } from '../../resources/operation/index.ts'
-import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../resources/kit/shapes.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, pendingProgress } from './progress.ts'

@@ -3,7 +3,7 @@
 import { deadlineOf, isFinal, type OperationKind } from '../../domain/operations.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import type { Operable } from '../../resources/operation/index.ts'
-import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../resources/kit/shapes.ts'
 
 /** The operation under way; undefined when there is none or it has ended. */
 export function activeOperation({ spec, status }: Operable): OperationStanza | undefined {

@@ -2,7 +2,7 @@
 import { Unavailable } from '../../domain/problem.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool } from '../../db/public-pool/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { controller } from '../controller.ts'

@@ -12,7 +12,7 @@ import {
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Server } from '../../resources/server/index.ts'
 import {
   ServerGroup,

@@ -5,7 +5,7 @@ import { defined } from '../../domain/defined.ts'
 import { networkVerdict } from '../../domain/network/guest-network.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { During } from '../operation/plan.ts'
 import {
   operationActions,

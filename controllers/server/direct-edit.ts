@@ -1,7 +1,7 @@
 /** Which edit of a server no operation stands for: made with kubectl or GitOps. Pure. */
 import type { OperationKind } from '../../domain/operations.ts'
 import { firewallOf } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { DirectEdit } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'

@@ -1,7 +1,7 @@
 /** What the server controller does in PostgreSQL, by name. Each effect is free when it has happened already. */
 import { notFound } from '../../domain/problem.ts'
 import { keepInUse, usesSomething } from '../../db/claim/index.ts'
-import { openGroupCommit } from '../../db/group-commit.ts'
+import { openGroupCommit } from '../../db/kit/group-commit.ts'
 import { attachInterface, leaveNetwork, releaseInterface } from '../../db/network-interface/index.ts'
 import {
   beginSizeChange,

@@ -15,12 +15,12 @@ import {
   releaseStorageMove,
   reserveStorageMove,
 } from '../../db/storage/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { Backup } from '../../resources/backup/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { nodeNamespace, Volume } from '../../resources/instance/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { auditEffect } from '../audit.ts'
 import { type BackupAccess, shareBackupKey } from '../backup-key.ts'

@@ -23,7 +23,7 @@ import {
 } from '../../resources/instance/index.ts'
 import { isBuiltHere, Template, Zone } from '../../resources/catalog/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'

@@ -2,7 +2,7 @@
  *  has is copied while nobody can change it; one that a server has goes with that server, which runs on meanwhile. The
  *  operation names the node that the storage leaves, so that an arrival is known for one, whoever died in between. */
 import { defined } from '../../domain/defined.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
 import { firstDecision, type Rule as OperationRule } from '../operation/decision.ts'
 import { activeOperation } from '../operation/stanza.ts'

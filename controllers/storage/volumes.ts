@@ -10,7 +10,7 @@ import {
   type VolumeSpec,
   type VolumeStatus,
 } from '../../resources/instance/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { ACCOUNT_LABEL } from '../../resources/kit/labels.ts'
 import { STORAGE_TIERS, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { activeOperation } from '../operation/stanza.ts'
 

@@ -1,7 +1,7 @@
 /** The template controller: what it reads. What it decides is `plan.ts`. */
 import { isBuiltHere, Template, Zone } from '../../resources/catalog/index.ts'
 import { Image, nodeOf } from '../../resources/instance/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { finalizerOf } from '../../resources/kit/define.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage, type StorageStatus } from '../../resources/storage/index.ts'

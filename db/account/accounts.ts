@@ -2,10 +2,10 @@
 import type { Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import { openChain } from '../audit/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { openQuotas } from './quotas.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 const SIGN_UP_CREDIT_CENTS = 24_900
 const SIGN_UP_CREDIT_DAYS = 60

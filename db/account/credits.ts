@@ -2,10 +2,10 @@
 import { sql, type Transaction } from 'kysely'
 import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/billing/coupon.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 

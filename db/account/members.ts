@@ -2,11 +2,11 @@
 import { sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import { isPlatformAccount } from '../../domain/account/platform-account.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
 import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface MemberRow {
   readonly userId: string

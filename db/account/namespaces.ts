@@ -1,6 +1,6 @@
 /** Which accounts have their namespace in Kubernetes. */
-import type { Queries } from '../open.ts'
-import { updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { updateWhere } from '../kit/where.ts'
 
 /** Ids of accounts whose namespace nobody has made yet, oldest first. */
 export async function listWithoutNamespace(queries: Queries, limit: number): Promise<readonly string[]> {

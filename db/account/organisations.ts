@@ -4,9 +4,9 @@ import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../
 import type { Role } from '../../domain/permissions.ts'
 import { addMember } from './accounts.ts'
 import { removeMembership, setRole } from './members.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface StatementRow {
   readonly organisationId: string

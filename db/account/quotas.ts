@@ -4,9 +4,9 @@
 import { sql, type Transaction } from 'kysely'
 import { quotaExceeded } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/account/quota.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Holding {
   readonly accountId: string

@@ -2,9 +2,9 @@
 import { isPlatformAccount } from '../../domain/account/platform-account.ts'
 import { emailUnverified } from '../../domain/problem.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/account/standing.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { type AddressRules, hasVerifiedOwner } from './members.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 /** Throws 403 unless an owner's address is verified. */
 export async function requireVerifiedOwner(queries: Queries, accountId: string, rules: AddressRules): Promise<void> {

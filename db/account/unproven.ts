@@ -5,7 +5,7 @@ import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
 import type { UserRow } from './accounts.ts'
 import { removeMembership, resolveActiveAccount } from './members.ts'
-import { deleteWhere, updateWhere } from '../where.ts'
+import { deleteWhere, updateWhere } from '../kit/where.ts'
 
 /** Notes that the address of the user is proven. `isHolder`: whoever proves it has shown that the user was theirs
  *  before, by its session or its password; else what was made before the proof is taken away, for somebody else may

@@ -15,9 +15,9 @@ import {
 import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 const WALK_ENTRIES = 1000
 

@@ -2,9 +2,9 @@
 import type { Transaction } from 'kysely'
 import { backupQuota } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export interface BackupId {
   readonly accountId: string

@@ -1,7 +1,7 @@
 /** The ledger compared with itself and with the payment processor, once a day. */
 import { sql } from 'kysely'
 import type { PaymentStatus } from '../../domain/billing/payment.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 
 export interface PaymentDifference {
   /** Of an invoice or credit of ours, or of an invoice at the processor. */

@@ -4,11 +4,11 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import { applyCredits, type BillLine, billMonth, type LiveCredit, periodOf, sumOf } from '../../domain/billing/rules.ts'
 import { type Month, monthAround, monthOf } from '../../domain/billing/transfer.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { afterFailure } from './retry.ts'
 import { readMonthUsage } from './usage.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 

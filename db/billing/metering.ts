@@ -2,7 +2,7 @@
  *  write may be repeated and may come late: rows are made once, and those that turn out to be too many go again, until
  *  the month they are of is closed. */
 import { sql, type Transaction } from 'kysely'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 
 /** A resource that costs, as it was seen. */

@@ -1,8 +1,8 @@
 /** Accounts as customers of the payment processor, and their suspension for what they have not paid. */
 import { sql, type Transaction } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 /** Undefined until the account is a customer there. */
 export async function findPaymentCustomer(queries: Queries, accountId: string): Promise<string | undefined> {

@@ -1,8 +1,8 @@
 /** What the payment processor has told: stored when it comes, used once. */
 import { sql } from 'kysely'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import { afterFailure } from './retry.ts'
-import { updateWhere } from '../where.ts'
+import { updateWhere } from '../kit/where.ts'
 
 export interface StoredEvent {
   readonly id: string

@@ -1,7 +1,7 @@
 /** Prices by the time from which they are valid. */
 import { sql } from 'kysely'
-import type { Queries } from '../open.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export interface PriceKey {
   readonly resourceType: string

@@ -1,10 +1,10 @@
 /** Invoices on their way to the payment processor, and what it says of them since. */
 import { sql, type Transaction } from 'kysely'
 import type { PaymentStatus } from '../../domain/billing/payment.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { afterFailure } from './retry.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface InvoicePush {
   readonly invoiceId: string

@@ -1,5 +1,5 @@
 /** What of accounts ends soon. */
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 interface Window {
   readonly after: Date

@@ -1,7 +1,7 @@
 /** Hour rows that nobody needs any more. What they add up to, `usage_day`, stays: usage, log and invoices are made of
  *  that. */
 import { sql } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 export interface Retention {
   /** Hours before it go. */

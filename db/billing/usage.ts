@@ -2,8 +2,8 @@
 import { sql } from 'kysely'
 import type { LiveResource, MeteredHours, MonthUsage, TransferDay } from '../../domain/billing/rules.ts'
 import type { Month } from '../../domain/billing/transfer.ts'
-import type { Queries } from '../open.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere } from '../kit/where.ts'
 
 /** Everything of the month; what goes on is of the month that the given time is in. */
 export async function readMonthUsage(

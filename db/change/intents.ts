@@ -2,9 +2,9 @@
  *  that writes its audit entry: whoever deletes the row writes the entry, so that there is always exactly one. */
 import { sql, type Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface ChangeIntent {
   readonly operationId: string

@@ -1,9 +1,9 @@
 /** Recent writes to Kubernetes, by account. Each replica of the API server lists from its own cache, which sees the
  *  writes of other replicas with a delay: these rows name the writes that it must read before it answers. */
 import type { Transaction } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface RecentWrite {
   readonly accountId: string

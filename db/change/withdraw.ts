@@ -2,9 +2,9 @@
  *  it is read before the transaction, so that none waits for Kubernetes. */
 import type { Transaction } from 'kysely'
 import { Unavailable } from '../../domain/problem.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 const ATTEMPTS_MAXIMUM = 5
 

@@ -3,8 +3,8 @@
 import { sql } from 'kysely'
 import type { Use } from '../../domain/claim/use.ts'
 import type { Holding } from '../account/index.ts'
-import type { Queries } from '../open.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 /** Keeps what the holder uses from others. What others use already stays theirs. */
 export async function keepInUse(

@@ -2,11 +2,11 @@
 import { sql, type Transaction } from 'kysely'
 import { conflict, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Holding } from '../account/index.ts'
 import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export { forgetUse, isInUseByOthers, keepInUse, listInUse, usesSomething } from './host-use.ts'
 

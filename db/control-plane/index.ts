@@ -1,6 +1,6 @@
 /** How PostgreSQL is: who takes writes, and who follows. */
 import { sql } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 export interface Replication {
   /** Address of the server that answers, which takes writes. */

@@ -2,10 +2,10 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { DatabaseOrigin } from '../../domain/database/rules.ts'
 import { notFound } from '../../domain/problem.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import type { DatabaseId } from './claims.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface ArchiveRow extends DatabaseId {
   readonly zone: string

@@ -4,9 +4,9 @@ import type { Selectable, Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface DatabaseId {
   readonly accountId: string

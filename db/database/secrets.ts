@@ -4,7 +4,7 @@ import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database/rules.ts'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { DatabaseId, SealedServerCertificate } from './claims.ts'
 
 const PASSWORD_CHARACTERS = 32

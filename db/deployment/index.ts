@@ -1,8 +1,8 @@
 /** Keys that the deployment generates once and all replicas share. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import type { Queries } from '../open.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere } from '../kit/where.ts'
 
 /** The secret of that name, generated when it does not exist yet. */
 export async function deploymentSecret(

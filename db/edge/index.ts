@@ -5,9 +5,9 @@ import type { Gateway } from '../../domain/network/rules.ts'
 import { conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface EdgeId {
   readonly accountId: string

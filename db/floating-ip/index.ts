@@ -6,13 +6,13 @@ import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { forgetUse } from '../claim/index.ts'
 import { listInterfaces } from '../network-interface/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { lockPlacement } from '../placement/index.ts'
 import { listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
 import { findRouterOf, lockNatRouter } from '../router/index.ts'
 import { serverHolder } from '../server/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface FloatingIpId {
   readonly accountId: string

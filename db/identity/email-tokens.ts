@@ -1,7 +1,7 @@
 /** Single-use secrets that were sent by mail: stored as SHA-256, for one purpose and one address. */
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { hashSecret } from './sessions.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export type EmailTokenPurpose = 'verify_email' | 'reset_password'
 

@@ -1,6 +1,6 @@
 /** Identities at external providers. */
-import type { Queries } from '../open.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface LinkedIdentityRow {
   readonly id: string

@@ -1,8 +1,8 @@
 /** Attempts per subject (an email, an address, a user's second factor); the rules are in `domain/identity/lockout.ts`.
  */
 import { countAttempt, type LockoutRule } from '../../domain/identity/lockout.ts'
-import type { Database, Queries } from '../open.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import type { Database, Queries } from '../kit/open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 /** Counts an attempt before it is checked. Returns the whole seconds to wait; 0 when it may be checked. */
 export async function beginAttempt(db: Database, subject: string, rule: LockoutRule, now: Date): Promise<number> {

@@ -1,8 +1,8 @@
 /** Authenticators and recovery codes. A code is accepted once, by a conditional update. */
 import type { Transaction } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface SecondFactor {
   readonly sealedSecret: string

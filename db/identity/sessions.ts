@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
-import type { Queries } from '../open.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 /** Absolute lifetime of a session. */
 export const SESSION_SECONDS = 7 * 86_400

@@ -1,10 +1,10 @@
 /** API tokens. A token is found by the SHA-256 of its text and is revoked with its user's membership. */
 import { sql } from 'kysely'
 import type { Role, TokenScope } from '../../domain/permissions.ts'
-import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { comesAfter, type ListPlace } from '../kit/page.ts'
 import { hashSecret } from './sessions.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 const MINUTE_MILLISECONDS = 60_000
 

@@ -1,10 +1,10 @@
 /** Init scripts of accounts. Ids that are not UUIDs are unknown. */
 import type { Transaction } from 'kysely'
 import { isUuid } from '../../domain/uuid.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface InitScriptRow {
   readonly id: string

@@ -1,9 +1,9 @@
 /** What the platform itself keeps in object storage: a tenant for each purpose and owner, with a key that opens nothing
  *  else. A row stays where it is when its zone gets another store. */
 import { type Selectable, sql } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface InternalTenantId {
   readonly purpose: Tables['internal_tenant']['purpose']

@@ -5,10 +5,10 @@
 import { type Insertable, type Selectable, sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import { isTokenLive } from '../identity/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { isSupportOpen } from '../staff/index.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface NewKubeconfigGrant {
   readonly id: string

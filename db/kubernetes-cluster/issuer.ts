@@ -1,7 +1,7 @@
 /** Who signs the tokens with which people get into Kubernetes clusters: one key of the deployment, sealed. */
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import type { Sealing } from '../../kit/sys/sealing.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 /** A JWK. */
 export type PublicKey = Readonly<Record<string, string>>

@@ -1,9 +1,9 @@
 /** Snapshots of managed Kubernetes clusters: why each was taken, and what it is. */
 import type { SnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
 import { isSnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { ClusterId } from './claims.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface ClusterSnapshot {
   readonly id: string

@@ -3,9 +3,9 @@
 import { sql } from 'kysely'
 import type { ClusterScope } from '../../domain/permissions.ts'
 import { hashSecret } from '../identity/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { ClusterId } from './claims.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface ClusterToken {
   readonly id: string

@@ -1,5 +1,5 @@
 /** Hosts of control planes: one in each region, known by an id from when the platform is first told of it. */
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 export * from './made.ts'
 

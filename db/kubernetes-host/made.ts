@@ -5,9 +5,9 @@ import { PLATFORM_ACCOUNT_ID } from '../../domain/account/platform-account.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { openAccount, openQuotas } from '../account/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 /** What a host process is given. */
 export interface HostSecrets {

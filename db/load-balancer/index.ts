@@ -7,7 +7,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
 import { forgetUse } from '../claim/index.ts'
 import { lockNetwork } from '../network/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { claimAddresses, type HeldAddress, listAddresses, releaseAddresses } from '../public-pool/index.ts'
 import {
   claimSharedAddress,
@@ -16,7 +16,7 @@ import {
   type SharedAddress,
 } from '../shared-address/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface LoadBalancerId {
   readonly accountId: string

@@ -5,10 +5,10 @@ import { sql, type Transaction } from 'kysely'
 import type { GuestOnNode } from '../../domain/node/placement.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { HeldUse } from '../../domain/claim/use.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { countForgottenRoom } from './room.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export { findForgottenRoom, writeForgottenRoom } from './room.ts'
 

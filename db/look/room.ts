@@ -1,8 +1,8 @@
 /** Room that guests take on a node without a claim: PostgreSQL, or both stores, were put back to an older state. */
 import { sql } from 'kysely'
 import type { GuestOnNode, Room } from '../../domain/node/placement.ts'
-import type { Queries } from '../open.ts'
-import { updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { updateWhere } from '../kit/where.ts'
 
 /** Of what is on the node, what no claim counts. */
 const forgottenOn = (node: string, guests: readonly GuestOnNode[]) => sql<ForgottenRow>`

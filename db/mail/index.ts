@@ -1,6 +1,6 @@
 /** The mail outbox. Mails are inserted in the transaction that causes them and sent afterwards, at least once. */
-import type { Queries } from '../open.ts'
-import { updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { updateWhere } from '../kit/where.ts'
 
 /** A mail is given up after this many failures, with its last error. */
 const MAIL_ATTEMPTS_MAXIMUM = 20

@@ -15,9 +15,9 @@ import { claimMacAddress, listInUse, releaseClaims } from '../claim/index.ts'
 import { requireLook } from '../look/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import { lockPlacement } from '../placement/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 interface ServerKey {
   readonly accountId: string

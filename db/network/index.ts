@@ -6,9 +6,9 @@ import { conflict, notFound, type Problem, unavailable } from '../../domain/prob
 import type { Random } from '../../kit/sys/random.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface NetworkId {
   readonly accountId: string

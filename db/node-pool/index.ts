@@ -3,9 +3,9 @@
 import type { Transaction } from 'kysely'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface NodePoolId {
   readonly accountId: string

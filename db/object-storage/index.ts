@@ -4,10 +4,10 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/account/quota.ts'
 import { readStanding } from '../account/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'
 import { inTurn, type Turn } from '../turn/index.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 const TURN_WAIT_MILLISECONDS = 10_000
 

@@ -1,9 +1,9 @@
 /** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
 import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine/rules.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
+import { selectWhere } from '../kit/where.ts'
 
 /** Records the operation. The first record of an id stays. */
 export async function recordOperation(

@@ -2,9 +2,9 @@
  *  What is best is defined in `domain/node/placement.ts`; a test holds this query against it. */
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Candidate, Demand, Place, Spread } from '../../domain/node/placement.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 /** More than one, because others may take the room on the first meanwhile. */
 const BEST_NODES_MAXIMUM = 16

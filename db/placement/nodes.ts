@@ -2,10 +2,10 @@
 import type { Transaction } from 'kysely'
 import type { Candidate, GuestOnNode, Room } from '../../domain/node/placement.ts'
 import { findForgottenRoom, writeForgottenRoom } from '../look/index.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { roomOf, wholeRoomOf } from './placement.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export type MirroredNode = Omit<Candidate, 'used' | 'forgotten'>
 

@@ -6,10 +6,10 @@ import { type Candidate, type Demand, rankNodes, type Room, type Spread, times }
 import { type Problem, unavailable } from '../../domain/problem.ts'
 import { listBestNodes, toCandidate } from './best-nodes.ts'
 import { requireLook } from '../look/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { lockApartness, machineApartness } from '../server-group/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Placement extends Room {
   readonly accountId: string

@@ -5,10 +5,10 @@ import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '..
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface PlaygroundId {
   readonly accountId: string

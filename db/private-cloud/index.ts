@@ -8,10 +8,10 @@ import {
   requireStep,
 } from '../../domain/private-cloud/rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export type PrivateCloudRequestRow = Selectable<Tables['private_cloud_request']>
 

@@ -12,12 +12,12 @@ import {
   type PoolUse,
   type PublicAddress,
 } from '../../domain/public-pool/rules.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Holding } from '../account/index.ts'
 import { isInUseByOthers } from '../claim/index.ts'
 import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
   readonly id: string

@@ -1,7 +1,7 @@
 /** What is missing although nobody ordered that. Many at once are no accident of theirs, but of a store that went
  *  back to an older state: then no sweep takes anything away until somebody has looked. */
-import type { Database, Queries } from '../open.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import type { Database, Queries } from '../kit/open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 /** What is looked for: objects by their kind, rows of the network, tenants of object storage, control planes. */
 export type AbsentKind = string

@@ -3,8 +3,8 @@
 import { forgettableBefore } from '../../domain/store-age.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import type { Queries } from '../open.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export {
   type Absence,

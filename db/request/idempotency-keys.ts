@@ -1,7 +1,7 @@
 /** Idempotency-Keys of accounts with the answers to their requests. A row without a status belongs to a request in
  *  progress. */
-import type { Database } from '../open.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import type { Database } from '../kit/open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface KeyOf {
   readonly accountId: string

@@ -3,8 +3,8 @@
  *  then lost to another one leaves a row that nobody reads. */
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import { isOperationKind } from '../../domain/operations.ts'
-import type { Queries } from '../open.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export interface KubernetesRequest {
   /** Of the object. */

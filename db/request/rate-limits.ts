@@ -1,6 +1,6 @@
 /** Rate-limit windows shared by all replicas: one atomic statement counts a request. */
 import { sql } from 'kysely'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 
 export interface RateWindow {
   readonly requestsMaximum: number

@@ -7,10 +7,10 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { forgetUse } from '../claim/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { hasFreeAddress, type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface RouterId {
   readonly accountId: string

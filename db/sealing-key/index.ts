@@ -4,9 +4,9 @@ import { createHmac } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { SealingKey } from '../../kit/sys/sealing.ts'
-import type { Database } from '../open.ts'
+import type { Database } from '../kit/open.ts'
 import { inWords, listSealedUses, type SealedUse } from './uses.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 const checkOf = ({ key }: SealingKey): string =>
   createHmac('sha256', key).update('svccloud sealing key check').digest('hex')

@@ -4,11 +4,11 @@ import type { Selectable, Transaction } from 'kysely'
 import { evacueeKey, type SpreadGroup } from '../../domain/node/evacuation.ts'
 import type { Apartness, Place, Spread } from '../../domain/node/placement.ts'
 import { badField, conflict } from '../../domain/problem.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface GroupId {
   readonly accountId: string

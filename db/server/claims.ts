@@ -10,7 +10,7 @@ import { serverQuota, storageQuota } from '../../domain/account/quota.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { claimNames, forgetUse, releaseClaims } from '../claim/index.ts'
-import { openGroupRead } from '../group-read.ts'
+import { openGroupRead } from '../kit/group-read.ts'
 import {
   claimFirstPlacements,
   listPlaced,
@@ -41,10 +41,10 @@ import {
 } from '../network-interface/index.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } from './size-changes.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import type { MoveTarget } from './moves.ts'
-import { selectWhere } from '../where.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export interface ServerId {
   readonly accountId: string

@@ -6,7 +6,7 @@ import type { Transaction } from 'kysely'
 import { type Demand, difference, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server/rules.ts'
-import { rehearse } from '../begin.ts'
+import { rehearse } from '../kit/begin.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from '../claim/index.ts'
 import {
   claimBestRoom,
@@ -23,9 +23,9 @@ import { arrivingServerHolder, serverHolder } from './holders.ts'
 import { findSizeChange } from './size-changes.ts'
 import { requireNoInterfaces } from '../network-interface/index.ts'
 import { requireNoMoveHolds } from '../storage-hold/index.ts'
-import type { Database } from '../open.ts'
+import type { Database } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 interface MoveId {
   readonly accountId: string

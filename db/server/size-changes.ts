@@ -1,7 +1,7 @@
 /** The change of a server's size in progress. `db/server/sizes.ts` begins and ends it. */
 import type { Room } from '../../domain/node/placement.ts'
-import type { Queries } from '../open.ts'
-import { selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere } from '../kit/where.ts'
 
 export interface SizeChange {
   readonly operationId: string

@@ -12,7 +12,7 @@ import { changeQuotas } from '../account/index.ts'
 import { serverHolder, storageHolder } from './holders.ts'
 import { findSizeChange, type SizeChange } from './size-changes.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 interface SizeChangeId {
   readonly accountId: string

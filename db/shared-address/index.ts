@@ -4,9 +4,9 @@ import type { Transaction } from 'kysely'
 import type { ChosenAddresses } from '../../domain/network/interfaces.ts'
 import { chooseAddresses } from '../network-interface/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface SharedAddressId extends NetworkId {
   readonly holder: string

@@ -1,8 +1,8 @@
 /** SSH keys of accounts. Ids that are not UUIDs are unknown. */
 import { isUuid } from '../../domain/uuid.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface SshKeyRow {
   readonly id: string

@@ -4,11 +4,11 @@ import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit/entr
 import { type AuditEntry, entryOfRow } from '../../domain/audit/chain.ts'
 import type { StaffRole } from '../../domain/permissions.ts'
 import { appendAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
-import type { Queries } from '../open.ts'
-import { type ListPlace, newestFirst } from '../page.ts'
+import type { Queries } from '../kit/open.ts'
+import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export const STAFF_SESSION_SECONDS = 12 * 3600
 const STAFF_IDLE_SECONDS = 30 * 60

@@ -2,10 +2,10 @@
  *  or is ended by the customer, by staff or by itself. */
 import { sql, type Transaction } from 'kysely'
 import type { SupportMode } from '../../domain/permissions.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
-import { selectWhere, updateWhere } from '../where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export const SUPPORT_SESSION_SECONDS = 3600
 

@@ -4,10 +4,10 @@
  *  A hold is taken with the server or the storage locked, as moves, rebuilds and deletions are: of two, one wins. */
 import { sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
-import type { Queries } from '../open.ts'
+import type { Queries } from '../kit/open.ts'
 import { lockPlacement } from '../placement/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 export interface Hold {
   readonly accountId: string

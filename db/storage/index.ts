@@ -8,9 +8,9 @@ import type { Candidate, Demand } from '../../domain/node/placement.ts'
 import { badField, conflict, Unavailable, unavailable } from '../../domain/problem.ts'
 import { storageQuota } from '../../domain/account/quota.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
-import { rehearse } from '../begin.ts'
+import { rehearse } from '../kit/begin.ts'
 import { changeQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import {
   addRoom,
   claimBestRoom,
@@ -33,7 +33,7 @@ import {
   requireNotKept,
 } from '../storage-hold/index.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface StorageId {
   readonly accountId: string

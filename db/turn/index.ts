@@ -4,9 +4,9 @@ import type { Transaction } from 'kysely'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import type { Database } from '../open.ts'
+import type { Database } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Turn {
   /** In the transaction that writes what was done: it is committed only while the turn is ours. Throws Unavailable. */

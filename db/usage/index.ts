@@ -3,9 +3,9 @@
 import { type Selectable, sql } from 'kysely'
 import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage/rules.ts'
 import type { ServerTransfer } from '../../domain/billing/transfer.ts'
-import type { Database, Queries } from '../open.ts'
+import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
-import { deleteWhere, selectWhere } from '../where.ts'
+import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 /** Counters of one process of a guest on one node. */
 export interface Reading {

@@ -1,8 +1,8 @@
 /** The account that a credential acts in, and as whom: public shape and route. */
 import { z } from 'zod'
 import { PERMISSIONS, ROLES } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
-import { Uuid } from '../shapes.ts'
+import { route } from '../kit/define.ts'
+import { Uuid } from '../kit/shapes.ts'
 
 const Account = z
   .strictObject({

@@ -1,9 +1,9 @@
 /** API tokens of people: public shape and routes. Managed from a portal session only. */
 import { z } from 'zod'
 import { PERMISSIONS } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
-import { DateTime, pageOf, Uuid } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { route } from '../kit/define.ts'
+import { DateTime, pageOf, Uuid } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const AREA = 'API tokens'
 export const ALLOWED_CIDRS_MAXIMUM = 50

@@ -1,7 +1,7 @@
 /** The audit log of an account: public shapes and routes. */
 import { z } from 'zod'
-import { Cursor, DateTime, pageOf, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { Cursor, DateTime, pageOf, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 export const AUDIT_PAGE_ENTRIES = 100
 const EXPORT_LIMIT_DEFAULT = 500

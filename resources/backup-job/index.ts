@@ -1,8 +1,8 @@
 /** BackupJob: what a node has to do for a backup of an account. Controllers write spec, the agent of the node writes
  *  status. */
 import { z } from 'zod'
-import { resource } from '../define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration } from '../shapes.ts'
+import { resource } from '../kit/define.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
 
 export const BACKUP_JOB_WORK = ['write', 'copy', 'restore', 'verify', 'remove'] as const
 const BACKUPS_MAXIMUM = 2_000

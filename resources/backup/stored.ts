@@ -1,7 +1,7 @@
 /** Backup: one point of a storage, kept apart from it. */
 import { z } from 'zod'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../kit/shapes.ts'
 
 export const BACKUP_STATES = ['creating', 'online', 'error', 'deleting'] as const
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { type BillLine, sumOf } from '../../domain/billing/rules.ts'
 import type { Month } from '../../domain/billing/transfer.ts'
-import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const Cents = z.int().min(0)
 const Hours = z.int().min(0).describe('Clock hours (UTC) that were metered.')

@@ -16,9 +16,9 @@ import {
   type ZoneSpec,
   type ZoneStatus,
 } from './stored.ts'
-import { completeListOf, DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { completeListOf, DateTime, Id, type Stored, ZoneName } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 
 export const RegionView = z
   .strictObject({ name: z.string(), display_name: z.string(), country: z.string(), zones: z.array(z.string()) })

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
 import { MANAGED_TEMPLATES } from '../../domain/managed-machine/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -10,7 +10,7 @@ import {
   ReportedOperation,
   RequestedOperation,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const KNOWN = 'What is known of it. Written by its controller.'
 const Observed = z

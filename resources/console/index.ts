@@ -1,8 +1,8 @@
 /** The serial console of a server: shapes and routes. */
 import { z } from 'zod'
 import { SERVER_STATES } from '../server/index.ts'
-import { DateTime, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { DateTime, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 export const CONSOLE_INPUT_BYTES_MAXIMUM = 4096
 /** Of 4096 bytes in base64, with its padding. */

@@ -1,8 +1,8 @@
 /** Credits and coupons of an account: public shapes and routes. */
 import { z } from 'zod'
 import { COUPON_OUTCOMES } from '../../domain/billing/coupon.ts'
-import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 export const Credit = z
   .strictObject({

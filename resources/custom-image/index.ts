@@ -1,8 +1,8 @@
 /** Custom images: disks that an account makes servers from. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
 import type { CustomImageFacts } from '../../domain/custom-image/rules.ts'
-import { exactlyOneOf, fixed, resource } from '../define.ts'
-import { EXAMPLE } from '../examples.ts'
+import { exactlyOneOf, fixed, resource } from '../kit/define.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
   Conditions,
@@ -16,8 +16,8 @@ import {
   type Stored,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+} from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 export const CUSTOM_IMAGE_STATES = ['creating', 'online', 'error', 'deleting'] as const
 const URL_LENGTH_MAXIMUM = 2_048

@@ -19,11 +19,11 @@ import {
   KEEP_BACKUPS_DAYS,
   tlsServerName,
 } from '../../domain/database/rules.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
 
 const ArchivePauseView = z.strictObject({

@@ -10,7 +10,7 @@ import {
   DATABASE_STORAGE_GIBIBYTES,
   IDENTIFIER_PATTERN,
 } from '../../domain/database/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   Metered,
@@ -18,7 +18,7 @@ import {
   ReportedOperation,
   RequestedOrEditedOperation,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const GAPS_MAXIMUM = 16

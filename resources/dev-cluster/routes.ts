@@ -10,9 +10,9 @@ import {
 } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { CreateServer } from '../server/index.ts'
-import { DateTime, Id, Labels, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id, Labels, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import type { DevClusterSpec, DevClusterStatus } from './stored.ts'
 
 export const DevClusterView = z

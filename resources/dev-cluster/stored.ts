@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../server/index.ts'
-import { Conditions, ObservedGeneration, StoredLabels, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, StoredLabels, ZoneName } from '../kit/shapes.ts'
 
 const Name = z.string().min(1).max(253)
 const Instant = z.string().max(64).meta({ format: 'date-time' })

@@ -12,11 +12,11 @@ import {
   hasPair,
   productionObstacle,
 } from '../../domain/edge/rules.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { DateTime, Id, pageOf, PrintableName, type Stored } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id, pageOf, PrintableName, type Stored } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import { configurationOf, type EdgeSpec, type EdgeStatus } from './stored.ts'
 
 const SSH_KEYS_MAXIMUM = 100

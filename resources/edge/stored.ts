@@ -10,8 +10,14 @@ import {
   EDGE_STATES,
   edgeFingerprint,
 } from '../../domain/edge/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  ReportedOperation,
+  RequestedOrEditedOperation,
+  ZoneName,
+} from '../kit/shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const FINGERPRINT_LENGTH_MAXIMUM = 64

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
-import { DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, Id, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from './stored.ts'
 
 export const FloatingIpView = z

@@ -1,8 +1,14 @@
 /** FloatingIP: a public address of an account that leads to one of its servers, as it is stored. */
 import { z } from 'zod'
 import { TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  ReportedOperation,
+  RequestedOrEditedOperation,
+  ZoneName,
+} from '../kit/shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const TARGET_LENGTH_MAXIMUM = 253 + 'private:'.length

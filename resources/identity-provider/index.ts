@@ -1,7 +1,7 @@
 /** Identity providers: what the portal shows of them, and the sign-in that goes through them. */
 import { z } from 'zod'
-import { route } from '../define.ts'
-import { routesUnder } from '../verbs.ts'
+import { route } from '../kit/define.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const LINK_AREA = 'Sign-in identities, e-mail verification, password'
 

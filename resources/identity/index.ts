@@ -2,10 +2,10 @@
  *  only. */
 import { z } from 'zod'
 import { PERMISSIONS, ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
-import { EXAMPLE } from '../examples.ts'
-import { DateTime, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { route } from '../kit/define.ts'
+import { EXAMPLE } from '../kit/examples.ts'
+import { DateTime, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'

@@ -1,8 +1,8 @@
 /** Init scripts of an account: public shape and routes. Stored in PostgreSQL only; a server keeps the text that it was
  *  made with as its user data. */
 import { z } from 'zod'
-import { DateTime, PrintableName, Uuid } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 export const INIT_SCRIPT_BYTES_MAXIMUM = 32_768
 

@@ -1,7 +1,7 @@
 /** Image: the disk of a custom image as a node must hold it. */
 import { z } from 'zod'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
 
 export const IMAGE_GIBIBYTES_MAXIMUM = 1_024

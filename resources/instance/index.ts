@@ -4,8 +4,8 @@
 import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../kit/shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
 
 export * from './image.ts'

@@ -1,7 +1,7 @@
 /** What staff see of invoices and payments that failed, and have tried again. Served on the operator listener only. */
 import { z } from 'zod'
-import { completeListOf, DateTime, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { completeListOf, DateTime, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const Period = z
   .string()

@@ -12,11 +12,11 @@ import {
   snapshotScheduleFault,
   TOKEN_ISSUER_URL,
 } from '../../domain/kubernetes-cluster/rules.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import { NewNodePool, NodePoolView } from '../node-pool/index.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from './stored.ts'
 

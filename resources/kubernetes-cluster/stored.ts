@@ -9,7 +9,7 @@ import {
   SNAPSHOT_RETENTION,
   SNAPSHOT_SCHEDULE_DEFAULT,
 } from '../../domain/kubernetes-cluster/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -17,7 +17,7 @@ import {
   RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 const Minor = z.string().max(8).regex(MINOR_PATTERN)

@@ -3,8 +3,8 @@
 import { z } from 'zod'
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
-import { DateTime, Uuid, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, Uuid, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const NODES_PER_ZONE_MAXIMUM = 100
 const RegionName = z.string().min(1).max(63)

@@ -3,8 +3,8 @@
 import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { NODES_MAXIMUM } from '../../domain/node-pool/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../kit/shapes.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 

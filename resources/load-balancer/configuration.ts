@@ -23,8 +23,8 @@ import {
   WEIGHT,
 } from '../../domain/load-balancer/rules.ts'
 import { canonicalAddress, canonicalCidr, parseAddress } from '../../domain/network/addresses.ts'
-import { DateTime, Id } from '../shapes.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id } from '../kit/shapes.ts'
+import { viewOf } from '../kit/view.ts'
 import {
   HEALTH_CHECK_DEFAULT,
   type LoadBalancerSpec,

@@ -1,9 +1,9 @@
 /** What a load balancer has moved, as the API shows it: counted by its active machine since that began. */
 import { z } from 'zod'
 import { backendSection, frontendSection } from '../../domain/load-balancer/haproxy.ts'
-import { route } from '../define.ts'
+import { route } from '../kit/define.ts'
 import type { MachineReport } from '../managed-machine/index.ts'
-import { ById, DateTime } from '../shapes.ts'
+import { ById, DateTime } from '../kit/shapes.ts'
 import { type LoadBalancerSpec, memberIdOf } from './stored.ts'
 
 const Count = z.int().min(0)

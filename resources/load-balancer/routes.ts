@@ -14,9 +14,9 @@ import {
   PrintableName,
   type Stored,
   ZoneName,
-} from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+} from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import {
   Backends,
   BackendView,

@@ -27,7 +27,7 @@ import {
   STICKY_SECONDS,
   WEIGHT,
 } from '../../domain/load-balancer/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -35,7 +35,7 @@ import {
   RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const CIDR_LENGTH_MAXIMUM = 49

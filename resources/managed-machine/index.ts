@@ -6,8 +6,8 @@ import {
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
 } from '../../domain/managed-machine/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
 
 export * from './document.ts'
 export * from './report.ts'

@@ -1,6 +1,6 @@
 /** The MCP endpoint: its route and the shapes of JSON-RPC. What happens there is `kit/http/mcp`. */
 import { z } from 'zod'
-import { route } from '../define.ts'
+import { route } from '../kit/define.ts'
 
 const MessageId = z.union([z.string(), z.int()])
 const RpcError = z.looseObject({ code: z.int(), message: z.string(), data: z.looseObject({}).optional() })

@@ -1,10 +1,10 @@
 /** Members of an account and invitations: public shapes and routes. */
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { Email, IssuedSession, MailedToken, Password, SecondFactorStep } from '../identity/index.ts'
-import { completeListOf, DateTime, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { completeListOf, DateTime, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const GivenRole = z.enum(['admin', 'member', 'viewer'])
 export const Member = z

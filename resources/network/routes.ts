@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/network/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { DateTime, LabelFilters, Labels, PageQuery, PrintableName, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, LabelFilters, Labels, PageQuery, PrintableName, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import type { NetworkSpec, NetworkStatus } from './stored.ts'
 
 export const NetworkView = z

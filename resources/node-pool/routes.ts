@@ -13,9 +13,9 @@ import {
   taintsFault,
 } from '../../domain/node-pool/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { Id, Labels, type Stored, ZoneName } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { Id, Labels, type Stored, ZoneName } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import type { NodePoolSpec, NodePoolStatus } from './stored.ts'
 
 const Taint = z

@@ -8,9 +8,15 @@ import {
   TAINT_EFFECTS,
   TAINTS_MAXIMUM,
 } from '../../domain/node-pool/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import { SERVER_STATES } from '../server/index.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  ReportedOperation,
+  RequestedOrEditedOperation,
+  ZoneName,
+} from '../kit/shapes.ts'
 
 const Name = z.string().min(1).max(253)
 const Minor = z.string().max(8).regex(MINOR_PATTERN)

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
-import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 
 const ROLES = ['compute', 'storage', 'network'] as const
 /** So that the name of its namespace, `node-<hostname>`, is still a label. */

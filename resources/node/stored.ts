@@ -1,7 +1,7 @@
 /** Nodes as they are stored: hypervisor hosts and what is observed of them. Cluster-scoped; the API shows the names. */
 import { z } from 'zod'
 import { NODE_STATES } from '../../domain/node/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -9,7 +9,7 @@ import {
   RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 /** What is said of a node's work to those whose servers are on it. */
 const PlannedWork = z.strictObject({

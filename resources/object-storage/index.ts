@@ -1,7 +1,7 @@
 /** Object storage: buckets of an account in a zone, for S3 clients. Stored shape, public shape, the bridge and the
  *  routes. Buckets and objects are no resources here: they are made by S3. */
 import { z } from 'zod'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
 import {
   Conditions,
@@ -11,8 +11,8 @@ import {
   OperationProgress,
   OperationStanza,
   ZoneName,
-} from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+} from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 export const OBJECT_STORAGE_BACKENDS = ['rgw', 'svc-s3-single'] as const
 export type ObjectStorageBackend = (typeof OBJECT_STORAGE_BACKENDS)[number]

@@ -10,9 +10,9 @@ import {
   type OperationKind,
   stepsOf,
 } from '../../domain/operations.ts'
-import { resource, route } from '../define.ts'
+import { resource, route } from '../kit/define.ts'
 import { nodeNamespace } from '../instance/index.ts'
-import { SYSTEM_NAMESPACE } from '../labels.ts'
+import { SYSTEM_NAMESPACE } from '../kit/labels.ts'
 import {
   Cursor,
   DateTime,
@@ -23,7 +23,7 @@ import {
   type OperationStanza,
   pageOf,
   type Stored,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('When it happened.'),

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
-import { EXAMPLE } from '../examples.ts'
-import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { EXAMPLE } from '../kit/examples.ts'
+import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const AREA = "The platform's own control plane, operations, capacity"
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>

@@ -1,9 +1,9 @@
 /** Accounts of a person and organisations of the identity platform: public shapes and routes. */
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
-import { EXAMPLE } from '../examples.ts'
-import { DateTime, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { EXAMPLE } from '../kit/examples.ts'
+import { DateTime, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const AREA = 'Accounts and organisations'
 

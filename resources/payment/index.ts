@@ -1,8 +1,8 @@
 /** How an account pays, and whether it may make what costs: public shapes and routes. */
 import { z } from 'zod'
-import { route } from '../define.ts'
-import { DateTime, pageOf, PageQuery } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { route } from '../kit/define.ts'
+import { DateTime, pageOf, PageQuery } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const WEBHOOK_BYTES_MAXIMUM = 262_144
 

@@ -1,10 +1,10 @@
 /** Playgrounds as the API shows them: public shape and routes. */
 import { z } from 'zod'
 import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
-import { forOperators, route } from '../define.ts'
-import { EXAMPLE } from '../examples.ts'
-import { ById, DateTime, limitOf, PageQuery, Printable, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { forOperators, route } from '../kit/define.ts'
+import { EXAMPLE } from '../kit/examples.ts'
+import { ById, DateTime, limitOf, PageQuery, Printable, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const AREA = 'Playgrounds'
 

@@ -1,8 +1,8 @@
 /** Playground: a Kubernetes cluster of a few hours that costs nothing, as it is stored. */
 import { z } from 'zod'
 import { END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 const URL_LENGTH_MAXIMUM = 300

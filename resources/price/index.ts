@@ -1,7 +1,7 @@
 /** What operators ask for what has no plan: storage, addresses, and whatever else is billed by the unit. */
 import { z } from 'zod'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
 
 export const Price = resource({
   kind: 'Price',

@@ -2,9 +2,9 @@
  *  only, never a host. Stored in PostgreSQL; that a node is dedicated is in its object. */
 import { z } from 'zod'
 import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud/rules.ts'
-import { EXAMPLE } from '../examples.ts'
-import { Cursor, DateTime, Id, pageOf, PageQuery, Uuid } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { EXAMPLE } from '../kit/examples.ts'
+import { Cursor, DateTime, Id, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const REQUESTS_MAXIMUM = 100
 const REQUESTS_DEFAULT = 20

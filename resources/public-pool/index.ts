@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/network/addresses.ts'
 import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
   Conditions,
@@ -15,8 +15,8 @@ import {
   RequestedOrEditedOperation,
   type Stored,
   ZoneName,
-} from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+} from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const CIDR_LENGTH_MAXIMUM = 49
 const ADDRESS_LENGTH_MAXIMUM = 45

@@ -1,7 +1,7 @@
 /** Quotas of an account: public shape and route. */
 import { z } from 'zod'
-import { route } from '../define.ts'
-import { completeListOf } from '../shapes.ts'
+import { route } from '../kit/define.ts'
+import { completeListOf } from '../kit/shapes.ts'
 
 const Quota = z
   .strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.enum(['account', 'zone']) })

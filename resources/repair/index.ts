@@ -3,8 +3,8 @@
 import { z } from 'zod'
 import { MIGRATION_MODES } from '../../domain/server/migration-policies.ts'
 import { Email } from '../identity/index.ts'
-import { Id, Printable } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { Id, Printable } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const Reason = Printable.trim().min(1).max(1_000)
 const SecondApprover = Email.describe('Somebody else of the staff, who attests it too.')

@@ -7,12 +7,12 @@ import {
   NETWORKS_OF_ROUTER_MAXIMUM,
   STATIC_ROUTES_MAXIMUM,
 } from '../../domain/network/rules.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { rangesOf, type StoredNetwork } from '../network/index.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { DateTime, Id, Labels, PageQuery, Printable, PrintableName, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, PrintableName, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import type { RouterSpec, RouterStatus } from './stored.ts'
 
 const COMMENT_LENGTH_MAXIMUM = 255

@@ -1,7 +1,7 @@
 /** Router: what joins private networks of an account, as it is stored. */
 import { z } from 'zod'
 import { NETWORKS_OF_ROUTER_MAXIMUM, STATIC_ROUTES_MAXIMUM } from '../../domain/network/rules.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -9,7 +9,7 @@ import {
   RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const CIDR_LENGTH_MAXIMUM = 49
 const ADDRESS_LENGTH_MAXIMUM = 45

@@ -1,10 +1,10 @@
 /** Second factors: public shapes and routes, at sign-in and in the account. */
 import { z } from 'zod'
-import { exactlyOneOf } from '../define.ts'
-import { EXAMPLE } from '../examples.ts'
+import { exactlyOneOf } from '../kit/define.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { IssuedSession, RecoveryCode, SecondFactorCode } from '../identity/index.ts'
-import { DateTime } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { DateTime } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 /** Challenges are sealed texts of a few hundred characters. */
 const Challenge = z.string().min(1).max(2048)

@@ -1,9 +1,9 @@
 /** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
 import { SPREADS } from '../../domain/node/placement.ts'
-import { fixed, resource } from '../define.ts'
-import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const UNMET_SHOWN_MAXIMUM = 256
 

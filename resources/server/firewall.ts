@@ -19,8 +19,8 @@ import {
   PORT_MAXIMUM,
 } from '../../domain/server/firewall.ts'
 import { OperationView } from '../operation/index.ts'
-import { DateTime, Printable } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { DateTime, Printable } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const CIDR_LENGTH_MAXIMUM = 49
 

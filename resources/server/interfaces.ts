@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/network/interfaces.ts'
 import { OperationView } from '../operation/index.ts'
-import { ById, completeListOf, DateTime, Id } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { ById, completeListOf, DateTime, Id } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 

@@ -9,7 +9,7 @@ import { type LoopbackTwins, loopbackTwinOf } from '../../domain/network/loopbac
 import { prefixOf } from '../../domain/public-pool/rules.ts'
 import type { ServerFacts } from '../../domain/server/rules.ts'
 import type { PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/index.ts'
-import { exactlyOneOf } from '../define.ts'
+import { exactlyOneOf } from '../kit/define.ts'
 import type { NodeStatus } from '../node/index.ts'
 import { activeOperationOf, MigrationProgressView, OperationView, toOperationView } from '../operation/index.ts'
 import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
@@ -35,9 +35,9 @@ import {
   Printable,
   type Stored,
   ZoneName,
-} from '../shapes.ts'
-import { routesUnder, verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+} from '../kit/shapes.ts'
+import { routesUnder, verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
 export const SSH_KEYS_PER_SERVER_MAXIMUM = 100

@@ -2,7 +2,7 @@
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
-import { resource } from '../define.ts'
+import { resource } from '../kit/define.ts'
 import { MIGRATION_PHASES, MIGRATION_STATES } from '../operation/index.ts'
 import {
   Conditions,
@@ -13,7 +13,7 @@ import {
   SshHostKeys,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 import { FirewallProgress, StoredFirewall } from './firewall.ts'
 import { InterfacesStatus, StoredNetworks } from './interfaces.ts'
 import { ManagedBy, SharedAddresses } from './managed.ts'

@@ -1,7 +1,7 @@
 /** The portal sessions of a person: public shape and routes. */
 import { z } from 'zod'
-import { DateTime, Uuid } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, Uuid } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 export const Session = z
   .strictObject({

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { DateTime, Id, Labels, PageQuery, Printable, type Stored } from '../shapes.ts'
-import { routesUnder, verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, type Stored } from '../kit/shapes.ts'
+import { routesUnder, verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import { SNAPSHOT_STATES, type SnapshotSpec, type SnapshotStatus } from './stored.ts'
 
 const AREA = 'Block storage, backups, custom images'

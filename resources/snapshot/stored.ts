@@ -1,7 +1,7 @@
 /** Snapshot: one point of a storage, kept in its disk. */
 import { z } from 'zod'
-import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, StoredLabels } from '../shapes.ts'
+import { fixed, resource } from '../kit/define.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, StoredLabels } from '../kit/shapes.ts'
 
 export const SNAPSHOT_STATES = ['creating', 'online', 'error', 'deleting'] as const
 

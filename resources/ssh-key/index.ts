@@ -1,8 +1,8 @@
 /** SSH keys of an account: public shape and routes. Stored in PostgreSQL only; servers keep the text of the keys they
  *  were made with. */
 import { z } from 'zod'
-import { DateTime, PrintableName, Uuid } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 export const SSH_KEY_LENGTH_MAXIMUM = 16_384
 

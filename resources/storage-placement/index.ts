@@ -2,8 +2,8 @@
  *  only. */
 import { z } from 'zod'
 import { STORAGE_FAILURE_DOMAINS, STORAGE_REPLICAS_MAXIMUM } from '../catalog/index.ts'
-import { Id, ZoneName } from '../shapes.ts'
-import { routesUnder } from '../verbs.ts'
+import { Id, ZoneName } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 import { STORAGE_TIERS } from '../storage/index.ts'
 
 const DEADLINE_HOURS_MAXIMUM = 168

@@ -6,7 +6,7 @@ import {
   type StorageFacts,
 } from '../../domain/storage/rules.ts'
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, carrierOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
   BackupSchedule,
@@ -19,9 +19,9 @@ import {
   Printable,
   type Stored,
   ZoneName,
-} from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
-import { viewOf } from '../view.ts'
+} from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
+import { viewOf } from '../kit/view.ts'
 import {
   BACKUP_RETENTION_DAYS_DEFAULT,
   STORAGE_STATES,

@@ -1,7 +1,7 @@
 /** Storage: a block device of an account, as it is stored. */
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
-import { fixed, resource } from '../define.ts'
+import { fixed, resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -9,7 +9,7 @@ import {
   RequestedOperation,
   StoredLabels,
   ZoneName,
-} from '../shapes.ts'
+} from '../kit/shapes.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 

@@ -1,10 +1,10 @@
 /** Support consents of customers, and the handoff by which a member of staff enters an account. */
 import { z } from 'zod'
 import { SUPPORT_MODES } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
+import { route } from '../kit/define.ts'
 import { Impersonation, User } from '../identity/index.ts'
-import { DateTime, Uuid } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, Uuid } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 export const CONSENT_HOURS_DEFAULT = 24

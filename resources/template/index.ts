@@ -12,10 +12,10 @@ import {
   type ZoneSpec,
   type ZoneStatus,
 } from '../catalog/index.ts'
-import { EXAMPLE } from '../examples.ts'
+import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
-import { DateTime, Printable, type Stored, ZoneName } from '../shapes.ts'
-import { verbsOf } from '../verbs.ts'
+import { DateTime, Printable, type Stored, ZoneName } from '../kit/shapes.ts'
+import { verbsOf } from '../kit/verbs.ts'
 
 const MEMORY_DEFAULT_MEBIBYTES = 512
 const ZONES_MAXIMUM = 256

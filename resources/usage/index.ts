@@ -7,8 +7,8 @@ import {
   TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE,
 } from '../../domain/billing/transfer.ts'
 import { METRICS_PERIODS, type MetricsPeriod, type Point, stepSecondsOf } from '../../domain/usage/rules.ts'
-import { route } from '../define.ts'
-import { DateTime, Id } from '../shapes.ts'
+import { route } from '../kit/define.ts'
+import { DateTime, Id } from '../kit/shapes.ts'
 
 const AREA = 'Metrics and transfer'
 const Count = z.int().min(0)

@@ -7,7 +7,7 @@ import { actionOf, auditActionOf } from '../../changes/kit/define.ts'
 import { startOf } from '../../controllers/kit/detect-change.ts'
 import { operationActionOf } from '../../controllers/operation/stanza.ts'
 import type { Route } from '../../kit/http/route.ts'
-import type { Resource } from '../../resources/define.ts'
+import type { Resource } from '../../resources/kit/define.ts'
 import { type Edit, EDITS } from './edits.ts'
 
 interface AnyRule {

@@ -13,7 +13,7 @@ import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
-import { API_GROUP } from '../../resources/define.ts'
+import { API_GROUP } from '../../resources/kit/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { carrierTypeOf, OPERATION_TARGETS as TARGET_TYPES } from '../../resources/operation/index.ts'
 

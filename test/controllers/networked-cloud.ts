@@ -1,5 +1,5 @@
 /** A cloud in one process whose controllers and agent run and whose zone has private networks. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
 import { type Cloud, openCloud, ZONE } from './cloud.ts'

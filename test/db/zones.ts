@@ -1,5 +1,5 @@
 /** Zones to claim room in, and what claims are refused with. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { mirrorNode } from '../../db/placement/nodes.ts'
 import { Problem } from '../../domain/problem.ts'
 

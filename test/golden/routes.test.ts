@@ -82,7 +82,8 @@ test('only these routes ask for neither a permission nor a staff role', () => {
   )
 })
 
-/** What groups and forms of routes decide (`resources/verbs.ts`): a default that changes shows here, route by route. */
+/** What groups and forms of routes decide (`resources/kit/verbs.ts`): a default that changes shows here, route by
+ *  route. */
 const rulesOf = (route: (typeof ROUTES)[number]): string =>
   [
     route.id,

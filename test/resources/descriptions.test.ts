@@ -57,7 +57,7 @@ describe.each(['customer', 'operator'] as const)('the document for %ss', (audien
   test('every field and parameter has a description: in its shape or in resources/descriptions.ts', () => {
     expect(fields.filter(({ field }) => (field.description ?? '') === '').map(({ place }) => place)).toEqual([])
   })
-  test('every field and parameter has an example that it takes: a value is in resources/examples.ts', () => {
+  test('every field and parameter has an example that it takes: a value is in resources/kit/examples.ts', () => {
     const ajv = new Ajv2020({ strict: false, formats: fullFormats })
     ajv.addSchema(document, 'document')
     const wrong = fields.flatMap(

@@ -2,8 +2,8 @@
  *  type check once its line is accepted. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { PageQuery } from '../../resources/shapes.ts'
-import { routesUnder, verbsOf } from '../../resources/verbs.ts'
+import { PageQuery } from '../../resources/kit/shapes.ts'
+import { routesUnder, verbsOf } from '../../resources/kit/verbs.ts'
 
 const area = 'Things'
 const Thing = z.strictObject({ size: z.int() })

@@ -2,7 +2,7 @@
  *  accepted. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { viewOf } from '../../resources/view.ts'
+import { viewOf } from '../../resources/kit/view.ts'
 
 const Thing = z.strictObject({
   id: z.string(),

@@ -2,7 +2,7 @@
  *  replace, and servers that exchange their prefix. Nobody ever has what somebody else has. */
 import { countAllocated, listAddresses } from '../../db/public-pool/index.ts'
 import { serverHolder } from '../../db/server/holders.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { prefixOf } from '../../domain/public-pool/rules.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'

@@ -1,7 +1,7 @@
 /** What watches backups in simulated worlds finds what is wrong; the worlds are in `backups.seeds.test.ts`. */
 import { expect, it } from 'vitest'
 import { Backup } from '../../resources/backup/index.ts'
-import type { Resource } from '../../resources/define.ts'
+import type { Resource } from '../../resources/kit/define.ts'
 import type { BackupStores } from './backup-stores.ts'
 import { checkBackups } from './backups.ts'
 

@@ -1,5 +1,5 @@
 /** Groups, other plans and rebuilds while everything is shaken, and what must hold of them afterwards. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { listMembers } from '../../db/server-group/index.ts'
 import { unmetMembers } from '../../domain/node/placement.ts'
 import { accountNamespace } from '../../resources/index.ts'

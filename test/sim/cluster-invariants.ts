@@ -1,6 +1,6 @@
 /** What must hold of clusters once everything is quiet, and that nothing is left of those that are gone. */
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { nodeNameOf } from '../../domain/node-pool/rules.ts'
 import { wantedNumbers } from '../../controllers/node-pool/nodes.ts'
 import { accountNamespace } from '../../resources/index.ts'

@@ -1,6 +1,6 @@
 /** What must hold of databases once everything is quiet, and that nothing is left of those that are gone. */
 import { findDatabase, openPassword } from '../../db/database/index.ts'
-import type { Database as Db } from '../../db/open.ts'
+import type { Database as Db } from '../../db/kit/open.ts'
 import { scramVerifier } from '../../domain/database/scram.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
 import { Database } from '../../resources/database/index.ts'

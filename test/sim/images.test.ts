@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { Secret } from '../../kit/kube/object.ts'
-import type { Resource } from '../../resources/define.ts'
+import type { Resource } from '../../resources/kit/define.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Image } from '../../resources/instance/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'

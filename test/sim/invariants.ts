@@ -3,7 +3,7 @@
 import { GENESIS_HASH } from '../../domain/audit/chain.ts'
 import { verifyAudit } from '../../db/audit/index.ts'
 import { findOperation } from '../../db/operation/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, Volume } from '../../resources/instance/index.ts'

@@ -4,7 +4,7 @@
 import { firewallRows } from '../../controllers/ovn/firewall.ts'
 import type { Row, RowRef } from '../../controllers/ovn/row.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'

@@ -1,7 +1,7 @@
 /** Network edges and load balancers that are made, changed and deleted while everything is shaken, in worlds of their
  *  own; their guests take documents, lose answers and lie. And what must hold of them, at every instant and
  *  afterwards. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { type KubeObject, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { Template } from '../../resources/catalog/index.ts'

@@ -1,6 +1,6 @@
 /** Private networks and routers that are made, joined, parted, changed and deleted while everything is shaken, and what
  *  must hold of them afterwards. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { defined } from '../../domain/defined.ts'
 import { overlapping } from '../../domain/network/rules.ts'
 import { accountNamespace } from '../../resources/index.ts'

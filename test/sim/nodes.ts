@@ -3,7 +3,7 @@
 import type { ProbeHost } from '../../agents/node/host-probe.ts'
 import type { OpenPowerControl } from '../../controllers/fencing/effects.ts'
 import { type PowerControl, PowerControlFailed } from '../../controllers/fencing/power-control.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import type { FinishedOperation, OperationKind } from '../../domain/operations.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 

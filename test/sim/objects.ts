@@ -1,7 +1,7 @@
 /** Object storage that people enable, use, move and remove while everything is shaken, in worlds of their own; and what
  *  must hold of it: what was acknowledged is there, a key that was replaced opens nothing, and what has gone left
  *  nothing. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { archiveTenantOf } from '../../db/database/index.ts'
 import { tenantOf } from '../../db/object-storage/index.ts'
 import { accountNamespace } from '../../resources/index.ts'

@@ -1,6 +1,6 @@
 /** What servers have in networks while everything is shaken: interfaces that come and go, firewalls, and floating IPs
  *  that are allocated, moved, taken off and released; and what must hold of them afterwards. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { Network } from '../../resources/network/index.ts'

@@ -1,7 +1,7 @@
 /** What a run of the simulation reaches: which faults struck, which requests were answered how, which objects were
  *  written by whom, how operations ended, and which faults struck while which operation went on. Seeds are chosen by it
  *  (`choose.ts`). Names and numbers that differ from seed to seed are left out. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 
 export interface Reached {

@@ -5,7 +5,7 @@ import { CONTROLLERS } from '../../controllers/index.ts'
 import { controllerRights } from '../../controllers/rights.ts'
 import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
 import type { TransportRequest } from '../../kit/kube/transport.ts'
-import { API_GROUP } from '../../resources/define.ts'
+import { API_GROUP } from '../../resources/kit/define.ts'
 
 interface Rule {
   readonly apiGroups?: readonly string[]

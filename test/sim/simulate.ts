@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { getPriority } from 'node:os'
 import pg from 'pg'
-import { columnTypes, type Database } from '../../db/open.ts'
+import { columnTypes, type Database } from '../../db/kit/open.ts'
 import { runAccidents } from './accidents.ts'
 import { checkAddresses, watchAddresses } from './addresses.ts'
 import { SimulatedPostgres } from './database.ts'

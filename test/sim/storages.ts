@@ -1,6 +1,6 @@
 /** Storages that are made, given to servers, taken away, made larger and deleted while everything is shaken, and what
  *  must hold of them afterwards. */
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, Volume } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'

@@ -1,7 +1,7 @@
 /** What guests move while everything is shaken. Each process of a guest counts from nothing on; whoever adds its
  *  readings up must neither lose what was read nor add it twice. */
 import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Host } from './hosts.ts'
 

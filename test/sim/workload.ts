@@ -4,7 +4,7 @@
 import { createToken } from '../../db/identity/index.ts'
 import { openChain } from '../../db/audit/index.ts'
 import { openQuotas } from '../../db/account/index.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { formatToken } from '../../kit/sys/token-format.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'

@@ -4,7 +4,7 @@ import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/dr
 import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/kit/open.ts'
 import { type Admit } from '../../apiserver/admission/admit.ts'
 import { registerWebhook } from '../../apiserver/admission/registration.ts'
 import { AdmissionReview } from '../../apiserver/admission/review.ts'

@@ -14,7 +14,7 @@ import { type EmbeddedServer, startKubernetesApi } from '../../../embedded/kuber
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { API_GROUP, finalizerOf } from '../../../resources/define.ts'
+import { API_GROUP, finalizerOf } from '../../../resources/kit/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Backup, type BackupSpec } from '../../../resources/backup/index.ts'
-import { finalizerOf } from '../../../resources/define.ts'
+import { finalizerOf } from '../../../resources/kit/define.ts'
 import type { SnapshotSpec } from '../../../resources/snapshot/index.ts'
 import { Storage, type StorageSpec } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'

@@ -1,7 +1,7 @@
 /** What becomes of a change when Kubernetes or PostgreSQL fail in the middle of it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { listQuotas } from '../../../db/account/index.ts'
-import type { Database } from '../../../db/open.ts'
+import type { Database } from '../../../db/kit/open.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../../kit/kube/transport.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Server } from '../../../resources/server/index.ts'

@@ -1,7 +1,7 @@
 /** Pages of lists hold everything once, in order, and end. */
 import { expect, test } from 'vitest'
 import { readPage, readPageByTime } from '../../../apiserver/list/page.ts'
-import type { ListPlace } from '../../../db/page.ts'
+import type { ListPlace } from '../../../db/kit/page.ts'
 import { createCursors } from '../../../kit/http/cursor.ts'
 
 const cursors = createCursors(new Uint8Array(32))

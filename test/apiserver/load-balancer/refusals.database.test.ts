@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mirrorPool } from '../../../db/public-pool/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { finalizerOf } from '../../../resources/define.ts'
+import { finalizerOf } from '../../../resources/kit/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer, type LoadBalancerSpec } from '../../../resources/load-balancer/index.ts'
 import { Network } from '../../../resources/network/index.ts'

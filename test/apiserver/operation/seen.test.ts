@@ -11,7 +11,7 @@ import {
   stepsOf,
 } from '../../../domain/operations.ts'
 import { OPERATION_TARGETS, type OperationView, toOperationView } from '../../../resources/operation/index.ts'
-import type { OperationProgress } from '../../../resources/shapes.ts'
+import type { OperationProgress } from '../../../resources/kit/shapes.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../../db/open.ts'
+import type { Database } from '../../../db/kit/open.ts'
 
 /** As staff would set it. */
 export const setAccountQuota = async (db: Database, accountId: string, limit: number): Promise<void> =>

@@ -2,7 +2,7 @@
  *  say what they would. */
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { begin } from '../../../db/begin.ts'
+import { begin } from '../../../db/kit/begin.ts'
 import { lockPlacement } from '../../../db/placement/index.ts'
 import { claimSnapshot } from '../../../db/snapshot/index.ts'
 import { claimStorage } from '../../../db/storage/index.ts'

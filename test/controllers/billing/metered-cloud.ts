@@ -2,7 +2,7 @@
  *  billed. */
 import { openMeter } from '../../../controllers/billing/meter.ts'
 import { recordGone } from '../../../controllers/billing/index.ts'
-import type { Database } from '../../../db/open.ts'
+import type { Database } from '../../../db/kit/open.ts'
 import { defined } from '../../../domain/defined.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'

@@ -16,7 +16,7 @@ import {
   recordPaymentCustomer,
   storePaymentEvent,
 } from '../../../db/billing/index.ts'
-import type { Database } from '../../../db/open.ts'
+import type { Database } from '../../../db/kit/open.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { totalOf } from '../../../embedded/fake-payments/processor.ts'
 import { ProcessorRefusal } from '../../../kit/payments/processor.ts'

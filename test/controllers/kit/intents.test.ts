@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
 import { intentOf } from '../../../controllers/kit/changes.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../../resources/kit/labels.ts'
 
 const OPERATION = '00000000-0000-7000-8000-000000000001'
 const wasApplied = (action: string, metadata: object | undefined) => {

@@ -4,7 +4,7 @@ import type { ClusterObject, HostView, Observed } from '../../../controllers/kub
 import { plan } from '../../../controllers/kubernetes-cluster/plan.ts'
 import { clusterStateOf } from '../../../resources/kubernetes-cluster/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
-import { storedOf } from '../../../resources/shapes.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
 import { nodeNameOf } from '../../../domain/node-pool/rules.ts'
 import { poolWith, UID } from '../node-pool/situations.ts'
 import {

@@ -2,7 +2,7 @@
 import type { ClusterObject, HostView, Observed } from '../../../controllers/kubernetes-cluster/observed.ts'
 import { plan } from '../../../controllers/kubernetes-cluster/plan.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 export const NOW = new Date('2026-03-01T12:00:00Z')
 export const PLANE: NonNullable<HostView['plane']> = {

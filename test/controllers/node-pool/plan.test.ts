@@ -1,6 +1,6 @@
 /** What the controller of node pools decides, situation by situation. */
 import { expect, test } from 'vitest'
-import { storedOf } from '../../../resources/shapes.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
 import { DRAIN_MINUTES } from '../../../domain/node-pool/rules.ts'
 import { machineName, type Machine } from '../../../controllers/managed-machine/index.ts'
 import { demandOf, documentOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'

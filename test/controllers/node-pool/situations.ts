@@ -8,7 +8,7 @@ import type { ControlPlaneNode, ServingRequest } from '../../../kit/control-plan
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 export const NOW = new Date('2026-03-01T12:00:00Z')
 export const at = (minutes: number): string => new Date(NOW.getTime() + minutes * 60_000).toISOString()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { Observed, TenantStorage } from '../../../controllers/node/observed.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
 import { actionLines, candidate, guest, node, NOW, observed, stanza } from './worlds.ts'
 

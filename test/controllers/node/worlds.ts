@@ -7,7 +7,7 @@ import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodeReportSpec } from '../../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00Z')
 export const report: NodeReportSpec = {

@@ -6,7 +6,7 @@ import type { ObjectStorageMove } from '../../../db/tables.ts'
 import type { TenantState } from '../../../kit/object-storage/control.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../../resources/object-storage/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const FACTS = {

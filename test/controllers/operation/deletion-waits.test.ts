@@ -5,7 +5,7 @@ import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action, ConditionDraft } from '../../../kit/reconcile/action.ts'
-import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
 import { progressOf } from '../../progress.ts'
 
 interface Spec {

@@ -6,7 +6,7 @@ import type { OperationObject } from '../../../controllers/operation/record.ts'
 import { type FinishedOperation, OPERATION_EVENTS_MAXIMUM, stepsOf } from '../../../domain/operations.ts'
 import type { OperationAction } from '../../../kit/reconcile/action.ts'
 import type { OperationState } from '../../../resources/operation/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 const NOW = new Date('2026-01-01T12:00:00.000Z')
 const stanza: OperationStanza = {

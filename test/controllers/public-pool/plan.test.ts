@@ -3,7 +3,7 @@ import { plan, type PoolAction, type PoolObject, poolOf, type Observed } from '.
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { PublicPoolSpec, PublicPoolStatus } from '../../../resources/public-pool/index.ts'
 import { pendingProgress } from '../../../controllers/operation/progress.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T01:00:00Z')

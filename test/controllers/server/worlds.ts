@@ -7,9 +7,9 @@ import type { Action } from '../../../kit/reconcile/action.ts'
 import { mergeConditions } from '../../../kit/reconcile/conditions.ts'
 import { mergePatch } from '../../../kit/reconcile/interpret.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
-import { OPERATION_ANNOTATION } from '../../../resources/labels.ts'
+import { OPERATION_ANNOTATION } from '../../../resources/kit/labels.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
-import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00.000Z')
 export const after = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1_000)

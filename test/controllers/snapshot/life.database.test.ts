@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listQuotas } from '../../../db/account/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import type { Resource } from '../../../resources/define.ts'
+import type { Resource } from '../../../resources/kit/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { nodeNamespace, Volume } from '../../../resources/instance/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
-import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
 import { planOutcome } from '../plan-outcome.ts'
 

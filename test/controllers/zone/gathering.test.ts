@@ -3,7 +3,7 @@ import { gather } from '../../../controllers/zone/gathering.ts'
 import type { Misplaced, Observed, StorageObject } from '../../../controllers/zone/observed.ts'
 import { defined } from '../../../domain/defined.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
-import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
 import { candidate, stanza } from '../node/worlds.ts'
 

@@ -5,7 +5,7 @@ import type { ZoneObject } from '../../../controllers/zone/observed.ts'
 import { plan } from '../../../controllers/zone/plan.ts'
 import { POLICY_SET } from '../../../controllers/zone/storage-policy.ts'
 import type { StoragePolicy, ZoneSpec, ZoneStatus } from '../../../resources/catalog/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { planOutcome } from '../plan-outcome.ts'
 
 const ASKED = '2026-01-01T00:00:00.000Z'

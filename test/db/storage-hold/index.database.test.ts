@@ -1,7 +1,7 @@
 /** A snapshot and the end of the disk that it is in, accepted in the same instant: of the two, one wins. */
 import type { Transaction } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
-import { begin } from '../../../db/begin.ts'
+import { begin } from '../../../db/kit/begin.ts'
 import { recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { claimServer } from '../../../db/server/index.ts'

@@ -10,7 +10,7 @@ import { Instance, nodeNamespace, Volume } from '../../../../resources/instance/
 import { Operation } from '../../../../resources/operation/index.ts'
 import { Plan, Template } from '../../../../resources/catalog/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../../resources/server/index.ts'
-import type { OperationStanza } from '../../../../resources/shapes.ts'
+import type { OperationStanza } from '../../../../resources/kit/shapes.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'

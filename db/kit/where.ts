@@ -9,7 +9,7 @@ import type {
   UpdateResult,
 } from 'kysely'
 import type { Queries } from './open.ts'
-import type { Tables } from './tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Null is no value: no row equals it. */
 type Values<Table extends keyof Tables> = {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../db/open.ts'
-import { inSpan } from '../../kit/sys/tracing.ts'
-import { useDatabase } from '../database.ts'
-import { useTracing } from '../tracing.ts'
+import { openDatabase } from '../../../db/kit/open.ts'
+import { inSpan } from '../../../kit/sys/tracing.ts'
+import { useDatabase } from '../../database.ts'
+import { useTracing } from '../../tracing.ts'
 
 const database = useDatabase()
 const spansSince = useTracing()

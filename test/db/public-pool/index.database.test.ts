@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { mirrorNode } from '../../db/placement/nodes.ts'
+import { mirrorNode } from '../../../db/placement/nodes.ts'
 import {
   countAllocated,
   forgetPool,
@@ -8,21 +8,21 @@ import {
   listAddresses,
   mirrorPool,
   type Pool,
-} from '../../db/public-pool/index.ts'
+} from '../../../db/public-pool/index.ts'
 import {
   claimServer,
   findServerClaims,
   releaseServer,
   renumberServer,
   type ServerDemand,
-} from '../../db/server/claims.ts'
-import { Problem } from '../../domain/problem.ts'
-import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool/rules.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
-import { eventually } from '../eventually.ts'
-import { lockWaits } from '../lock-waits.ts'
+} from '../../../db/server/claims.ts'
+import { Problem } from '../../../domain/problem.ts'
+import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../../domain/public-pool/rules.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { eventually } from '../../eventually.ts'
+import { lockWaits } from '../../lock-waits.ts'
 
 const database = useDatabase()
 const now = new Date('2026-01-01T00:00:00Z')

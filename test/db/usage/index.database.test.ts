@@ -6,12 +6,12 @@ import {
   pruneUsage,
   type Reading,
   recordReadings,
-} from '../../db/usage/index.ts'
-import { monthAround } from '../../domain/billing/transfer.ts'
-import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../domain/usage/rules.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
+} from '../../../db/usage/index.ts'
+import { monthAround } from '../../../domain/billing/transfer.ts'
+import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../../domain/usage/rules.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 const now = new Date('2026-03-31T23:59:50Z')

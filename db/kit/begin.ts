@@ -1,7 +1,7 @@
 /** Transactions that their caller ends. */
 import type { Transaction } from 'kysely'
 import type { Database } from './open.ts'
-import type { Tables } from './tables.ts'
+import type { Tables } from '../tables.ts'
 
 export interface BegunTransaction {
   readonly tx: Transaction<Tables>

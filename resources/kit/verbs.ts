@@ -1,8 +1,8 @@
 /** The routes of a noun. What they have in common is said once: where they are, who may call them, what they answer and
  *  refuse. A route says what it does differently. Its id is complete in the call, so that a text search finds it. */
 import { z } from 'zod'
-import type { OperationKind } from '../domain/operations.ts'
-import type { Permission, StaffRule } from '../domain/permissions.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { Permission, StaffRule } from '../../domain/permissions.ts'
 import {
   type AccessRule,
   NoParameters,
@@ -10,8 +10,8 @@ import {
   type Route,
   route,
   type RouteInput,
-} from '../kit/http/route.ts'
-import { OperationEnvelope, OperationView } from './operation/index.ts'
+} from '../../kit/http/route.ts'
+import { OperationEnvelope, OperationView } from '../operation/index.ts'
 import { ById, completeListOf, pageOf, PageQuery } from './shapes.ts'
 
 type Rights = 'audience' | 'credentials' | 'permission' | 'staffRole' | 'access'

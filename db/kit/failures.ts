@@ -1,5 +1,5 @@
 /** Which database errors are transient. */
-import { Unavailable } from '../domain/problem.ts'
+import { Unavailable } from '../../domain/problem.ts'
 
 /** SQLSTATE classes and codes: connection, resources, operator intervention, and transactions that were idle for too
  *  long or lost against others. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { openGroupCommit } from '../../db/group-commit.ts'
-import { Problem } from '../../domain/problem.ts'
-import { useDatabase } from '../database.ts'
+import { openGroupCommit } from '../../../db/kit/group-commit.ts'
+import { Problem } from '../../../domain/problem.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 

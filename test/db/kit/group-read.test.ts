@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openGroupRead } from '../../db/group-read.ts'
+import { openGroupRead } from '../../../db/kit/group-read.ts'
 
 /** Reads that end when they are told to. What is read is the number of changes that had been made when the reading
  *  began. */

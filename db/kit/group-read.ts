@@ -1,6 +1,6 @@
 /** Group read: requests that arrive while a statement runs are queued and then read by one statement. Each sees what
  *  was committed before it arrived, as by a statement of its own. */
-import { inBatches } from '../kit/sys/batches.ts'
+import { inBatches } from '../../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 
 /** Items of one statement. More save little. */

@@ -1,12 +1,12 @@
 /** What staff did before there was a chain of it enters the chain as it was. */
 import { type Kysely, sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { STAFF_CHAIN, verifyAudit } from '../../db/audit/index.ts'
-import { up } from '../../db/migrations/0011-staff-chain.ts'
-import { appendStaffAudit, listStaffAudit } from '../../db/staff/staff.ts'
-import { systemClock } from '../../kit/sys/clock.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { useDatabase } from '../database.ts'
+import { STAFF_CHAIN, verifyAudit } from '../../../db/audit/index.ts'
+import { up } from '../../../db/migrations/0011-staff-chain.ts'
+import { appendStaffAudit, listStaffAudit } from '../../../db/staff/staff.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { upkeep } from '../../apiserver/identity/upkeep.ts'
+import { upkeep } from '../../../apiserver/identity/upkeep.ts'
 import {
   appendAudit,
   appendAudits,
@@ -14,14 +14,14 @@ import {
   pruneAudit,
   readIntegrity,
   verifyAudit,
-} from '../../db/audit/index.ts'
-import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
-import { seal } from '../../domain/audit/chain.ts'
-import { silentLog } from '../../kit/sys/log.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
-import { movableClock } from '../apiserver/identity/harness.ts'
+} from '../../../db/audit/index.ts'
+import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
+import { seal } from '../../../domain/audit/chain.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { movableClock } from '../../apiserver/identity/harness.ts'
 
 const database = useDatabase()
 const clock = movableClock()

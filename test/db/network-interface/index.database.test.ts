@@ -1,6 +1,6 @@
 /** Servers in private networks, as PostgreSQL keeps them: every address at one port. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { claimNetwork, endNetwork, releaseNetwork } from '../../db/network/index.ts'
+import { claimNetwork, endNetwork, releaseNetwork } from '../../../db/network/index.ts'
 import {
   attachInterface,
   attachNewInterface,
@@ -9,13 +9,13 @@ import {
   listInterfaces,
   releaseInterface,
   withdrawInterface,
-} from '../../db/network-interface/index.ts'
-import { claimServer, findServerClaims, releaseServer } from '../../db/server/claims.ts'
-import { reserveTarget } from '../../db/server/moves.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
-import { openZone, refusalOf, ROOM } from './zones.ts'
+} from '../../../db/network-interface/index.ts'
+import { claimServer, findServerClaims, releaseServer } from '../../../db/server/claims.ts'
+import { reserveTarget } from '../../../db/server/moves.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { openZone, refusalOf, ROOM } from '../zones.ts'
 
 const database = useDatabase()
 const by = { now: new Date('2026-01-01T00:00:00Z'), random: systemRandom }

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { keepBackupKey } from '../../db/backup/index.ts'
-import { refuseSealingKeys } from '../../db/sealing-key/index.ts'
-import { readSealingKeys } from '../../embedded/sealing-keys.ts'
-import { systemClock as clock } from '../../kit/sys/clock.ts'
-import { systemRandom as random } from '../../kit/sys/random.ts'
-import { createSealing, parseSealingKeys } from '../../kit/sys/sealing.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
+import { keepBackupKey } from '../../../db/backup/index.ts'
+import { refuseSealingKeys } from '../../../db/sealing-key/index.ts'
+import { readSealingKeys } from '../../../embedded/sealing-keys.ts'
+import { systemClock as clock } from '../../../kit/sys/clock.ts'
+import { systemRandom as random } from '../../../kit/sys/random.ts'
+import { createSealing, parseSealingKeys } from '../../../kit/sys/sealing.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 const key = (id: string, byte: number) => ({ id, key: Buffer.alloc(32, byte) })
@@ -72,7 +72,7 @@ test('a cloud of one machine makes a key only where nothing is sealed by another
 
 test('every sealed column is found by its name', async () => {
   const tables = await Promise.all(
-    ['tables.ts', 'identity-tables.ts'].map((name) => readFile(join(import.meta.dirname, '../../db', name), 'utf8')),
+    ['tables.ts', 'identity-tables.ts'].map((name) => readFile(join(import.meta.dirname, '../../../db', name), 'utf8')),
   )
   const named = tables.join('').match(/\bsealed_\w+(?=:)/g) ?? []
   const { rows } = await sql<{ count: number }>`

@@ -7,17 +7,17 @@ import {
   findFloatingIp,
   findForwarding,
   releaseFloatingIp,
-} from '../../db/floating-ip/index.ts'
-import { claimNetwork } from '../../db/network/index.ts'
-import { mirrorPool } from '../../db/public-pool/index.ts'
-import { claimRouter } from '../../db/router/index.ts'
-import { claimServer, releaseServer } from '../../db/server/claims.ts'
-import { reserveTarget } from '../../db/server/moves.ts'
-import type { PoolUse } from '../../domain/public-pool/rules.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
-import { openZone, refusalOf, ROOM } from './zones.ts'
+} from '../../../db/floating-ip/index.ts'
+import { claimNetwork } from '../../../db/network/index.ts'
+import { mirrorPool } from '../../../db/public-pool/index.ts'
+import { claimRouter } from '../../../db/router/index.ts'
+import { claimServer, releaseServer } from '../../../db/server/claims.ts'
+import { reserveTarget } from '../../../db/server/moves.ts'
+import type { PoolUse } from '../../../domain/public-pool/rules.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { openZone, refusalOf, ROOM } from '../zones.ts'
 
 const database = useDatabase()
 const by = { now: new Date('2026-01-01T00:00:00Z'), random: systemRandom }

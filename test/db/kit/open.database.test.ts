@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
-import { begin } from '../../db/begin.ts'
-import { databaseUnavailable } from '../../db/failures.ts'
-import { openDatabase, type Queries } from '../../db/open.ts'
-import { Unavailable } from '../../domain/problem.ts'
-import { createAccount } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
+import { begin } from '../../../db/kit/begin.ts'
+import { databaseUnavailable } from '../../../db/kit/failures.ts'
+import { openDatabase, type Queries } from '../../../db/kit/open.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 

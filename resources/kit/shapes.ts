@@ -1,7 +1,7 @@
 /** Shapes that more than one noun uses, public (snake_case) and stored (camelCase). */
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../domain/backup/schedule.ts'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import { z } from 'zod'
-import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
+import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
 
 /** The id of a resource in the API: a UUID, or the DNS label that a person chose with kubectl. */
 export const Id = z

@@ -1,6 +1,6 @@
 /** Statements as spans of the trace that they belong to; of none they make none. */
 import type { LogEvent } from 'kysely'
-import { isTraced, markFailed, startSpan } from '../kit/sys/tracing.ts'
+import { isTraced, markFailed, startSpan } from '../../kit/sys/tracing.ts'
 
 const NAME_CHARACTERS_MAXIMUM = 40
 

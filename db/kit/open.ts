@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
-import { systemClock } from '../kit/sys/clock.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
 import { shared, shareOf } from './account-share.ts'
 import { traceQuery } from './trace.ts'
-import type { Tables } from './tables.ts'
+import type { Tables } from '../tables.ts'
 
 export type Database = Kysely<Tables>
 /** A transaction, or the database itself for single statements. */
@@ -16,9 +16,9 @@ export type Queries = Kysely<Tables> | Transaction<Tables>
 /** Those of the folder, by name: forward only, in the order of their numbers, never edited once released. */
 async function readMigrations(): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {}
-  for (const file of await readdir(join(import.meta.dirname, 'migrations'))) {
+  for (const file of await readdir(join(import.meta.dirname, '../migrations'))) {
     const [name = ''] = file.split('.')
-    migrations[name] = await import(`./migrations/${name}.ts`)
+    migrations[name] = await import(`../migrations/${name}.ts`)
   }
   return migrations
 }

@@ -1,13 +1,13 @@
 /** What load balancers claim in PostgreSQL: their public addresses. */
 import { beforeEach, expect, test } from 'vitest'
-import { claimLoadBalancer, findLoadBalancer, releaseLoadBalancer } from '../../db/load-balancer/index.ts'
-import { claimNetwork } from '../../db/network/index.ts'
-import { claimAddresses, listHolderMails, mirrorPool } from '../../db/public-pool/index.ts'
-import { serverHolder } from '../../db/server/holders.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount, giveStanding } from '../accounts.ts'
-import { useDatabase } from '../database.ts'
-import { refusalOf } from './zones.ts'
+import { claimLoadBalancer, findLoadBalancer, releaseLoadBalancer } from '../../../db/load-balancer/index.ts'
+import { claimNetwork } from '../../../db/network/index.ts'
+import { claimAddresses, listHolderMails, mirrorPool } from '../../../db/public-pool/index.ts'
+import { serverHolder } from '../../../db/server/holders.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { createAccount, giveStanding } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { refusalOf } from '../zones.ts'
 
 const database = useDatabase()
 let accountId: string

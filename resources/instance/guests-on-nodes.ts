@@ -1,8 +1,8 @@
 /** Which guests nodes have, or may start: those that Kubernetes names, and those that hosts have beside them. */
-import type { GuestOnNode } from '../domain/node/placement.ts'
-import { isUuid } from '../domain/uuid.ts'
-import { accountOfNamespace } from './account-namespace.ts'
-import { type InstanceSpec, nodeOf, type NodeReportStatus, type VolumeSpec } from './instance/index.ts'
+import type { GuestOnNode } from '../../domain/node/placement.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { accountOfNamespace } from '../kit/account-namespace.ts'
+import { type InstanceSpec, nodeOf, type NodeReportStatus, type VolumeSpec } from './index.ts'
 
 interface Metadata {
   readonly namespace?: string

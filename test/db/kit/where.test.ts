@@ -1,7 +1,7 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import { expect, it } from 'vitest'
-import type { Tables } from '../../db/tables.ts'
-import { deleteWhere, selectWhere, updateWhere } from '../../db/where.ts'
+import type { Tables } from '../../../db/tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../../../db/kit/where.ts'
 
 const db = new Kysely<Tables>({
   dialect: {

@@ -1,10 +1,10 @@
 /** Turns at what is outside of the database. */
 import { expect, test } from 'vitest'
-import { inTurn, type Turn } from '../../db/turn/index.ts'
-import { Unavailable } from '../../domain/problem.ts'
-import { systemRandom } from '../../kit/sys/random.ts'
-import { fastClock } from '../controllers/cloud.ts'
-import { useDatabase } from '../database.ts'
+import { inTurn, type Turn } from '../../../db/turn/index.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+import { fastClock } from '../../controllers/cloud.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 const parts = () => ({ db: database.db, clock: fastClock, random: systemRandom })

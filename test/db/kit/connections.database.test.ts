@@ -1,12 +1,12 @@
 /** Connections that break while they are in use must cost their statement, never the process. */
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { forAccount } from '../../db/account-share.ts'
-import { begin } from '../../db/begin.ts'
-import { databaseUnavailable } from '../../db/failures.ts'
-import { openDatabase } from '../../db/open.ts'
-import { Unavailable } from '../../domain/problem.ts'
-import { useDatabase } from '../database.ts'
+import { forAccount } from '../../../db/kit/account-share.ts'
+import { begin } from '../../../db/kit/begin.ts'
+import { databaseUnavailable } from '../../../db/kit/failures.ts'
+import { openDatabase } from '../../../db/kit/open.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 

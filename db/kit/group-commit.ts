@@ -3,10 +3,10 @@
  *  flushes the log once. Callers are answered after the commit, so that a power cut takes back nothing that was
  *  answered. */
 import type { Transaction } from 'kysely'
-import { type PendingItem, inBatches } from '../kit/sys/batches.ts'
+import { type PendingItem, inBatches } from '../../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 import type { Database } from './open.ts'
-import type { Tables } from './tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Resolves with the item's result when it is committed; throws what refused it. */
 export type GroupCommit<Item, Result> = (key: string, item: Item) => Promise<Result>

@@ -2,9 +2,9 @@
  *  it.
  *  What the API offers of a noun is a route (`kit/http/route.ts`). */
 import type { z } from 'zod'
-import type { StaffRule } from '../domain/permissions.ts'
+import type { StaffRule } from '../../domain/permissions.ts'
 
-export { exactlyOneOf, route } from '../kit/http/route.ts'
+export { exactlyOneOf, route } from '../../kit/http/route.ts'
 
 /** Of a route of the operator listener: for operators by their Kubernetes token, and for staff with that role. */
 export const forOperators = <const Role extends StaffRule>(staffRole: Role) =>
