@@ -2,14 +2,14 @@
  *  that are plugged into a bare bridge of the same Open vSwitch. Guests are network namespaces; both ways are the
  *  userspace datapath. */
 import { join } from 'node:path'
-import { interfaceRows } from '../controllers/ovn/interface.ts'
-import { openOvn } from '../controllers/ovn/open-ovn.ts'
-import { networkRows } from '../controllers/ovn/private-network.ts'
+import { interfaceRows } from '../controllers/network/ovn/interface.ts'
+import { openOvn } from '../controllers/network/ovn/open-ovn.ts'
+import { networkRows } from '../controllers/network/ovn/private-network.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
-import { asLineProcess, type LineProcess } from '../test/controllers/ovn/line-process.ts'
-import { openOvnWorld } from '../test/controllers/ovn/ovn-world.ts'
+import { asLineProcess, type LineProcess } from '../test/controllers/network/ovn/line-process.ts'
+import { openOvnWorld } from '../test/controllers/network/ovn/ovn-world.ts'
 import { eventually } from '../test/eventually.ts'
 import { type Bench, median, type Side } from './runner.ts'
 

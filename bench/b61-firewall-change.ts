@@ -1,8 +1,8 @@
 /** From a server's firewall that is written until packets pass that were dropped, on a real OVN with two hosts, against
  *  one row of OVN's database that is changed by hand. Guests are network namespaces; the zone has as many ports besides
  *  as the round says. */
-import { connectOvsdb } from '../controllers/ovn/ovsdb.ts'
-import { rowId } from '../controllers/ovn/row.ts'
+import { connectOvsdb } from '../controllers/network/ovn/ovsdb.ts'
+import { rowId } from '../controllers/network/ovn/row.ts'
 import { type Firewall, NO_FIREWALL } from '../domain/server/firewall.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { until } from '../test/eventually.ts'

@@ -1,9 +1,9 @@
 /** From a floating IP that is written to lead to another server until that one answers the outside at it, on a real OVN
  *  with two hosts, against a row of OVN's database that is changed by hand. Guests are network namespaces. */
-import { floatingIpRows } from '../controllers/ovn/floating-ip.ts'
-import { natRouter, zoneEdgePort, zoneRouter } from '../controllers/ovn/names.ts'
-import { connectOvsdb } from '../controllers/ovn/ovsdb.ts'
-import { rowId } from '../controllers/ovn/row.ts'
+import { floatingIpRows } from '../controllers/network/ovn/floating-ip.ts'
+import { natRouter, zoneEdgePort, zoneRouter } from '../controllers/network/ovn/names.ts'
+import { connectOvsdb } from '../controllers/network/ovn/ovsdb.ts'
+import { rowId } from '../controllers/network/ovn/row.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { eventually } from '../test/eventually.ts'
 import { addressOf, openNetworkZone, OUTSIDE, ROUTER, ZONE } from './network-zone.ts'

@@ -1,12 +1,12 @@
 /** A private network from POST /v1/networks until its operation has succeeded, with claims, audit, the controllers and
  *  its rows in a real database of OVN, against the same rows written by hand in one transaction. No host follows. */
-import { encodeBundle } from '../controllers/ovn/difference.ts'
-import { openOvn } from '../controllers/ovn/open-ovn.ts'
-import { connectOvsdb } from '../controllers/ovn/ovsdb.ts'
+import { encodeBundle } from '../controllers/network/ovn/difference.ts'
+import { openOvn } from '../controllers/network/ovn/open-ovn.ts'
+import { connectOvsdb } from '../controllers/network/ovn/ovsdb.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { Zone } from '../resources/catalog/index.ts'
-import { openOvnDatabases } from '../test/controllers/ovn/ovn-databases.ts'
+import { openOvnDatabases } from '../test/controllers/network/ovn/ovn-databases.ts'
 import { until } from '../test/eventually.ts'
 import { openCloud, ZONE } from './cloud.ts'
 import { openProcess } from './controllers.ts'

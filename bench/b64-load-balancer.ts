@@ -7,8 +7,14 @@ import { join } from 'node:path'
 import { runProgram } from '../agents/node/run-program.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
-import { BACKENDS, openBalancerPair, PAGES_PORT, type Role, SHARED } from '../test/controllers/load-balancer/pair.ts'
-import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
+import {
+  BACKENDS,
+  openBalancerPair,
+  PAGES_PORT,
+  type Role,
+  SHARED,
+} from '../test/controllers/nouns/load-balancer/pair.ts'
+import { asLineProcess } from '../test/controllers/network/ovn/line-process.ts'
 import { until } from '../test/eventually.ts'
 import { processorMicrosecondsOf } from './processor.ts'
 import { type Bench, median, percentile, type Side } from './runner.ts'

@@ -1,7 +1,7 @@
 /** The controllers of one process for benchmarks, over a store that counts its writes. */
-import { openSweepRate } from '../controllers/sweep-rate.ts'
+import { openSweepRate } from '../controllers/kit/sweep-rate.ts'
 import { openControllers, runControllers } from '../controllers/index.ts'
-import type { Ovn } from '../controllers/ovn/ovn.ts'
+import type { Ovn } from '../controllers/network/ovn/ovn.ts'
 import { defined } from '../domain/defined.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import type { ResourceType } from '../kit/kube/object.ts'

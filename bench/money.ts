@@ -3,7 +3,7 @@
  *  a table for docs/billing.md. Takes minutes; `npm run bench` does not run it. */
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
-import { invoiceMonths } from '../controllers/billing/invoicing.ts'
+import { invoiceMonths } from '../controllers/nouns/billing/invoicing.ts'
 import { meterBatch, recordSeen } from '../db/billing/index.ts'
 import type { Database } from '../db/kit/open.ts'
 import { systemClock } from '../kit/sys/clock.ts'

@@ -3,21 +3,26 @@
  *  written is what the controllers write, by what they write it with. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { publicNetworkOwner, publicPortOwner } from '../controllers/ovn/difference.ts'
-import { firewallRows } from '../controllers/ovn/firewall.ts'
-import { type InterfaceFacts, interfaceRows } from '../controllers/ovn/interface.ts'
-import { openOvn } from '../controllers/ovn/open-ovn.ts'
-import type { Bundle, Ovn } from '../controllers/ovn/ovn.ts'
-import { networkRows } from '../controllers/ovn/private-network.ts'
-import { type RouterFacts, routerRows } from '../controllers/ovn/router.ts'
-import { portRows, type PublicNetwork, type PublicPort, rowsOf } from '../controllers/public-network/topology.ts'
+import { publicNetworkOwner, publicPortOwner } from '../controllers/network/ovn/difference.ts'
+import { firewallRows } from '../controllers/network/ovn/firewall.ts'
+import { type InterfaceFacts, interfaceRows } from '../controllers/network/ovn/interface.ts'
+import { openOvn } from '../controllers/network/ovn/open-ovn.ts'
+import type { Bundle, Ovn } from '../controllers/network/ovn/ovn.ts'
+import { networkRows } from '../controllers/network/ovn/private-network.ts'
+import { type RouterFacts, routerRows } from '../controllers/network/ovn/router.ts'
+import {
+  portRows,
+  type PublicNetwork,
+  type PublicPort,
+  rowsOf,
+} from '../controllers/network/public-network/topology.ts'
 import { type Firewall, type FirewallRule, NO_FIREWALL } from '../domain/server/firewall.ts'
 import { gatewayOf } from '../domain/network/rules.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { signalProcess } from '../kit/sys/process.ts'
-import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
-import { type HostName, openOvnWorld, type OvnWorld } from '../test/controllers/ovn/ovn-world.ts'
+import { asLineProcess } from '../test/controllers/network/ovn/line-process.ts'
+import { type HostName, openOvnWorld, type OvnWorld } from '../test/controllers/network/ovn/ovn-world.ts'
 import { until } from '../test/eventually.ts'
 import { openSimulatedChassis, simulatedNodes } from './simulated-chassis.ts'
 
@@ -202,7 +207,7 @@ async function fill(ovn: Ovn, size: ZoneSize, from: number): Promise<void> {
   await Promise.all(servers.map((server) => ovn.apply(bulkFirewall(server, size.rules))))
 }
 
-const PYTHON = new URL('../test/controllers/ovn/wire.py', import.meta.url).pathname
+const PYTHON = new URL('../test/controllers/network/ovn/wire.py', import.meta.url).pathname
 const INSTALLED_MILLISECONDS = 900_000
 
 /** Opens the zone and fills it. */

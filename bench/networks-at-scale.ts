@@ -6,7 +6,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Bundle } from '../controllers/ovn/ovn.ts'
+import type { Bundle } from '../controllers/network/ovn/ovn.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { cpuSeconds, exitProcess, printLine, processArguments, processId, stopSignal } from '../kit/sys/process.ts'
 import { until } from '../test/eventually.ts'
@@ -20,7 +20,7 @@ import {
   openNetworkZone,
   type ZoneSize,
 } from './network-zone.ts'
-import { HOSTS } from '../test/controllers/ovn/ovn-world.ts'
+import { HOSTS } from '../test/controllers/network/ovn/ovn-world.ts'
 import { median } from './runner.ts'
 
 const TICKS_PER_SECOND = 100

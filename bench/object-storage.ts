@@ -15,7 +15,7 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { environment, nodeBinary } from '../kit/sys/process.ts'
 import { SETTINGS_VARIABLE } from '../kit/sys/settings.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
-import { asLineProcess, type LineProcess } from '../test/controllers/ovn/line-process.ts'
+import { asLineProcess, type LineProcess } from '../test/controllers/network/ovn/line-process.ts'
 import { until } from '../test/eventually.ts'
 import type { Done, Order } from './s3-client.ts'
 

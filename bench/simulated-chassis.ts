@@ -1,7 +1,7 @@
 /** Simulated hosts in the southbound database of a real OVN: they claim the ports that are meant for them, and say that
  *  they have installed what has come to them. No packet reaches them. */
-import { openCopy, type TableUpdates } from '../controllers/ovn/copy.ts'
-import { connectOvsdb, monitor, type OvsdbOperation } from '../controllers/ovn/ovsdb.ts'
+import { openCopy, type TableUpdates } from '../controllers/network/ovn/copy.ts'
+import { connectOvsdb, monitor, type OvsdbOperation } from '../controllers/network/ovn/ovsdb.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 
 const DATABASE = 'OVN_Southbound'

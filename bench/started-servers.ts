@@ -1,7 +1,7 @@
 /** Servers as the platform leaves them once they run, written without controllers: objects, claims, boot storage with
  *  its volume, and an instance that runs. */
-import { ensureInstance } from '../controllers/server/drafts.ts'
-import type { InstanceObject, Observed, ServerObject, StorageObject } from '../controllers/server/observed.ts'
+import { ensureInstance } from '../controllers/nouns/server/drafts.ts'
+import type { InstanceObject, Observed, ServerObject, StorageObject } from '../controllers/nouns/server/observed.ts'
 import { Namespace } from '../kit/kube/object.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'

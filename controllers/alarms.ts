@@ -7,11 +7,11 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
-import type { BillingProgress } from './billing/index.ts'
-import type { SweepResult } from './change-intent/index.ts'
-import type { ClaimSweep } from './claim/index.ts'
-import type { OperationObject } from './operation/record.ts'
-import { DOWNTIME_EXCEEDED } from './server/index.ts'
+import type { BillingProgress } from './nouns/billing/index.ts'
+import type { SweepResult } from './kit/intents/index.ts'
+import type { ClaimSweep } from './nouns/claim/index.ts'
+import type { OperationObject } from './kit/operation/record.ts'
+import { DOWNTIME_EXCEEDED } from './nouns/server/index.ts'
 
 export interface Watched {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]

@@ -2,9 +2,9 @@
  *  controller has registered that it reads and writes, and from what the process does besides. */
 import { Event, Lease, Namespace, ResourceQuota, type ResourceType, Secret } from '../kit/kube/object.ts'
 import { Operation } from '../resources/operation/index.ts'
-import { BILLING_KINDS } from './billing/index.ts'
-import { CATALOG_KINDS } from './catalog/index.ts'
-import type { Registration } from './controller.ts'
+import { BILLING_KINDS } from './nouns/billing/index.ts'
+import { CATALOG_KINDS } from './nouns/catalog/index.ts'
+import type { Registration } from './kit/controller.ts'
 
 /** A rule of a ClusterRole. */
 export interface AccessRule {

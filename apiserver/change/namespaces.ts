@@ -27,7 +27,7 @@ export async function ensureNamespace(
 
 /** Makes the namespace of an account that has just been opened; never inside of its transaction. Waits for it for a
  *  moment only and never throws: while Kubernetes does not answer controllers make it later
- *  (`controllers/account-namespaces.ts`). */
+ *  (`controllers/nouns/account/index.ts`). */
 export async function openNamespace(
   { db, store, clock, log }: Pick<Parts, 'db' | 'store' | 'clock' | 'log'>,
   accountId: string,

@@ -1,7 +1,7 @@
 /** How people get into a dev cluster: a kubeconfig with a token that ends, and a context that asks for short ones. The
  *  token is one of a service account, signed here: the API of the cluster knows the public key, and nobody has to reach
  *  it for a kubeconfig. The cluster has service accounts ready; one of them is the caller's alone, and ends with what
- *  the caller has it by (`controllers/kubeconfigs.ts`). */
+ *  the caller has it by (`controllers/nouns/kubeconfig/index.ts`). */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
 import { DEV_ADMINS_MAXIMUM, DEV_KUBECONFIG_SECONDS, serviceAccountIssuerOf } from '../../domain/dev-cluster/rules.ts'
 import { rolesWith } from '../../domain/permissions.ts'

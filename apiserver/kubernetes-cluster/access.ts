@@ -91,7 +91,7 @@ export function grantOf(
 }
 
 /** A token of the caller's own credential in a control plane, which ends with what the caller has it by
- *  (`controllers/kubeconfigs.ts`). */
+ *  (`controllers/nouns/kubeconfig/index.ts`). */
 export async function ownToken(
   parts: Pick<Parts, 'db' | 'random' | 'controlPlanes'>,
   reading: Reading,

@@ -11,8 +11,8 @@ import {
   type NodeStatus,
   type NodeStorageBlock,
 } from '../../resources/node/index.ts'
-import type { EffectOn } from '../effects.ts'
-import { requireNewest } from '../newest.ts'
+import type { EffectOn } from '../kit/effects.ts'
+import { requireNewest } from '../kit/newest.ts'
 import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'
 import { type Login, type PowerControl, PowerControlFailed, type PowerState } from './power-control.ts'

@@ -1,5 +1,5 @@
 /** What fencing asks of the management controller of a host (BMC). The ways to one are `redfish.ts` and `ipmi.ts`; when
- *  power is cut and what that proves is the rules' business (`controllers/node/fence.ts`). */
+ *  power is cut and what that proves is the rules' business (`controllers/nouns/node/fence.ts`). */
 
 /** `on` whenever the controller does not clearly say off: also while power goes on or off. */
 export type PowerState = 'on' | 'off'

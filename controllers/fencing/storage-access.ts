@@ -1,5 +1,6 @@
 /** What fencing asks of the shared storage of a host: to serve it no more, and later again. The way to one is
- *  `ceph.ts`; when access is taken away and what that proves is the rules' business (`controllers/node/fence.ts`). */
+ *  `ceph.ts`; when access is taken away and what that proves is the rules' business
+ *  (`controllers/nouns/node/fence.ts`). */
 
 export interface StorageAccess {
   /** Resolves when the quorum of the storage has written down that none of the host's addresses is served any more, and

@@ -12,9 +12,9 @@ import { changesBetween } from '../../changes/kit/judge.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { type Condition, storedOf } from '../../resources/kit/shapes.ts'
-import type { OperationStart } from '../operation/direct-edit.ts'
-import { activeOperation, operationActionOf } from '../operation/stanza.ts'
-import { refusalOf } from '../refusal.ts'
+import type { OperationStart } from './operation/direct-edit.ts'
+import { activeOperation, operationActionOf } from './operation/stanza.ts'
+import { refusalOf } from './refusal.ts'
 
 export type Root<Spec, Status> = KubeObject<Spec, Status>
 export type OperatedSpec = OperableSpec

@@ -14,7 +14,7 @@ export interface Holding {
   readonly holder: string
 }
 
-/** Nouns that hold quota. What is found missing is decided for each of them (`controllers/claim/kinds.ts`). */
+/** Nouns that hold quota. What is found missing is decided for each of them (`controllers/nouns/claim/kinds.ts`). */
 export type QuotaHolder =
   | 'server'
   | 'storage'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { healthConditions } from '../../controllers/health.ts'
+import { healthConditions } from '../../controllers/kit/health.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { openHelm } from './helm.ts'
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { openAlarms } from '../../controllers/alarms.ts'
-import type { NodeObject } from '../../controllers/node/observed.ts'
-import type { OperationObject } from '../../controllers/operation/record.ts'
-import type { ServerObject } from '../../controllers/server/observed.ts'
+import type { NodeObject } from '../../controllers/nouns/node/observed.ts'
+import type { OperationObject } from '../../controllers/kit/operation/record.ts'
+import type { ServerObject } from '../../controllers/nouns/server/observed.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
-import { node } from './node/worlds.ts'
-import { ended, NOW, started } from './server/worlds.ts'
+import { node } from './nouns/node/worlds.ts'
+import { ended, NOW, started } from './nouns/server/worlds.ts'
 
 const AT = NOW.toISOString()
 

@@ -1,5 +1,5 @@
 /** The reconciler of a registered noun, for tests that drive it by hand. */
-import type { Registration } from '../../controllers/controller.ts'
+import type { Registration } from '../../controllers/kit/controller.ts'
 import type { Reconciler } from '../../kit/reconcile/reconciler.ts'
 
 /** Throws where the parts do not have what the noun needs. */

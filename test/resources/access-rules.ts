@@ -1,7 +1,7 @@
 /** Who may do what in Kubernetes, tried as the very user, wherever the kinds are served: by the embedded API server and
  *  by a real one. */
 import { expect } from 'vitest'
-import { installRoles } from '../../controllers/roles.ts'
+import { installRoles } from '../../controllers/kit/roles.ts'
 import { Event, type KubeObject, Lease, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../kit/kube/store.ts'
 import { Instance, NodeReport, Volume } from '../../resources/instance/index.ts'

@@ -1,6 +1,6 @@
 /** What a simulated cloud offers: zones with their nodes, a plan and a template. */
 import { installCrds } from '../../kit/kube/crd.ts'
-import { crds } from '../../controllers/crds.ts'
+import { crds } from '../../controllers/kit/crds.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'

@@ -2,7 +2,7 @@
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { nodeNameOf } from '../../domain/node-pool/rules.ts'
-import { wantedNumbers } from '../../controllers/node-pool/nodes.ts'
+import { wantedNumbers } from '../../controllers/nouns/node-pool/nodes.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../resources/node-pool/index.ts'

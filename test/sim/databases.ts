@@ -1,5 +1,5 @@
 /** Managed databases that people make, use, restore and delete while everything is shaken, in worlds of their own. */
-import { dataStorageName } from '../../controllers/database/machine.ts'
+import { dataStorageName } from '../../controllers/nouns/database/machine.ts'
 import type { Database as Db } from '../../db/kit/open.ts'
 import { archiveBucketOf, archiveTenantOf } from '../../db/database/index.ts'
 import { DATABASE_TEMPLATE } from '../../domain/managed-machine/rules.ts'

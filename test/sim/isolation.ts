@@ -1,8 +1,8 @@
 /** What must hold of the network whatever happens: no packet between tenants, no address at two ports, no rule at a
  *  server that it is not for, and no word that hosts follow a firewall before they do. It is looked at whenever a row
  *  is written, and whenever an object is. */
-import { firewallRows } from '../../controllers/ovn/firewall.ts'
-import type { Row, RowRef } from '../../controllers/ovn/row.ts'
+import { firewallRows } from '../../controllers/network/ovn/firewall.ts'
+import type { Row, RowRef } from '../../controllers/network/ovn/row.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import type { Database } from '../../db/kit/open.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

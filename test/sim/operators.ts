@@ -1,6 +1,6 @@
 /** Operators with kubectl, while everything is shaken: nodes are closed, emptied and opened again, storages are moved
  *  to other nodes and tiers, and the disks of nodes drained. And what must hold of an empty node. */
-import { activeOperation, derivedStanza } from '../../controllers/operation/stanza.ts'
+import { activeOperation, derivedStanza } from '../../controllers/kit/operation/stanza.ts'
 import type { Database } from '../../db/kit/open.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

@@ -3,9 +3,9 @@
  *  get lost, be carried out without an answer, and be said again, as after a connection that ended; a process that died
  *  has asked for it nevertheless. */
 import { Unavailable } from '../../domain/problem.ts'
-import type { Bundle, Ovn } from '../../controllers/ovn/ovn.ts'
-import type { Row } from '../../controllers/ovn/row.ts'
-import { openSimulatedOvn } from '../../controllers/ovn/simulated-ovn.ts'
+import type { Bundle, Ovn } from '../../controllers/network/ovn/ovn.ts'
+import type { Row } from '../../controllers/network/ovn/row.ts'
+import { openSimulatedOvn } from '../../controllers/network/ovn/simulated-ovn.ts'
 import { NODES } from './catalog.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 

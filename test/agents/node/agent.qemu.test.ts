@@ -14,7 +14,7 @@ import { type EmbeddedServer, startKubernetesApi } from '../../../embedded/kuber
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
-import { crds } from '../../../controllers/crds.ts'
+import { crds } from '../../../controllers/kit/crds.ts'
 import { type HttpsTransport, openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { Namespace, Secret } from '../../../kit/kube/object.ts'

@@ -1,8 +1,8 @@
 /** A backup is an operation of its storage: it names it, and the storage shows it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordOperation } from '../../../db/operation/index.ts'
-import { finished } from '../../../controllers/operation/record.ts'
-import { pendingProgress } from '../../../controllers/operation/progress.ts'
+import { finished } from '../../../controllers/kit/operation/record.ts'
+import { pendingProgress } from '../../../controllers/kit/operation/progress.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Backup } from '../../../resources/backup/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'

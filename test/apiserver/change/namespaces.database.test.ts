@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeAccountNamespaces } from '../../../controllers/account-namespaces.ts'
+import { makeAccountNamespaces } from '../../../controllers/nouns/account/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { Lease, Namespace, ResourceQuota } from '../../../kit/kube/object.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'

@@ -2,7 +2,7 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { endKubeconfigsOnce } from '../../../controllers/kubeconfigs.ts'
+import { endKubeconfigsOnce } from '../../../controllers/nouns/kubeconfig/index.ts'
 import { countKubeconfigsAwaiting, listOverKubeconfigs } from '../../../db/kubeconfig/index.ts'
 import { PRODUCTION_WARNING } from '../../../domain/dev-cluster/rules.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'

@@ -4,7 +4,7 @@ import { readHostClusters } from '../../../kit/control-planes/host-clusters.ts'
 import { type MadeHost, openMadeHosts } from '../../../kit/control-planes/made-hosts.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
-import { MANIFESTS, settingsFrom } from '../../controllers/kubernetes-host/host-cluster.ts'
+import { MANIFESTS, settingsFrom } from '../../controllers/nouns/kubernetes-host/host-cluster.ts'
 
 test('manifests go into the namespace of the host process, and are told apart', async () => {
   const settings = await settingsFrom({ region: 'eu-1', manifests: MANIFESTS })

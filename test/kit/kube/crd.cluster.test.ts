@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
-import { crds } from '../../../controllers/crds.ts'
+import { crds } from '../../../controllers/kit/crds.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { CustomResourceDefinition, type ResourceType } from '../../../kit/kube/object.ts'

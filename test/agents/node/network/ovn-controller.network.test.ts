@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeBinary, signalProcess } from '../../../../kit/sys/process.ts'
-import { openOvnWorld, type OvnWorld } from '../../../controllers/ovn/ovn-world.ts'
+import { openOvnWorld, type OvnWorld } from '../../../controllers/network/ovn/ovn-world.ts'
 import { until } from '../../../eventually.ts'
 
 const NAME = 'svccloud_node_ovn_controller_start_time_seconds'

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Guest } from '../../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { nodeBinary, signalProcess } from '../../../../kit/sys/process.ts'
-import { type GuestHost, openGuestHost } from '../../../controllers/ovn/ovn-guests.ts'
-import { openOvnWorld, type OvnWorld } from '../../../controllers/ovn/ovn-world.ts'
+import { type GuestHost, openGuestHost } from '../../../controllers/network/ovn/ovn-guests.ts'
+import { openOvnWorld, type OvnWorld } from '../../../controllers/network/ovn/ovn-world.ts'
 
 const PORT = 7_777
 const INTERFACE = { macAddress: '52:54:00:00:00:01', kind: 'public' } as const

@@ -1,0 +1,26 @@
+/** The brake of everything that takes something away because something else is missing: one for all sweeps. Much that
+ *  is missing at once is a store of yesterday, and no sweep may act on that before somebody has looked. */
+import { type Absence, areSweepsStopped, noteAbsences } from '../../db/removal/index.ts'
+import { orUnavailable } from './outage.ts'
+import type { Parts } from './parts.ts'
+
+/** Notes which of a kind are missing. Throws Unavailable. */
+export async function lookForAbsence(
+  { db, clock, log }: Pick<Parts, 'db' | 'clock' | 'log'>,
+  kind: string,
+  look: Parameters<typeof noteAbsences>[2],
+): Promise<void> {
+  const { found, isMass } = await orUnavailable(noteAbsences(db, kind, look, clock.now()))
+  if (found === 0) return
+  const fields = { kind, found, missing: look.absent.length, known: look.known, names: named(look.absent) }
+  if (isMass) log.error('so many are missing at once that every sweep stops', fields)
+  else log.warn('missing, and never ordered to go: kept', fields)
+}
+
+const NAMED_MAXIMUM = 10
+const named = (absent: readonly Absence[]): readonly string[] =>
+  absent.slice(0, NAMED_MAXIMUM).map(({ namespace, name }) => `${namespace}/${name}`)
+
+/** Asked by every sweep before it takes something away. Throws Unavailable. */
+export const mayTakeAway = async ({ db }: Pick<Parts, 'db'>): Promise<boolean> =>
+  !(await orUnavailable(areSweepsStopped(db)))

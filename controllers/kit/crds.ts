@@ -1,0 +1,12 @@
+/** What a cluster has to know of the stored kinds: their definitions, made once a process. The folders `crds/` and
+ *  `charts/svccloud/files/crds` hold the same as text, for `kubectl` and Helm. */
+import { type Crd, crdOf } from '../../kit/kube/crd.ts'
+import { RESOURCES } from '../../resources/index.ts'
+
+/** `kubectl get svccloud` lists them all. */
+const CATEGORY = 'svccloud'
+
+let made: readonly Crd[] | undefined
+
+/** The CustomResourceDefinition of each stored kind. */
+export const crds = (): readonly Crd[] => (made ??= RESOURCES.map((kind) => crdOf(kind, CATEGORY)))

@@ -1,0 +1,90 @@
+/** Edits that no operation stands for: made with kubectl or GitOps, or due by a rule of the platform. They get their
+ *  operation here, so that the operation log and the audit log are complete whichever interface was used. */
+import type { OperationKind } from '../../../domain/operations.ts'
+import type { KubernetesRequest } from '../../../db/request/index.ts'
+import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import { type AuditAction, auditAction } from '../audit.ts'
+import type { PlainAction } from '../effects.ts'
+import { derivedId } from '../../../domain/uuid.ts'
+import { derivedStanza, hasNoRequest } from './stanza.ts'
+
+/** The platform itself, when one of its rules starts an operation. */
+export const SYSTEM_ACTOR = 'system:controllers'
+const ACTOR_LENGTH_MAXIMUM = 512
+
+export interface OperationStart {
+  readonly kind: OperationKind
+  /** Of the operation. */
+  readonly arguments?: Readonly<Record<string, string>>
+  /** Other fields of the spec that change with it. */
+  readonly spec?: Readonly<Record<string, unknown>>
+}
+
+/** An edit, and the operation that it amounts to. */
+export interface DirectEdit extends OperationStart {
+  /** The field of the spec that was edited; empty when the whole object was. */
+  readonly field: string
+}
+
+/** Puts the operation into the spec, beside the edit when there is one. Its id follows from the generation that was
+ *  observed, so that trying again is the same operation. */
+export function startFor(
+  { metadata: { uid = '', generation = 0 } }: KubeObject,
+  { kind, spec = {}, arguments: args }: OperationStart,
+  { actor, now }: { readonly actor: string; readonly now: Date },
+): PlainAction {
+  const seed = [uid, generation, ...Object.values(args ?? {})].join('/')
+  const operation = derivedStanza(kind, { seed, actor, now })
+  // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.
+  return { do: 'change', patch: { spec: { ...spec, operation: { ...operation, arguments: args ?? null } } } }
+}
+
+/** Writes the audit entries of requests that start no operation, like a new title. */
+export const auditRequests = (
+  { metadata: { uid = '' } }: KubeObject,
+  requests: readonly KubernetesRequest[],
+): readonly AuditAction[] =>
+  requests.map(({ action, username, generation, changes }) =>
+    auditAction({
+      action,
+      actor: userActor(username),
+      requestId: derivedId(`${uid}/${generation}/${action}`),
+      changes,
+    }),
+  )
+
+const USER = 'user:'
+
+/** Whether a person began the operation with an edit, and no request did. */
+export const isEditOfPerson = (operation: OperationStanza): boolean =>
+  hasNoRequest(operation) && operation.actor.startsWith(USER)
+
+/** The actor of what a user of Kubernetes began. */
+export const userActor = (username: string): string => `${USER}${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
+
+/** Who requested the operation, as admission recorded it; undefined when it did not. */
+export function requesterOf(requests: readonly KubernetesRequest[], kind: OperationKind): string | undefined {
+  const request = requests.find(({ action }) => action === kind)
+  return request && userActor(request.username)
+}
+
+/** Who wrote the field last, as the object in the store tells: cached objects have no managedFields. */
+export const findEditor = async (store: Store, type: ResourceType, root: KubeObject, field: string): Promise<string> =>
+  lastWriterOf((await store.get(type, keyOf(root)))?.metadata ?? root.metadata, field)
+
+/** The field manager that wrote a spec field last (or wrote at all, for an empty field), as an actor. */
+export function lastWriterOf(metadata: ObjectMeta, field: string): string {
+  const writers = (metadata.managedFields ?? []).filter(
+    (entry) => entry.subresource === undefined && (field === '' || owns(entry.fieldsV1, field)),
+  )
+  const latest = writers.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? -1 : 1)).at(-1)
+  return field === '' || latest?.manager === undefined ? `${USER}kubernetes` : `${USER}${latest.manager}`
+}
+
+const owns = (fields: unknown, field: string): boolean => {
+  // the FieldsV1 format
+  const spec = (fields as { readonly 'f:spec'?: Readonly<Record<string, unknown>> } | undefined)?.['f:spec']
+  return spec !== undefined && `f:${field}` in spec
+}

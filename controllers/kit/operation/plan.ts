@@ -1,0 +1,198 @@
+/** How operations run, the same for every noun that has them. Guards in order: an operation that another one replaced,
+ *  what the noun itself puts before operations, an edit without an operation, the operation under way, and an idle
+ *  object. A noun gives flows and rules; it never looks at stanzas, deadlines or the audit log. Pure. */
+import { type OperationKind, stepsOf } from '../../../domain/operations.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { Action, ConditionDraft } from '../../../kit/reconcile/action.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
+import type { PlainAction } from '../effects.ts'
+import type { OperationDecision } from './decision.ts'
+import { type DirectEdit, startFor } from './direct-edit.ts'
+import { activeOperation, hasBegun, hasNoRequest, isPastDeadline, replacedOperation } from './stanza.ts'
+import type { Operable } from '../../../resources/operation/index.ts'
+
+/** The input of a decision while an operation is under way. */
+export type During<Input> = Input & { readonly operation: OperationStanza }
+
+/** By kind of operation. A kind without a flow fails at once. */
+export type Flows<Input, Decision> = { readonly [Kind in OperationKind]?: (input: During<Input>) => Decision }
+
+/** A noun with operations: `Input` is what its rules look at, `Action` what its plan may decide. */
+export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
+  /** In errors, for people: `A server`. */
+  readonly label: string
+  readonly flows: Flows<Input, Decision>
+  inputOf(root: Root, observed: Observed, now: Date): Input
+  /** Decides nothing: the object looks as it did. */
+  unchanged(input: Input): Decision
+  /** What goes before everything, also before an operation that was replaced; undefined when nothing does. */
+  first?(input: Input): readonly Action[] | undefined
+  /** Done whatever else is decided. */
+  always?(input: Input): readonly Action[]
+  /** What goes before edits and operations; undefined when nothing does. */
+  guard?(input: Input): readonly Action[] | undefined
+  /** The edit that no operation stands for, and whose it is; undefined when spec and operations agree. */
+  detectEdit(input: Input): (DirectEdit & { readonly actor: string }) | undefined
+  /** No operation is under way. */
+  idle(input: Input): Decision
+  /** Decides instead of the flow; undefined when the flow may go on. */
+  insteadOfFlow?(input: During<Input>): Decision | undefined
+  /** The operation has passed its deadline with this decision, which is not its end. It fails when this is absent. */
+  overdue?(input: During<Input>, decision: Decision, error: string): Decision
+  /** Which operations a deletion by kubectl ends at once, as it does with REST: `all`, or those of which this is true.
+   *  It waits for the end of any other: the object is seen as if nobody had deleted it until then. */
+  readonly endedByDeletion: 'all' | ((operation: OperationStanza, root: Root, observed: Observed) => boolean)
+  /** The action that the audit log names when the operation begins; undefined for one that is not audited here. When
+   *  this is absent those without a request are audited by their kind, and whoever requested another has written the
+   *  entry. */
+  readonly auditedAs?: (operation: OperationStanza) => string | undefined
+  toActions(input: Input, decision: Decision): readonly Action[]
+}
+
+/** Synchronous and total. */
+export interface OperationPlan<Root, Observed, Action> {
+  (root: Root, observed: Observed, now: Date): readonly (Action | PlainAction | AuditAction)[]
+  /** The kinds of operations that it has flows for. */
+  readonly kinds: readonly OperationKind[]
+}
+
+/** The plan of a noun with operations. */
+export function planOperations<
+  Root extends KubeObject & Operable,
+  Observed,
+  Input extends object,
+  Decision extends OperationDecision<Action>,
+  Action,
+>(noun: OperatedNoun<Root, Observed, Input, Decision, Action>): OperationPlan<Root, Observed, Action> {
+  const plan = (root: Root, observed: Observed, now: Date) => {
+    const awaited = awaitedByDeletion(noun, root, observed)
+    const seen = awaited === undefined ? root : withoutDeletion(root)
+    const input = noun.inputOf(seen, observed, now)
+    const actions = noun.first?.(input) ?? [...(noun.always?.(input) ?? []), ...decide(noun, seen, input, now)]
+    const condition = waitingCondition(root, awaited)
+    return condition === undefined
+      ? actions
+      : actions.map((action) => (isStatus(action) ? withCondition(action, condition) : action))
+  }
+  return Object.assign(plan, { kinds: Object.keys(noun.flows) as OperationKind[] }) // a flow is named by its kind
+}
+
+export const DELETION_WAITS = 'DeletionWaits'
+
+/** The operation that the deletion of the object waits for; undefined when it waits for none. What is protected is not
+ *  deleted, whatever it waits for. */
+function awaitedByDeletion<Root extends KubeObject & Operable, Observed>(
+  { endedByDeletion }: Pick<OperatedNoun<Root, Observed, never, never, never>, 'endedByDeletion'>,
+  root: Root,
+  observed: Observed,
+): OperationStanza | undefined {
+  const { isProtected } = root.spec as { readonly isProtected?: boolean } // of kinds that can be
+  if (root.metadata.deletionTimestamp === undefined || endedByDeletion === 'all' || isProtected === true)
+    return undefined
+  const operation = activeOperation(root)
+  return operation === undefined || isDeletion(operation) || endedByDeletion(operation, root, observed)
+    ? undefined
+    : operation
+}
+
+const DELETING_ACTIONS: readonly (string | undefined)[] = ['delete', 'release']
+const isDeletion = ({ kind, arguments: given }: OperationStanza): boolean =>
+  kind.endsWith('.delete') || kind === 'server.force_release' || DELETING_ACTIONS.includes(given?.['action'])
+
+function withoutDeletion<Root extends KubeObject>(root: Root): Root {
+  const { deletionTimestamp: _, ...metadata } = root.metadata
+  return { ...root, metadata }
+}
+
+/** What `kubectl describe` says of a deletion that waits, or has waited. */
+function waitingCondition(
+  root: KubeObject & Operable,
+  awaited: OperationStanza | undefined,
+): ConditionDraft | undefined {
+  if (awaited !== undefined) {
+    const message = `It is deleted when its operation ${awaited.kind} (${awaited.id}) has ended.`
+    return { type: DELETION_WAITS, status: 'True', reason: 'OperationInProgress', message }
+  }
+  // every kind has them
+  const { conditions = [] } = (root.status ?? {}) as { readonly conditions?: readonly ConditionDraft[] }
+  return conditions.some(({ type, status }) => type === DELETION_WAITS && status === 'True')
+    ? { type: DELETION_WAITS, status: 'False', reason: 'OperationEnded', message: '' }
+    : undefined
+}
+
+const isStatus = (action: unknown): action is StatusAction =>
+  typeof action === 'object' && action !== null && 'do' in action && action.do === 'status'
+type StatusAction = Extract<Action, { readonly do: 'status' }>
+const withCondition = (action: StatusAction, condition: ConditionDraft): StatusAction => ({
+  ...action,
+  conditions: [...(action.conditions ?? []), condition],
+})
+
+function decide<Root extends KubeObject & Operable, Input extends object, Decision extends OperationDecision<A>, A>(
+  noun: OperatedNoun<Root, never, Input, Decision, A>,
+  root: Root,
+  input: Input,
+  now: Date,
+): readonly (A | PlainAction | AuditAction)[] {
+  const replaced = replacedOperation(root)
+  if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
+  const guarded = noun.guard?.(input)
+  if (guarded !== undefined) return guarded
+  const edit = noun.detectEdit(input)
+  const operation = activeOperation(root)
+  if (operation === undefined)
+    return edit === undefined
+      ? noun.toActions(input, noun.idle(input))
+      : [startFor(root, edit, { actor: edit.actor, now })]
+  if (edit !== undefined && hasBegun(root, operation)) return [startFor(root, edit, { actor: edit.actor, now })]
+  const decision =
+    edit === undefined ? decideFlow(noun, { ...input, operation }, now) : cancelUnbegun(noun, input, operation)
+  return [...auditStart(noun, root, operation), ...noun.toActions(input, decision)]
+}
+
+function decideFlow<Input extends object, Decision extends OperationDecision<A>, A>(
+  noun: OperatedNoun<never, never, Input, Decision, A>,
+  input: During<Input>,
+  now: Date,
+): Decision {
+  const { operation } = input
+  const flow = noun.flows[operation.kind]
+  if (flow === undefined)
+    return {
+      ...noun.unchanged(input),
+      step: 'done',
+      outcome: 'failed',
+      error: `${noun.label} knows no operation ${operation.kind}.`,
+    }
+  const decision = noun.insteadOfFlow?.(input) ?? flow(input)
+  if (decision.outcome !== undefined || !isPastDeadline(operation, now)) return decision
+  const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
+  return noun.overdue?.(input, decision, error) ?? { ...decision, outcome: 'failed', error }
+}
+
+/** Ends an operation that an edit replaces before it has begun: nothing else would remember it. */
+const cancelUnbegun = <Input, Decision extends OperationDecision<A>, A>(
+  noun: OperatedNoun<never, never, Input, Decision, A>,
+  input: Input,
+  { kind }: OperationStanza,
+): Decision => ({
+  ...noun.unchanged(input),
+  step: stepsOf(kind)[0] ?? 'done',
+  outcome: 'cancelled',
+  waitFor: 'the edit that replaces the operation',
+  waitSeconds: 0,
+})
+
+/** Writes the audit entry of an operation, once, before it begins. */
+function auditStart(
+  noun: Pick<OperatedNoun<never, never, never, never, never>, 'auditedAs'>,
+  root: Operable,
+  operation: OperationStanza,
+): readonly AuditAction[] {
+  if (hasBegun(root, operation)) return []
+  const { actor, requestId, kind } = operation
+  const ofKind = hasNoRequest(operation) ? auditedAs(kind) : undefined
+  const action = noun.auditedAs === undefined ? ofKind : noun.auditedAs(operation)
+  return action === undefined ? [] : [auditAction({ action, actor, requestId })]
+}

@@ -1,0 +1,195 @@
+/** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes
+ *  records that are old. Running operations are written by the reconciler of their target. */
+import { defined } from '../../../domain/defined.ts'
+import { type FinishedOperation, isFinal } from '../../../domain/operations.ts'
+import { findOperation, recordOperation } from '../../../db/operation/index.ts'
+import type { EventDraft } from '../../../kit/reconcile/events.ts'
+import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { accountOfNamespace } from '../../../resources/index.ts'
+import {
+  type Operable,
+  Operation,
+  operationNamespace,
+  type OperationSpec,
+  type OperationState,
+} from '../../../resources/operation/index.ts'
+import type { OperationProgress } from '../../../resources/kit/shapes.ts'
+import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { auditedAs, auditEffect } from '../audit.ts'
+import { controller, type Registration } from '../controller.ts'
+import { orUnavailable } from '../outage.ts'
+import type { ActionWith, EffectOn } from '../effects.ts'
+import type { Parts } from '../parts.ts'
+import { advance, eventsAfter, eventsOf } from './progress.ts'
+import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
+
+/** How long the object of an ended operation stays beside its row of history. */
+export const ENDED_KEPT_MILLISECONDS = 3_600_000
+
+const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
+  const namespace = operationsNamespaceOf(target)
+  return [...new Set([target.spec.operation?.id, target.status?.operation?.id])].flatMap((name) =>
+    name === undefined ? [] : [{ namespace, name }],
+  )
+}
+
+export interface Observed {
+  /** Read only when it decides something. */
+  readonly history: FinishedOperation | undefined
+  /** What the target says of this operation; `gone` when it is another's or does not exist. */
+  readonly target: 'busy' | 'free' | 'gone'
+}
+
+/** Every kind that has operations. */
+export type OperationTargets = readonly ResourceType<Operable['spec'], Operable['status']>[]
+
+interface OperationEffects {
+  /** Ends an operation whose target is gone or has another one. */
+  readonly abandon: NoInput
+  /** Puts an ended operation into history that is not there. */
+  readonly keep: NoInput
+}
+type NoInput = Readonly<Record<never, never>>
+type OperationEffect = EffectOn<NoInput, OperationSpec, OperationState>
+
+export const operationController = (targets: OperationTargets): Registration<Parts> =>
+  controller<OperationEffects>()({
+    name: 'operation',
+    resource: Operation,
+    sharding: 'common',
+    plan,
+    reads: targets,
+    writes: [Operation],
+    open: (parts: Parts) => ({
+      watches: targets.map((type) => watch(type, operationsOf)),
+      observe: (operation: OperationObject, now: Date) => observe(parts, targets, operation, now),
+      effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
+    }),
+  })
+
+/** Guards in order: ended and old, ended, over but not shown, target gone. */
+export function plan(
+  operation: OperationObject,
+  observed: Observed,
+  now: Date,
+): readonly ActionWith<OperationEffects>[] {
+  const {
+    status,
+    metadata: { namespace = '', name },
+  } = operation
+  if (status !== undefined && isFinal(status.status)) {
+    const remaining = keptMilliseconds(status, now)
+    if (remaining > 0) return [{ do: 'wait', seconds: Math.ceil(remaining / 1_000), for: 'the record to be old' }]
+    return [
+      ...(observed.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []),
+      { do: 'remove', type: Operation, key: { namespace, name } },
+    ]
+  }
+  if (observed.target === 'busy') return []
+  if (observed.history !== undefined) return [{ do: 'status', status: { ...endedState(observed.history) } }]
+  return observed.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
+}
+
+/** How much longer the object of an operation that has ended is kept. */
+const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number =>
+  Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
+
+async function observe(
+  parts: Parts,
+  targets: OperationTargets,
+  operation: OperationObject,
+  now: Date,
+): Promise<Observed> {
+  const {
+    metadata: { namespace = '', name },
+    status,
+  } = operation
+  const isEnded = status !== undefined && isFinal(status.status)
+  const target = isEnded ? 'free' : await targetOf(parts, targets, operation)
+  // A target is let go of after history is written, so history is read after the target.
+  const isHistoryWanted = isEnded ? !(keptMilliseconds(status, now) > 0) : target !== 'busy'
+  return {
+    target,
+    history: isHistoryWanted
+      ? await orUnavailable(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name))
+      : undefined,
+  }
+}
+
+async function targetOf(
+  { caches, store }: Parts,
+  targets: OperationTargets,
+  { metadata: { namespace = '', name }, spec }: OperationObject,
+): Promise<Observed['target']> {
+  // Templates of operators and those of accounts are targets of one name: only the former are in no namespace.
+  const isOfCluster = namespace === operationNamespace(spec.target)
+  const type = targets.find(
+    ({ kind, scope }) => targetTypeOf(kind) === spec.target.type && (scope === 'Cluster') === isOfCluster,
+  )
+  if (type === undefined) return 'gone'
+  const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
+  const stand = standOf(caches.of(type).get(key), name)
+  // The record may be known here before its target is: nothing is given up on the word of a cache.
+  return stand === 'gone' ? standOf(await store.get(type, key), name) : stand
+}
+
+function standOf(target: KubeObject<Operable['spec'], Operable['status']> | undefined, id: string): Observed['target'] {
+  const progress = target?.status?.operation
+  if (progress?.id === id) return isFinal(progress.status) ? 'free' : 'busy'
+  return target?.spec.operation?.id === id ? 'busy' : 'gone'
+}
+
+/** Its target went, or was given another operation, before this one could begin: cancelled. What no request wrote has
+ *  its audit entry all the same: its target would have written it with the beginning. */
+function abandonEffect({ db, clock, random }: Parts): OperationEffect {
+  const audit = auditEffect({ db, clock, random })
+  return async (_input, operation) => {
+    const now = clock.now()
+    const { metadata, spec } = operation
+    if (spec.requestId === metadata.name)
+      await audit(
+        { action: auditedAs(spec.kind), actor: spec.actor, requestId: spec.requestId },
+        { ...operation, metadata: { ...metadata, name: spec.target.id } },
+      )
+    const before = progressOf(operation)
+    const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
+    const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
+    await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    return { status: { ...endedState(ended) }, events: [abandonedEvent(ended)] }
+  }
+}
+
+/** Its target, of which people would look for events, may be gone: they are on the Operation. */
+const abandonedEvent = ({ id, kind, target }: FinishedOperation): EventDraft => ({
+  type: 'Warning',
+  reason: 'OperationCancelled',
+  action: kind,
+  note: `${kind} was cancelled before it began: ${target.type} ${target.id} was deleted, or has another operation.`,
+  id,
+})
+
+/** Puts an ended operation into history that is not there. */
+const keepEffect =
+  ({ db, clock }: Parts): OperationEffect =>
+  async (_input, operation) => {
+    const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
+    await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    return undefined
+  }
+
+function progressOf({ metadata, spec, status }: OperationObject): OperationProgress {
+  const { kind, actor, createdAt, deadlineAt, stepCount } = spec
+  return {
+    id: metadata.name,
+    kind,
+    actor,
+    createdAt,
+    deadlineAt,
+    stepCount,
+    status: status?.status ?? 'pending',
+    step: status?.step ?? '',
+    stepIndex: status?.stepIndex ?? 0,
+    error: status?.error ?? '',
+    ...defined({ startedAt: status?.startedAt, finishedAt: status?.finishedAt }),
+  }
+}

@@ -1,0 +1,33 @@
+/** What every controller is built from. */
+import type { Database } from '../../db/kit/open.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
+import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
+import type { OrganisationPlatform } from '../../kit/organisation-platform/platform.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { SweepRate } from './sweep-rate.ts'
+import type { Ovn } from '../network/ovn/ovn.ts'
+
+export interface Parts {
+  readonly store: Store
+  readonly caches: Caches
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** What bounds all sweeps of the process. */
+  readonly sweepRate: SweepRate
+  /** The deployment can send no mail, so every address counts as confirmed. */
+  readonly areAddressesConfirmed?: boolean | undefined
+  /** Absent where the zones have no network of their own. */
+  readonly ovn?: Ovn
+  /** What keeps objects for customers; nothing does when absent. */
+  readonly objectStorage?: ObjectStorageOffer
+  /** What hosts control planes of Kubernetes; nothing does when absent. */
+  readonly controlPlanes?: ControlPlanesOffer
+  /** Where organisations of accounts see their clusters; absent where there is none. */
+  readonly organisationPlatform?: OrganisationPlatform | undefined
+}

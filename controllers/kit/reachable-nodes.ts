@@ -1,0 +1,16 @@
+/** The nodes of a zone that answer. */
+import { isReachableState } from '../../domain/node/rules.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
+import { Node } from '../../resources/node/index.ts'
+
+/** Their names, sorted. */
+export const reachableNodes = (caches: Caches, zone: string): readonly string[] =>
+  caches
+    .of(Node)
+    .list()
+    .filter(
+      ({ metadata, spec, status }) =>
+        metadata.deletionTimestamp === undefined && spec.zone === zone && isReachableState(status?.state),
+    )
+    .map(({ metadata }) => metadata.name)
+    .toSorted()

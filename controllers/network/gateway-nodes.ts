@@ -1,0 +1,13 @@
+/** The nodes that the traffic of a zone with the outside leads through. */
+import type { Caches } from '../../kit/kube/caches.ts'
+import { Node } from '../../resources/node/index.ts'
+
+/** Those of the role `network`, all of them where there are none; sorted by name. */
+export function gatewayNodes(caches: Caches, zone: string): readonly string[] {
+  const alive = caches
+    .of(Node)
+    .list()
+    .filter(({ spec, status }) => spec.zone === zone && (status?.state === 'ready' || status?.state === 'cordoned'))
+  const ofNetwork = alive.filter(({ spec }) => spec.roles.includes('network'))
+  return (ofNetwork.length > 0 ? ofNetwork : alive).map(({ metadata }) => metadata.name).sort()
+}

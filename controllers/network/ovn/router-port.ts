@@ -1,0 +1,70 @@
+/** How a router of OVN is joined to a switch: pure. A port on each side, which know each other by name. */
+import { parseNetwork } from '../../../domain/network/addresses.ts'
+import { type Gateway, NAT64_PREFIX } from '../../../domain/network/rules.ts'
+import { GUEST_MTU, networkSwitch, routerMac } from './names.ts'
+import type { Row, RowRef } from './row.ts'
+
+/** A private network as its router's port has it. */
+export interface PortNetwork {
+  readonly networkId: string
+  readonly cidr: string
+  /** The router's own in the network. */
+  readonly ipv4: string
+  readonly ipv6: string
+  /** Who translates for the network, and answers it for names; nobody when absent. */
+  readonly gateway?: Gateway | undefined
+}
+
+/** Of networks' own: a /64 each. */
+const IPV6_PREFIX = 64
+
+/** The port of the router. */
+export const routerPort = (holder: RowRef, name: string, mac: string, networks: readonly string[]): Row => ({
+  table: 'Logical_Router_Port',
+  key: name,
+  parent: { ...holder, column: 'ports' },
+  columns: { name, mac, networks },
+})
+
+/** The port of the switch that is joined to a port of a router. */
+export const switchPort = (holder: RowRef, port: string): Row => ({
+  table: 'Logical_Switch_Port',
+  key: `${holder.key}-${port}`,
+  parent: { ...holder, column: 'ports' },
+  columns: {
+    name: `${holder.key}-${port}`,
+    type: 'router',
+    addresses: ['router'],
+    options: { 'router-port': port },
+  },
+})
+
+/** Both ports of a private network, whose guests learn by the router's messages to ask for an address of IPv6. */
+export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway }: PortNetwork): readonly Row[] {
+  const name = `${own.key}-${networkId}`
+  const port = routerPort(own, name, routerMac(networkId), [`${ipv4}/${prefixOf(cidr)}`, `${ipv6}/${IPV6_PREFIX}`])
+  return [
+    {
+      ...port,
+      columns: {
+        ...port.columns,
+        // Others lead outside, where guests have one.
+        ipv6_ra_configs: {
+          address_mode: 'dhcpv6_stateful',
+          send_periodic: 'true',
+          mtu: String(GUEST_MTU),
+          router_preference: 'LOW',
+          ...(gateway === undefined ? {} : { route_info: `HIGH-${NAT64_PREFIX}`, rdnss: gateway.ipv6 }),
+        },
+      },
+    },
+    switchPort(networkSwitch(networkId), name),
+  ]
+}
+
+/** The prefix of an address as texts of networks end. */
+export function prefixOf(cidr: string): number {
+  const network = parseNetwork(cidr)
+  if (network === undefined) throw new Error(`${cidr} is no network`)
+  return network.prefix
+}

@@ -1,0 +1,168 @@
+/** The controller of servers' ports in the public network of their zone: each is brought about by itself, as its server
+ *  has claimed it. Its root is the Server, whose status it leaves alone: what guests are told of their addresses is not
+ *  said by whether the network was brought there yet. Where a guest is and which addresses it has are rows of the
+ *  database, *never* what an Instance says: a host in an attacker's hands could not change its network even if it could
+ *  write Instances. */
+import { formatNetwork, parseAddress } from '../../../domain/network/addresses.ts'
+import { findServerClaims, openClaimsReading, type ServerClaims } from '../../../db/server/index.ts'
+import { watch } from '../../../kit/reconcile/reconciler.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import { accountOfNamespace } from '../../../resources/index.ts'
+import { Instance, type InstanceSpec } from '../../../resources/instance/index.ts'
+import { Node } from '../../../resources/node/index.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
+import { isUuid } from '../../../domain/uuid.ts'
+import { controller } from '../../kit/controller.ts'
+import { currentClaims } from '../../kit/current-claims.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { ActionWith } from '../../kit/effects.ts'
+import { publicPortOwner } from '../ovn/difference.ts'
+import type { Ovn } from '../ovn/ovn.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { isDeleting, publicInterface } from '../../nouns/server/index.ts'
+import { digestOf } from '../../kit/synced.ts'
+import { freeLinkLocal, isLinkLocal } from './link-local.ts'
+import { LINK_LOCAL, portRows, type PublicPort } from './topology.ts'
+
+interface ZonePort {
+  readonly zone: string
+  readonly port: PublicPort
+}
+
+export interface Observed {
+  /** Undefined for a server that holds no room. */
+  readonly wanted: ZonePort | undefined
+  /** It once held room, and was not asked to go: PostgreSQL has forgotten it. Its guest runs on, and its port stays. */
+  readonly isForgotten?: boolean
+  /** What this process has brought about last; undefined before, and when it was taken away. */
+  readonly applied: { readonly zone: string; readonly digest: string } | undefined
+}
+
+interface PortEffects {
+  readonly connect: ZonePort
+  readonly disconnect: { readonly zone: string }
+}
+
+/** A server that moves to another zone has its port there. */
+export const plan = (
+  _server: KubeObject<ServerSpec, ServerStatus>,
+  { wanted, applied, isForgotten = false }: Observed,
+): readonly ActionWith<PortEffects>[] => [
+  ...(applied === undefined || applied.zone === wanted?.zone || isForgotten
+    ? []
+    : [{ do: 'effect', name: 'disconnect', input: { zone: applied.zone } } as const]),
+  ...(wanted === undefined || applied?.digest === digestOf(wanted)
+    ? []
+    : [{ do: 'effect', name: 'connect', input: wanted } as const]),
+]
+
+export const publicPortController = controller<PortEffects>()({
+  name: 'public-port',
+  resource: Server,
+  sharding: 'by-zone',
+  plan,
+  reads: [Instance, Node],
+  writes: [],
+  /** Undefined without OVN: guests are in no network of the zone then. */
+  open({ db, ovn, caches, store }: Parts) {
+    if (ovn === undefined) return undefined
+    const claimsOf = openClaimsReading(db)
+    const applied = new Map<string, NonNullable<Observed['applied']>>()
+    const linkLocals = openLinkLocals(ovn)
+    return {
+      // Every change of what is claimed is followed by one of the server or of its Instances.
+      watches: [
+        watch(Instance, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }]),
+        watch(Node, () => []),
+      ],
+      async observe(server) {
+        const { namespace = '', name, uid = '' } = server.metadata
+        const { sharedAddresses = [] } = server.spec
+        const accountId = accountOfNamespace(namespace)
+        const held =
+          accountId === undefined || !isUuid(accountId)
+            ? undefined
+            : await orUnavailable(claimsOf({ accountId, serverId: name }))
+        const claims = await currentClaims({ caches, store }, server, held)
+        const shared = sharedAddresses.flatMap((each) => (each.networkId === undefined ? [each.address] : []))
+        return {
+          wanted: claims && portOfClaims(uid, claims, shared),
+          applied: applied.get(uid),
+          isForgotten: claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server),
+        }
+      },
+      effects: {
+        async connect({ zone, port }, { metadata: { namespace = '', name } }) {
+          const digest = digestOf({ zone, port })
+          const owner = publicPortOwner(port.name)
+          await ovn.apply({ zone, owner, rows: portRows(zone, await linkLocals.complete(zone, port)) })
+          applied.set(port.name, { zone, digest })
+          // What was given back meanwhile may be another's by now.
+          const accountId = accountOfNamespace(namespace) ?? ''
+          if ((await orUnavailable(findServerClaims(db, { accountId, serverId: name }))) !== undefined) return undefined
+          await ovn.apply({ zone, owner, rows: [] })
+          applied.delete(port.name)
+          return undefined
+        },
+        async disconnect({ zone }, { metadata: { uid = '' } }) {
+          await ovn.apply({ zone, owner: publicPortOwner(uid), rows: [] })
+          applied.delete(uid)
+          return undefined
+        },
+      },
+    }
+  },
+})
+
+/** Named by the uid of the server, as its Instance is. A guest that moves within the zone has two nodes: where it is
+ *  comes first, where it goes to second. */
+function portOfClaims(uid: string, claims: ServerClaims, shared: readonly string[]): ZonePort {
+  const { zone, node } = claims.placement
+  const target = claims.target?.zone === zone ? [claims.target.node] : []
+  const port = portOf(uid, publicInterface(claims), [node, ...target])
+  return { zone, port: shared.length === 0 ? port : { ...port, shared: shared.toSorted() } }
+}
+
+export const portOf = (
+  name: string,
+  { macAddress, ipv4, routedPrefixes = [] }: InstanceSpec['interfaces'][number],
+  nodes: readonly string[],
+): PublicPort => ({
+  name,
+  macAddress,
+  ipv6Prefixes: routedPrefixes,
+  ...(ipv4 === undefined ? {} : { ipv4: { ...ipv4, cidr: cidrOf(ipv4.address, ipv4.prefix) } }),
+  nodes,
+})
+
+const IPV4_BITS = 32n
+
+function cidrOf(address: string, prefix: number): string {
+  const hosts = IPV4_BITS - BigInt(prefix)
+  return formatNetwork({ family: 'ipv4', first: ((parseAddress(address)?.value ?? 0n) >> hosts) << hosts, prefix })
+}
+
+/** Gives ports without a public IPv4 address one for the metadata service: the one that they have in the database, else
+ *  one that nobody has. */
+export function openLinkLocals(ovn: Ovn) {
+  /** What is on its way to the database, by zone and address: the port that it is for. */
+  const given = new Map<string, string>()
+  async function addressOf(zone: string, { name, macAddress }: PublicPort): Promise<string | undefined> {
+    const own = (await ovn.addressesOf({ zone, owner: publicPortOwner(name) })).get(name)
+    if (own !== undefined && isLinkLocal(own)) return own
+    const held = await ovn.addressesIn(zone)
+    const address = freeLinkLocal(
+      macAddress,
+      (ipv4) => held.has(ipv4) || (given.get(`${zone} ${ipv4}`) ?? name) !== name,
+    )
+    if (address !== undefined) given.set(`${zone} ${address}`, name)
+    return address
+  }
+  return {
+    async complete(zone: string, port: PublicPort): Promise<PublicPort> {
+      if (port.ipv4 !== undefined) return port
+      const address = await addressOf(zone, port)
+      return address === undefined ? port : { ...port, ipv4: { address, ...LINK_LOCAL } }
+    },
+  }
+}

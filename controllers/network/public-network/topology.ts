@@ -1,0 +1,317 @@
+/** The public network of a zone as OVN has it: pure. What the zone has once, and apart from that what each server has
+ *  of it, so that a server that changes costs no other. One switch that the guests are on, with a port for the metadata
+ *  service that every host has for itself, one router behind it, another switch for the routers of customers, and the
+ *  way outside. An IPv4 address is its guest's own on the switch; an IPv6 prefix is routed to its guest, so that no two
+ *  guests share one. Guests can use no address but theirs: the switch drops what comes from any other. It also drops
+ *  the messages of DHCP servers, because OVN itself is the one there is; those of routers no rule of OVN can drop, so
+ *  hosts do before they come here. */
+import { parseAddress, formatAddress } from '../../../domain/network/addresses.ts'
+import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../../domain/network/metadata-service.ts'
+import {
+  ACL_PRIORITY_MOST,
+  edgeSwitch,
+  GUEST_MTU,
+  guestPort,
+  LEASE_SECONDS,
+  linkLocalOf,
+  placeOf,
+  publicSwitch,
+  ROUTER_OPTIONS,
+  routerMac,
+  zoneEdgePort,
+  zoneOutsidePort,
+  zoneRouter,
+  zoneRouterPort,
+} from '../ovn/names.ts'
+import { prefixRoute } from '../ovn/prefix-route.ts'
+import { refer, type Row, type RowRef } from '../ovn/row.ts'
+import { trackingRows } from '../ovn/tracking.ts'
+
+export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
+
+export interface PublicPort {
+  /** Name of the Instance, which its host plugs in under this name. */
+  readonly name: string
+  readonly macAddress: string
+  readonly ipv4?:
+    | { readonly address: string; readonly prefix: number; readonly gateway: string; readonly cidr: string }
+    | undefined
+  /** Every prefix that leads to the guest. */
+  readonly ipv6Prefixes: readonly string[]
+  /** Addresses that it takes in turns with other machines of its owner. */
+  readonly shared?: readonly string[] | undefined
+  /** The node that runs it; the node that it goes to besides, while it moves. */
+  readonly nodes: readonly string[]
+}
+
+/** Where the zone's router meets the routers around it. */
+export interface Outside {
+  /** The name by which hosts know the physical network. */
+  readonly physicalNetwork: string
+  readonly addresses: readonly string[]
+  readonly gateways: readonly string[]
+  /** Resolvers that servers with an IPv4 address are told of. */
+  readonly dnsServers?: readonly string[] | undefined
+}
+
+/** An IPv4 network whose addresses are in the public network: they find their way outside by the gateway. */
+export interface Subnet {
+  readonly cidr: string
+  readonly prefix: number
+  readonly gateway: string
+  /** Its addresses are for servers, which are told of them by DHCP. */
+  readonly isForServers: boolean
+}
+
+export interface PublicNetwork {
+  readonly zone: string
+  readonly outside?: Outside | undefined
+  readonly subnets: readonly Subnet[]
+  /** Nodes that the way outside leads through, the first that is alive. */
+  readonly gatewayNodes: readonly string[]
+}
+
+/** Routers speak of themselves only where they have a network beside the link-local one; no guest is given an address
+ *  of it. By that of IPv4 guests with a public address find the metadata service. */
+const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64', `${LINK_LOCAL.gateway}/${LINK_LOCAL.prefix}`]
+const GATEWAY_PRIORITY_MOST = 100
+
+export function rowsOf(network: PublicNetwork): readonly Row[] {
+  const { zone, outside } = network
+  const [own, router, routerPort] = [publicSwitch(zone), zoneRouter(zone), zoneRouterPort(zone)]
+  return [
+    { ...own, columns: { name: own.key } },
+    {
+      table: 'ACL',
+      key: `${own.key}-dhcp`,
+      parent: { ...own, column: 'acls' },
+      columns: {
+        direction: 'from-lport',
+        priority: ACL_PRIORITY_MOST,
+        // No guest can send from the hardware address of the router.
+        match: `eth.src != ${routerMac(`${zone}/public`)} && udp.src == {67, 547}`,
+        action: 'drop',
+      },
+    },
+    ...trackingRows(own),
+    { ...router, columns: { name: router.key, options: ROUTER_OPTIONS } },
+    {
+      table: 'Logical_Router_Port',
+      key: routerPort,
+      parent: { ...router, column: 'ports' },
+      columns: {
+        name: routerPort,
+        mac: routerMac(`${zone}/public`),
+        networks: routerNetworksOf(network),
+        ipv6_ra_configs: { address_mode: 'dhcpv6_stateful', send_periodic: 'true', mtu: String(GUEST_MTU) },
+      },
+    },
+    {
+      table: 'Logical_Switch_Port',
+      key: `${own.key}-router`,
+      parent: { ...own, column: 'ports' },
+      columns: {
+        name: `${own.key}-router`,
+        type: 'router',
+        addresses: ['router'],
+        options: { 'router-port': routerPort },
+      },
+    },
+    {
+      table: 'Logical_Switch_Port',
+      key: `${own.key}-metadata`,
+      parent: { ...own, column: 'ports' },
+      columns: { name: metadataPort(zone), type: 'localport', addresses: [`${METADATA_MAC} ${METADATA_ADDRESS}`] },
+    },
+    ...dhcpRows(network),
+    ...edgeRows(network, router),
+    ...(outside === undefined ? [] : outsideRows(network, outside, router)),
+  ]
+}
+
+/** What servers are told of their addresses. */
+function dhcpRows({ zone, outside, subnets }: PublicNetwork): readonly Row[] {
+  return [
+    ...[LINK_LOCAL, ...subnets.filter(({ isForServers }) => isForServers)].map(
+      ({ cidr, gateway }): Row => ({
+        ...dhcpOf(zone, cidr),
+        columns: {
+          cidr,
+          options: {
+            ...(cidr === LINK_LOCAL.cidr ? {} : { router: gateway }),
+            server_id: gateway,
+            server_mac: routerMac(`${zone}/public`),
+            ...resolversOf(outside, 'ipv4'),
+            lease_time: String(LEASE_SECONDS),
+            mtu: String(GUEST_MTU),
+          },
+        },
+      }),
+    ),
+    {
+      ...dhcpv6Of(zone),
+      columns: {
+        // Each server has a network of its own: what it is offered is the first address of its port.
+        cidr: '::/0',
+        options: { server_id: routerMac(`${zone}/public`), ...resolversOf(outside, 'ipv6') },
+      },
+    },
+  ]
+}
+
+/** What is not servers' own is at routers of customers, or led to servers on the way in. */
+function edgeRows({ zone, subnets }: PublicNetwork, router: RowRef): readonly Row[] {
+  const networks = subnets.filter(({ isForServers }) => !isForServers)
+  if (networks.length === 0) return []
+  const [own, port] = [edgeSwitch(zone), zoneEdgePort(zone)]
+  return [
+    { ...own, columns: { name: own.key } },
+    {
+      table: 'Logical_Router_Port',
+      key: port,
+      parent: { ...router, column: 'ports' },
+      columns: {
+        name: port,
+        mac: routerMac(`${zone}/edge`),
+        networks: networks.map(({ gateway, prefix }) => `${gateway}/${prefix}`),
+      },
+    },
+    {
+      table: 'Logical_Switch_Port',
+      key: `${own.key}-router`,
+      parent: { ...own, column: 'ports' },
+      columns: {
+        name: `${own.key}-router`,
+        type: 'router',
+        addresses: ['router'],
+        options: { 'router-port': port },
+      },
+    },
+  ]
+}
+
+const dhcpOf = (zone: string, cidr: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-${cidr}` })
+
+/** What servers are told of their IPv6 address: those whose image reads no metadata ask for it by DHCPv6, as router
+ *  advertisements tell them to. */
+const dhcpv6Of = (zone: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-ipv6` })
+
+/** Each gateway is an address of the router's. */
+const routerNetworksOf = ({ subnets }: PublicNetwork): readonly string[] => [
+  ...ROUTER_NETWORKS,
+  ...subnets.flatMap(({ isForServers, gateway, prefix }) => (isForServers ? [`${gateway}/${prefix}`] : [])),
+]
+
+function resolversOf(outside: Outside | undefined, family: 'ipv4' | 'ipv6'): Readonly<Record<string, string>> {
+  const resolvers = outside?.dnsServers?.filter((address) => address.includes(':') === (family === 'ipv6')) ?? []
+  return resolvers.length === 0 ? {} : { dns_server: `{${resolvers.join(', ')}}` }
+}
+
+/** What a server has of the public network of its zone. */
+export function portRows(
+  zone: string,
+  { name, macAddress, ipv4, ipv6Prefixes, shared = [], nodes }: PublicPort,
+): readonly Row[] {
+  const linkLocal = linkLocalOf(macAddress)
+  const own = [macAddress, ...(ipv4 === undefined ? [] : [ipv4.address])]
+  return [
+    {
+      ...guestPort(name),
+      parent: { ...publicSwitch(zone), column: 'ports' },
+      columns: {
+        name,
+        type: '',
+        addresses: [[...own, ...ipv6Prefixes.map(firstOf), linkLocal].join(' ')],
+        port_security: [[...own, linkLocal, ...ipv6Prefixes, ...shared].join(' ')],
+        options: placeOf(nodes),
+        dhcpv4_options: refer(...(ipv4 === undefined ? [] : [dhcpOf(zone, ipv4.cidr)])),
+        dhcpv6_options: refer(...(ipv6Prefixes.length === 0 ? [] : [dhcpv6Of(zone)])),
+      },
+    },
+    ...ipv6Prefixes.map((prefix) => prefixRoute(zone, prefix, linkLocal)),
+  ]
+}
+
+/** Servers of the zone that speak to a floating IP of it seem to be the zone's router there: else the answer would take
+ *  another way than the question, from an address that nobody has asked. */
+function insideRows({ zone, subnets }: PublicNetwork, { addresses }: Outside, router: RowRef): readonly Row[] {
+  const floating = subnets.filter(({ isForServers }) => !isForServers)
+  const [own] = addresses.find((address) => !address.includes(':'))?.split('/') ?? []
+  if (own === undefined || floating.length === 0) return []
+  const set: RowRef = { table: 'Address_Set', key: `floating_${zone.replaceAll('-', '_')}` }
+  return [
+    { ...set, columns: { name: set.key, addresses: floating.map(({ cidr }) => cidr) } },
+    ...subnets.map(
+      ({ cidr }): Row => ({
+        table: 'NAT',
+        key: `inside-${zone}-${cidr}`,
+        parent: { ...router, column: 'nat' },
+        columns: { type: 'snat', external_ip: own, logical_ip: cidr, allowed_ext_ips: refer(set) },
+      }),
+    ),
+  ]
+}
+
+function outsideRows(network: PublicNetwork, outside: Outside, router: RowRef): readonly Row[] {
+  const { zone, gatewayNodes } = network
+  const { physicalNetwork, addresses, gateways } = outside
+  const port = zoneOutsidePort(zone)
+  const own: RowRef = { table: 'Logical_Switch', key: `outside-${zone}` }
+  const routerPort: RowRef = { table: 'Logical_Router_Port', key: port }
+  return [
+    { ...own, columns: { name: own.key } },
+    {
+      table: 'Logical_Switch_Port',
+      key: `${own.key}-wire`,
+      parent: { ...own, column: 'ports' },
+      columns: {
+        name: `${own.key}-wire`,
+        type: 'localnet',
+        addresses: ['unknown'],
+        options: { network_name: physicalNetwork },
+      },
+    },
+    {
+      table: 'Logical_Switch_Port',
+      key: `${own.key}-router`,
+      parent: { ...own, column: 'ports' },
+      columns: {
+        name: `${own.key}-router`,
+        type: 'router',
+        addresses: ['router'],
+        options: { 'router-port': port },
+      },
+    },
+    {
+      ...routerPort,
+      parent: { ...router, column: 'ports' },
+      columns: {
+        name: port,
+        mac: routerMac(`${zone}/outside`),
+        networks: [...addresses],
+        // Whoever sends more learns of it; on the way to a guest nobody would say so.
+        options: { gateway_mtu: String(GUEST_MTU) },
+      },
+    },
+    ...gatewayNodes.slice(0, GATEWAY_PRIORITY_MOST).map(
+      (node, index): Row => ({
+        table: 'Gateway_Chassis',
+        key: `${port}-${node}`,
+        parent: { ...routerPort, column: 'gateway_chassis' },
+        columns: { name: `${port}-${node}`, chassis_name: node, priority: GATEWAY_PRIORITY_MOST - index },
+      }),
+    ),
+    ...gateways.map(
+      (gateway): Row => ({
+        table: 'Logical_Router_Static_Route',
+        key: `route-${zone}-outside-${gateway}`,
+        parent: { ...router, column: 'static_routes' },
+        columns: { ip_prefix: gateway.includes(':') ? '::/0' : '0.0.0.0/0', nexthop: gateway, output_port: [port] },
+      }),
+    ),
+    ...insideRows(network, outside, router),
+  ]
+}
+
+const firstOf = (prefix: string): string =>
+  formatAddress('ipv6', (parseAddress(prefix.split('/')[0] ?? '')?.value ?? 0n) + 1n)

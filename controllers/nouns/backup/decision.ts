@@ -1,0 +1,17 @@
+/** What the rules of a backup's flows look at and decide. */
+import type { KindOf } from '../../../domain/operations.ts'
+import type { BackupStatus } from '../../../resources/backup/index.ts'
+import type { During } from '../../kit/operation/plan.ts'
+import type { PointDecision } from '../../kit/point.ts'
+import type { BackupAction } from './actions.ts'
+import type { BackupObject, Observed } from './observed.ts'
+
+export interface ReconcileInput {
+  readonly backup: BackupObject
+  readonly observed: Observed
+  readonly now: Date
+}
+export type OperationInput = During<ReconcileInput>
+
+export type Decision = PointDecision<BackupStatus, BackupAction, KindOf<'backup'> | 'storage.backup'>
+export type Rule = (input: OperationInput) => Decision | undefined

@@ -1,0 +1,100 @@
+/** What the payment processor says of an invoice becomes its payment status, the account's standing and a mail. */
+import type { Transaction } from 'kysely'
+import { appendAudit } from '../../../db/audit/index.ts'
+import { adjustSuspension, type BilledChange, readPayer, recordBilled } from '../../../db/billing/index.ts'
+import { enqueueMail } from '../../../db/mail/index.ts'
+import type { Tables } from '../../../db/tables.ts'
+import {
+  chargeFailedMail,
+  invoiceMail,
+  type MailText,
+  suspendedMail,
+  suspensionLiftedMail,
+} from '../../../domain/mail/texts.ts'
+import { GRACE_DAYS, paymentStatusOf } from '../../../domain/billing/payment.ts'
+import type { ProcessorInvoice } from '../../../kit/payments/processor.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
+import type { Parts } from '../../kit/parts.ts'
+
+const DAY_MILLISECONDS = 86_400_000
+
+type StateParts = Pick<Parts, 'clock' | 'db' | 'random'>
+
+/** All of it in one transaction. A draft changes nothing, and so does an invoice that is none of ours. */
+export async function recordInvoiceState(
+  parts: StateParts,
+  invoiceId: string,
+  invoice: ProcessorInvoice,
+): Promise<void> {
+  if (invoice.status === 'draft') return
+  const now = parts.clock.now()
+  await parts.db.transaction().execute(async (tx) => {
+    const change = await recordBilled(tx, {
+      invoiceId,
+      processorId: invoice.id,
+      status: paymentStatusOf(invoice),
+      hostedUrl: invoice.hostedUrl ?? null,
+      now,
+    })
+    if (change === undefined) return
+    const mail = mailOf(change, invoice.hostedUrl)
+    if (mail !== undefined) await mailOwner(tx, parts, change.accountId, mail)
+    if (change.after !== change.before) await holdAccount(tx, parts, change.accountId)
+  })
+}
+
+function mailOf({ before, after, period, dueCents }: BilledChange, hostedUrl: string | undefined) {
+  if (after === before) return undefined
+  if (after === 'overdue') return chargeFailedMail({ period, dueCents, hostedUrl }, GRACE_DAYS)
+  return before === 'unbilled' ? invoiceMail({ period, dueCents, hostedUrl }) : undefined
+}
+
+/** To an owner of the account; to nobody when it has none. */
+export async function mailOwner(
+  tx: Transaction<Tables>,
+  { clock, random }: Pick<Parts, 'clock' | 'random'>,
+  accountId: string,
+  { subject, body }: MailText,
+  id = newUuid(random),
+): Promise<void> {
+  const { email } = await readPayer(tx, accountId)
+  if (email !== undefined) await enqueueMail(tx, { id, recipient: email, subject, body, createdAt: clock.now() })
+}
+
+/** When the grace of invoices began that it has ended for. */
+export const graceBefore = (now: Date): Date => new Date(now.getTime() - GRACE_DAYS * DAY_MILLISECONDS)
+
+/** Suspends the account for payment or lifts that, as its invoices say; with the audit entry and a mail. What staff
+ *  suspended stays so. */
+export async function holdAccount(tx: Transaction<Tables>, parts: Omit<StateParts, 'db'>, accountId: string) {
+  const { clock, random } = parts
+  const now = clock.now()
+  const done = await adjustSuspension(tx, accountId, graceBefore(now), now)
+  if (done === undefined) return
+  await mailOwner(tx, parts, accountId, done === 'suspended' ? suspendedMail() : suspensionLiftedMail())
+  await appendAudit(
+    tx,
+    systemEntry(accountId, `account.${done === 'suspended' ? 'suspended' : 'unsuspended'}`, newUuid(random)),
+    parts,
+  )
+}
+
+/** What the platform did to the account by itself. */
+export const systemEntry = (accountId: string, action: string, requestId: string) => ({
+  account_id: accountId,
+  actor_email: 'system:billing',
+  actor_kind: 'system' as const,
+  user_id: null,
+  staff_id: null,
+  token_id: null,
+  token_name: null,
+  action,
+  resource_type: 'account',
+  resource_id: accountId,
+  detail: {},
+  outcome: 'success' as const,
+  source_ip: '',
+  user_agent: '',
+  request_id: requestId,
+  changes: [],
+})

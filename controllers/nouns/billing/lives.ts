@@ -1,0 +1,143 @@
+/** What is seen of resources that cost: when they came, what they are, when they went. */
+import { hourOf } from '../../../domain/billing/metered-bytes.ts'
+import { isPlatformAccount } from '../../../domain/account/platform-account.ts'
+import {
+  findRecorded,
+  listOpenLives,
+  type ResourceKey,
+  readMetering,
+  recordLook,
+  recordSeen,
+  recordVanished,
+  type SeenResource,
+} from '../../../db/billing/index.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { accountOfNamespace } from '../../../resources/index.ts'
+import type { OperationProgress } from '../../../resources/kit/shapes.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { BILLABLES, type Billable } from './billables.ts'
+
+type LifeParts = Pick<Parts, 'caches' | 'clock' | 'db'>
+
+/** What was made so shortly before a look may have been missed by it. */
+const MISSED_MILLISECONDS = 600_000
+/** Of resources that are recorded in one transaction. */
+const BATCH = 1_000
+
+const keyOf = ({ resourceType, uid }: ResourceKey): string => `${resourceType}/${uid}`
+const contentOf = ({ name, plan, quantity }: Pick<SeenResource, 'name' | 'plan' | 'quantity'>): string =>
+  `${plan} ${quantity} ${name}`
+
+interface Look {
+  readonly now: Date
+  /** The one before. */
+  readonly lookedAt: Date
+}
+
+/** What the object costs as; undefined while it costs nothing, and when it is nobody's or the platform's own. */
+function seenOf(
+  { resourceType, of }: Billable,
+  object: KubeObject,
+  caches: Caches,
+  { now, lookedAt }: Look,
+): SeenResource | undefined {
+  const { name, namespace = '', uid, creationTimestamp, deletionTimestamp } = object.metadata
+  const accountId = accountOfNamespace(namespace)
+  const billed = of(object, caches, now)
+  if (billed === undefined || accountId === undefined || uid === undefined || isPlatformAccount(accountId))
+    return undefined
+  const { operation } = (object.status ?? {}) as { operation?: OperationProgress } // of whatever has operations
+  const finishedAt = new Date(operation?.finishedAt ?? now)
+  const seenAt = finishedAt > lookedAt && finishedAt < now ? finishedAt : now
+  const changedAt = billed.isOfHour === true ? hourOf(now) : seenAt
+  const createdAt = new Date(creationTimestamp ?? now)
+  const isNew = createdAt.getTime() > lookedAt.getTime() - MISSED_MILLISECONDS
+  return {
+    accountId,
+    resourceType,
+    uid,
+    resourceId: name,
+    name: billed.name,
+    plan: billed.plan ?? '',
+    quantity: billed.quantity ?? 1,
+    since: isNew ? createdAt : changedAt,
+    changedAt,
+    until: deletionTimestamp === undefined ? undefined : new Date(deletionTimestamp),
+  }
+}
+
+/** Records the end of what is about to go, in case it came and goes between two looks. Writes nothing when it is
+ *  recorded already. Throws Unavailable. */
+export async function recordGone(
+  { caches, clock, db }: LifeParts,
+  type: ResourceType,
+  root: KubeObject,
+): Promise<void> {
+  const billables = BILLABLES.filter(({ kind }) => kind === type)
+  const { uid, deletionTimestamp } = root.metadata
+  if (billables.length === 0 || uid === undefined) return
+  const now = clock.now()
+  const until = new Date(deletionTimestamp ?? now)
+  const types = billables.map(({ resourceType }) => resourceType)
+  const found = await orUnavailable(findRecorded(db, types, uid))
+  const recorded = new Map(found.map(({ resourceType, isOpen }) => [resourceType, isOpen]))
+  const { lookedAt } = await orUnavailable(readMetering(db))
+  const seen = billables.flatMap((billable) => seenOf(billable, root, caches, { now, lookedAt: lookedAt ?? now }) ?? [])
+  const begun = seen.filter(({ resourceType }) => recorded.get(resourceType) !== false)
+  const ended = [...recorded].flatMap(([resourceType, isOpen]) =>
+    isOpen && !begun.some((each) => each.resourceType === resourceType) ? [{ resourceType, uid }] : [],
+  )
+  if (begun.length === 0 && ended.length === 0) return
+  await orUnavailable(
+    db.transaction().execute(async (tx) => {
+      await recordSeen(
+        tx,
+        begun.map((each) => ({ ...each, until })),
+      )
+      await recordVanished(tx, ended, until)
+    }),
+  )
+}
+
+/** Answers one look at everything that costs: what differs from what was recorded is. Throws Unavailable. */
+export function openLooks({ caches, clock, db }: LifeParts): () => Promise<void> {
+  let recorded: Map<string, string> | undefined
+
+  return async () => {
+    const now = clock.now()
+    recorded ??= new Map((await orUnavailable(listOpenLives(db))).map((life) => [keyOf(life), contentOf(life)]))
+    const known = recorded
+    const lookedAt = (await orUnavailable(readMetering(db))).lookedAt ?? now
+    const seen = BILLABLES.flatMap((billable) =>
+      caches
+        .of(billable.kind)
+        .list()
+        .flatMap((object) => seenOf(billable, object, caches, { now, lookedAt }) ?? []),
+    )
+    const there = new Set(seen.map(keyOf))
+    const gone = [...known.keys()].filter((key) => !there.has(key))
+    const changed = seen.filter((each) =>
+      each.until === undefined ? known.get(keyOf(each)) !== contentOf(each) : known.has(keyOf(each)),
+    )
+    for (let start = 0; start < changed.length; start += BATCH) {
+      const batch = changed.slice(start, start + BATCH)
+      await orUnavailable(db.transaction().execute((tx) => recordSeen(tx, batch)))
+      for (const each of batch)
+        if (each.until === undefined) known.set(keyOf(each), contentOf(each))
+        else known.delete(keyOf(each))
+    }
+    for (let start = 0; start < gone.length; start += BATCH) {
+      const batch = gone.slice(start, start + BATCH)
+      await orUnavailable(db.transaction().execute((tx) => recordVanished(tx, batch.map(resourceKey), lookedAt)))
+      for (const key of batch) known.delete(key)
+    }
+    await orUnavailable(recordLook(db, now))
+  }
+}
+
+const resourceKey = (key: string): ResourceKey => {
+  const [resourceType = '', uid = ''] = key.split('/')
+  return { resourceType, uid }
+}

@@ -1,0 +1,202 @@
+/** What is held by what is gone. Controllers give it back before their objects go; this is for those whose finalizer
+ *  somebody took off, and never before the hosts and the network have let go of what they have of it: an address is not
+ *  another's while anything still leads there.
+ *  A missing object is no order. What was accepted and never written is given back with its intent, by whoever settles
+ *  that; what was deleted is noted before it goes (`controllers/kit/removals.ts`). Every other claim without an object
+ *  is lost: it is kept and counted, and an operator decides. */
+import { listBeingChanged } from '../../../db/change/index.ts'
+import {
+  confirmRemoval,
+  forgetAbsence,
+  listOpenRemovals,
+  pruneRemovals,
+  type Removed,
+  wasRemovalOrdered,
+} from '../../../db/removal/index.ts'
+import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { FloatingIp } from '../../../resources/floating-ip/index.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { Network } from '../../../resources/network/index.ts'
+import { Router } from '../../../resources/router/index.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { lookForAbsence, mayTakeAway } from '../../kit/absence.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { type Shard, WHOLE } from '../../kit/shard.ts'
+import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
+import { Outages } from '../../../kit/sys/outages.ts'
+
+const SWEEP_MILLISECONDS = 120_000
+/** The first look after a start: whoever has put a store back learns soon what is missing. */
+const FIRST_SWEEP_MILLISECONDS = 10_000
+/** So many missing objects are looked up one by one; more are listed. */
+const LOOKUPS_MAXIMUM = 20
+
+export interface SweepParts extends Parts {
+  /** The whole, when absent. */
+  readonly shard?: Shard
+  /** Told of each round. */
+  readonly onClaimsSwept?: ((sweep: ClaimSweep) => void) | undefined
+}
+
+export interface ClaimSweep {
+  /** Of how many objects the claims were given back. */
+  readonly released: number
+  /** How many claims have no object and were never ordered to go, by kind. */
+  readonly lost: Readonly<Record<string, number>>
+  /** So much went missing at once that nothing is taken away. */
+  readonly isStopped: boolean
+}
+
+/** Sweeps until the signal aborts. Never throws. */
+export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'claims not swept')
+  for (let wait = FIRST_SWEEP_MILLISECONDS; !signal.aborted; wait = SWEEP_MILLISECONDS) {
+    await parts.clock.sleep(wait, signal)
+    if (!signal.aborted && parts.caches.isReady())
+      await outages.attempt(() => sweepClaims(parts).then(parts.onClaimsSwept))
+  }
+}
+
+/** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. */
+export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
+  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
+  const lost: Record<string, number> = {}
+  // All kinds are looked at before anything is given back: what stops one sweep stops all.
+  for (const kind of CLAIMANT_KINDS) {
+    const round = await lookAt(parts, kind)
+    rounds.push({ kind, ordered: round.ordered, known: round.known })
+    lost[kind.type.kind] = round.lost
+  }
+  const isStopped = !(await mayTakeAway(parts))
+  let released = 0
+  if (!isStopped)
+    for (const { kind, ordered, known } of rounds) {
+      const now = ordered.filter(({ claimant }) => parts.sweepRate.mayGo(kind.type.kind, keyOf(claimant), known))
+      for (const each of now) if (await tryToRelease(parts, kind, each)) released++
+      if (now.length < ordered.length)
+        parts.log.error('so much was deleted past its controllers that the rest waits', {
+          kind: kind.type.kind,
+          waiting: ordered.length - now.length,
+        })
+    }
+  await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
+  return { released, lost, isStopped }
+}
+
+interface Ordered {
+  readonly claimant: Claimant
+  readonly removals: readonly Removed[]
+}
+
+const keyOf = ({ accountId, name }: Claimant): string => `${accountId}/${name}`
+const namespaceOf = ({ accountId }: Claimant): string => accountNamespace(accountId)
+
+/** Who of the kind has claims and no object: those that were ordered to go, and how many others. */
+async function lookAt(
+  parts: SweepParts,
+  kind: ClaimantKind,
+): Promise<{ readonly ordered: readonly Ordered[]; readonly lost: number; readonly known: number }> {
+  const { db, clock, shard = WHOLE } = parts
+  const list = () => orUnavailable(kind.list(db, clock.now()))
+  const all = await list()
+  const own = all.filter(({ zone }) => (zone === undefined ? shard.hasCommonWork : shard.ownsZone(zone)))
+  const gone = await withoutObject(parts, kind, own)
+  const removals = gone.length === 0 ? [] : await orUnavailable(listOpenRemovals(db, kind.type.kind))
+  const ofRemovals = Map.groupBy(removals, ({ namespace, name }) => `${namespace}/${name}`)
+  const ordered: Ordered[] = []
+  const missing: Claimant[] = []
+  for (const claimant of gone) {
+    const of = ofRemovals.get(`${namespaceOf(claimant)}/${claimant.name}`)
+    if (of === undefined) missing.push(claimant)
+    else ordered.push({ claimant, removals: of })
+  }
+  // Whoever was at work on one of them meanwhile has given its claims back.
+  const held = new Set(missing.length === 0 ? [] : (await list()).map(keyOf))
+  const absent = missing.filter((claimant) => held.has(keyOf(claimant)))
+  const [everybody, owned] = [new Set(all.map(keyOf)), new Set(own.map(keyOf))]
+  await lookForAbsence(parts, kind.type.kind, {
+    known: own.length,
+    absent: absent.map((claimant) => ({ namespace: namespaceOf(claimant), name: claimant.name })),
+    isOwn: ({ namespace, name }) => {
+      const key = `${namespace.slice(accountNamespace('').length)}/${name}`
+      return owned.has(key) || (!everybody.has(key) && shard.hasCommonWork)
+    },
+  })
+  return { ordered, lost: absent.length, known: own.length }
+}
+
+/** Those that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters: an
+ *  intent that is gone was settled, and what it stood for is written by then or never. */
+async function withoutObject(
+  { caches, store, db }: Parts,
+  { type, isOnHost }: ClaimantKind,
+  claimants: readonly Claimant[],
+): Promise<readonly Claimant[]> {
+  const keyIn = (claimant: Claimant) => ({ namespace: namespaceOf(claimant), name: claimant.name })
+  const unseen = claimants.filter(
+    (claimant) => caches.of(type).get(keyIn(claimant)) === undefined && isOnHost?.(caches, keyIn(claimant)) !== true,
+  )
+  if (unseen.length === 0) return []
+  const changing = await orUnavailable(listBeingChanged(db, unseen))
+  const settled = unseen.filter((claimant) => !changing.has(keyOf(claimant)))
+  if (settled.length > LOOKUPS_MAXIMUM) {
+    const { items } = await store.list(type)
+    const there = new Set(items.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`))
+    return settled.filter((claimant) => !there.has(`${namespaceOf(claimant)}/${claimant.name}`))
+  }
+  const gone: Claimant[] = []
+  for (const claimant of settled) if ((await store.get(type, keyIn(claimant))) === undefined) gone.push(claimant)
+  return gone
+}
+
+/** What cannot be released yet keeps nothing else from it. */
+async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, removals }: Ordered): Promise<boolean> {
+  const { db, clock, log } = parts
+  const { release } = kind
+  const fields = { account_id: claimant.accountId, kind: kind.type.kind, name: claimant.name }
+  if (release === undefined) {
+    log.warn('claims of what was deleted are left', fields)
+    return false
+  }
+  try {
+    if (claimant.zone !== undefined) await removeOrphanRows(parts, claimant.zone)
+    await orUnavailable(
+      db.transaction().execute(async (tx) => {
+        await release(tx, claimant)
+        for (const removed of removals) await confirmRemoval(tx, removed, clock.now())
+        await forgetAbsence(tx, kind.type.kind, { namespace: namespaceOf(claimant), name: claimant.name })
+      }),
+    )
+    log.info('claims of what was deleted released', fields)
+    return true
+  } catch (error) {
+    // of a store that is away each sweep says so
+    log[error instanceof Unavailable ? 'info' : 'warn']('claims of what was deleted not released', { ...fields, error })
+    return false
+  }
+}
+
+/** By the kinds that own rows, as they name themselves there. */
+const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
+  PublicPort: Server,
+  Server,
+  Network,
+  Router,
+  FloatingIP: FloatingIp,
+}
+
+/** Takes out of the zone's network what belonged to those that were ordered to go and are gone. Rows of others stay,
+ *  whoever they are of. */
+async function removeOrphanRows({ caches, store, ovn, db }: Parts, zone: string): Promise<void> {
+  if (ovn === undefined) return
+  for (const owner of await ovn.ownersIn(zone)) {
+    const [kind = '', uid = ''] = owner.split('/')
+    const type = ROW_OWNERS[kind]
+    const isOwners = ({ metadata }: Pick<KubeObject, 'metadata'>) => metadata.uid === uid
+    if (type === undefined || caches.of(type).list().some(isOwners)) continue
+    if (!(await orUnavailable(wasRemovalOrdered(db, uid)))) continue
+    if (!(await store.list(type)).items.some(isOwners)) await ovn.apply({ zone, owner, rows: [] })
+  }
+}

@@ -1,0 +1,41 @@
+/** What the controller of dev clusters knows of the world when it decides, and what it may decide. */
+import type { DevClusterId } from '../../../db/dev-cluster/index.ts'
+import type { PublicKey } from '../../../db/kubernetes-cluster/index.ts'
+import type { KubernetesRequest } from '../../../db/request/index.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { DevClusterSpec, DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
+import type { AuditEffects } from '../../kit/audit.ts'
+import type { ActionWith } from '../../kit/effects.ts'
+import type { ClaimEffects } from '../../kit/changes.ts'
+import type { Machine, MachineEffects } from '../managed-machine/index.ts'
+
+export type DevClusterObject = KubeObject<DevClusterSpec, DevClusterStatus>
+
+export interface Observed {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly isClaimed: boolean
+  readonly region: string
+  /** Range of its private network; undefined while that has none, and for a cluster without one. */
+  readonly networkCidr: string | undefined
+  /** Of who signs tokens for it; undefined where nothing can be sealed. */
+  readonly issuerKey: PublicKey | undefined
+  /** Its server, also one that is on its way out. */
+  readonly machines: readonly Machine[]
+  /** Service accounts of it, by uid, whose holders lost them. */
+  readonly endedAdmins: readonly string[]
+  /** What people asked the Kubernetes API for since the last reconcile. */
+  readonly requests: readonly KubernetesRequest[]
+}
+
+/** The effects of dev clusters by name, each with its input. */
+export type DevClusterEffects = AuditEffects &
+  ClaimEffects &
+  MachineEffects & {
+    /** Gives back all that it has claimed. */
+    readonly release: DevClusterId
+  }
+export type DevClusterAction = ActionWith<DevClusterEffects>
+
+/** What PostgreSQL was asked for a cluster, and whether it was granted. */
+export const CLAIMED = 'Claimed'

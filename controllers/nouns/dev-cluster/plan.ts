@@ -1,0 +1,199 @@
+/** The plan of dev clusters: pure, synchronous, total. One server is made, once, and followed: it holds everything that
+ *  the cluster is, so that it is never exchanged. */
+import { defined } from '../../../domain/defined.ts'
+import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../../domain/dev-cluster/rules.ts'
+import type { DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
+import { type Health, healthConditions } from '../../kit/health.ts'
+import { delivery, isSame, type Machine, removal, serverOf } from '../managed-machine/index.ts'
+import { truncated } from '../../kit/operation/decision.ts'
+import { auditRequests } from '../../kit/operation/direct-edit.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { demandOf, machineOf, ownerOf } from './machine.ts'
+import { CLAIMED, type DevClusterAction, type DevClusterObject, type Observed } from './observed.ts'
+
+/** What is seen of its server wakes it; this is for what nobody reports: a deadline. */
+const LOOK_SECONDS = 15
+
+type Status = { readonly [Field in keyof DevClusterStatus]?: DevClusterStatus[Field] | undefined }
+
+interface Decision {
+  readonly health: Health
+  readonly reason: string
+  readonly message: string
+  readonly actions?: readonly DevClusterAction[]
+  readonly status?: Status
+  /** What wakes nobody is looked at again after so long. */
+  readonly waitSeconds?: number
+}
+
+/** Guards in order: deleting, no account, failed, not claimed, lost, not made in time, followed. */
+export function plan(cluster: DevClusterObject, observed: Observed, now: Date): readonly DevClusterAction[] {
+  return [
+    ...auditRequests(cluster, observed.requests),
+    ...(cluster.metadata.deletionTimestamp === undefined
+      ? actionsOf(decide(cluster, observed, now))
+      : remove(cluster, observed)),
+  ]
+}
+
+const actionsOf = ({ actions = [], status = {}, ...said }: Decision): readonly DevClusterAction[] => [
+  ...actions,
+  {
+    do: 'status',
+    status: { ...status },
+    conditions: healthConditions(said.health, said.reason, truncated(said.message)),
+  },
+  { do: 'wait', seconds: said.waitSeconds ?? LOOK_SECONDS, for: 'a change' },
+]
+
+function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decision {
+  const { status = {}, metadata, spec } = cluster
+  const { accountId, isClaimed, machines } = observed
+  if (accountId === undefined)
+    return { health: 'stalled', reason: 'NoAccount', message: 'The namespace belongs to no account.' }
+  if (status.failureReason !== undefined)
+    return { health: 'stalled', reason: 'Error', message: status.failureReason, ...ends(cluster, observed, accountId) }
+  if (!isClaimed) return claiming(cluster, accountId)
+  const machine = machineOf(machines)
+  const lost = lossOf(cluster, machine)
+  if (lost !== undefined) return failed(lost)
+  if (status.isMade !== true && isOverdue(metadata.creationTimestamp ?? '', now))
+    return failed(`It did not come up within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
+  const owner = ownerOf(cluster, accountId)
+  const demand = demandOf(cluster, observed)
+  if (machine === undefined) {
+    // The network of the same manifest may come later.
+    if (spec.networkId !== undefined && observed.networkCidr === undefined)
+      return waiting(`Waiting for network ${spec.networkId} to be there`)
+    return { ...waiting('Its server is made'), actions: [serverOf(owner, demand, undefined)] }
+  }
+  return followed(cluster, observed, { machine, actions: delivery(owner, demand, machine) })
+}
+
+const waiting = (message: string): Decision => ({ health: 'reconciling', reason: 'Making', message })
+
+function claiming({ metadata, spec, ...cluster }: DevClusterObject, accountId: string): Decision {
+  const refusal = refusalOf({ metadata, spec, ...cluster }, CLAIMED)
+  if (refusal !== undefined) return failed(refusal.message)
+  const input = { accountId, change: 'create' }
+  return { ...waiting('Its name is claimed'), actions: [{ do: 'effect', name: 'claim', input }], waitSeconds: 0 }
+}
+
+/** It stays in error, whatever its server does: nobody shall build on what comes and goes. */
+const failed = (why: string): Decision => ({
+  health: 'stalled',
+  reason: 'Error',
+  message: why,
+  status: {
+    failureReason: truncated(why),
+    health: { apiServer: 'unhealthy', isNodeReady: false, detail: truncated(why) },
+  },
+})
+
+/** Credentials that are over end in whatever is left of one that has run. */
+function ends(cluster: DevClusterObject, observed: Observed, accountId: string): Pick<Decision, 'actions' | 'status'> {
+  if (cluster.status?.isMade !== true) return {}
+  const machine = machineOf(observed.machines)
+  if (machine === undefined) return { status: { admins: [] } }
+  const { admins } = machine.report?.devCluster ?? {}
+  return {
+    actions: delivery(ownerOf(cluster, accountId), demandOf(cluster, observed), machine),
+    ...(admins === undefined ? {} : { status: { admins } }),
+  }
+}
+
+/** Why its server is lost, for people; undefined while it is not. */
+function lossOf({ status }: DevClusterObject, machine: Machine | undefined): string | undefined {
+  if (status?.serverId === undefined) return undefined
+  if (machine === undefined || machine.isDeleting) return 'Its server was deleted, and the cluster with it.'
+  if (machine.state !== 'error' || (status.isMade === true && machine.stateDetail === '')) return undefined
+  const what = status.isMade === true ? 'Its server is lost' : 'Its server could not be made'
+  return `${what}: ${machine.stateDetail}`
+}
+
+/** What it is still waited for, for people. */
+function waitedFor(cluster: DevClusterObject, observed: Observed): string {
+  const machine = machineOf(observed.machines)
+  if (machine === undefined) return 'its server was not made'
+  if (machine.state !== 'started') return `its server is ${machine.state}, ${machine.stateDetail}`
+  const { configuration } = demandOf(cluster, observed)
+  if (configuration === undefined) return 'the configuration of its server could not be determined'
+  return machine.report?.devCluster?.detail || machine.detail || 'its server did not say why'
+}
+
+interface Following {
+  readonly machine: Machine
+  readonly actions: readonly DevClusterAction[]
+}
+
+/** Its status says what its server says. */
+function followed(cluster: DevClusterObject, observed: Observed, { machine, actions }: Following): Decision {
+  const said = machine.report?.devCluster
+  // One that is made says itself how it is, also while it is handed another configuration.
+  const isTold = cluster.status?.isMade === true || isSame(machine.running, demandOf(cluster, observed).configuration)
+  const isRunning = machine.state === 'started' && isTold
+  // A host that only counts says that all is well, and nothing of a cluster.
+  const isSimulated = machine.isHealthy && said === undefined
+  const isReady = isRunning && (said?.isReady === true || isSimulated)
+  const detail = detailOf(machine, { isReady, isSimulated })
+  // Without its node it would be said to run, and every pod of its owner would wait.
+  const isUp = isReady && (isSimulated || said?.isNodeReady === true)
+  const isMade = cluster.status?.isMade === true || isUp
+  return {
+    health: !isMade ? 'reconciling' : 'ready',
+    reason: !isMade ? 'Making' : isReady ? 'Running' : 'Unhealthy',
+    message: detail,
+    actions,
+    status: {
+      serverId: machine.serverId,
+      ipv6Address: machine.publicIpv6,
+      ipv4Address: cluster.spec.publicIpv4 ? machine.publicIpv4 : undefined,
+      ...(isMade ? { isMade } : {}),
+      ...(isSimulated ? { isSimulated } : {}),
+      ...(isReady && said !== undefined ? saidOf(cluster, said) : {}),
+      health: {
+        apiServer: isSimulated || machine.reportedAt === undefined ? 'unknown' : isReady ? 'healthy' : 'unhealthy',
+        isNodeReady: isRunning && said?.isNodeReady === true,
+        ...defined({ observedAt: machine.reportedAt }),
+        detail: truncated(detail),
+      },
+    },
+  }
+}
+
+/** A guest says it: what its first ready API was verified by stays, so that nothing else is believed later. */
+const saidOf = (
+  { status }: DevClusterObject,
+  { certificateAuthority, admins, version }: NonNullable<NonNullable<Machine['report']>['devCluster']>,
+): Status => ({
+  certificateAuthority: status?.certificateAuthority ?? certificateAuthority,
+  admins,
+  version: status?.version ?? (version === undefined ? undefined : plainVersion(version.replace(/^v/, ''))),
+})
+
+interface Judged {
+  readonly isReady: boolean
+  readonly isSimulated: boolean
+}
+
+function detailOf({ state, stateDetail, detail, report }: Machine, { isReady, isSimulated }: Judged): string {
+  if (isSimulated) return SIMULATED_DETAIL
+  if (state !== 'started') return `Its server is ${state}${stateDetail === '' ? '' : `: ${stateDetail}`}`
+  const said = report?.devCluster?.detail ?? ''
+  if (said !== '') return said
+  return detail === '' && !isReady ? 'Its server has not said yet that its API is ready' : detail
+}
+
+/** Its server goes first, whatever runs on it, then what it has claimed. */
+function remove(cluster: DevClusterObject, { accountId, machines }: Observed): readonly DevClusterAction[] {
+  if (accountId === undefined) return [{ do: 'finalized' }]
+  if (machines.length > 0)
+    return actionsOf({
+      health: 'reconciling',
+      reason: 'Deleting',
+      message: 'Its server goes',
+      actions: machines.flatMap((machine) => removal(ownerOf(cluster, accountId), machine)),
+    })
+  const input = { accountId, devClusterId: cluster.metadata.name }
+  return [{ do: 'effect', name: 'release', input }, { do: 'finalized' }]
+}

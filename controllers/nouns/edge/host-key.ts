@@ -1,0 +1,27 @@
+/** The key of an edge's bastion: made once, sealed in PostgreSQL, and given to every machine that is the bastion, so
+ *  that clients are not warned when it is exchanged. */
+import { type EdgeId, hostKeyOwner, keepHostKey } from '../../../db/edge/index.ts'
+import { HOST_KEY_SEED_BYTES, hostKeyOf } from '../../../domain/edge/ssh-host-key.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Sealing } from '../../../kit/sys/sealing.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { Parts } from '../../kit/parts.ts'
+
+/** What the edge controller is built from besides. */
+export interface HostKeyAccess {
+  readonly sealing?: Sealing
+}
+
+/** As the file of sshd; undefined in a deployment that can keep no secrets. */
+export async function keptHostKey(
+  { db, random, sealing }: Pick<Parts, 'db' | 'random'> & HostKeyAccess,
+  id: EdgeId,
+): Promise<string | undefined> {
+  if (sealing?.isAvailable !== true) return undefined
+  const { publicKey, privateKey } = hostKeyOf(random.bytes(HOST_KEY_SEED_BYTES))
+  const owner = hostKeyOwner(id)
+  const made = { hostKey: publicKey, sealedHostKey: sealing.seal(privateKey, owner) }
+  const kept = await orUnavailable(keepHostKey(db, id, made))
+  if (kept === undefined) throw new Unavailable(`what edge ${id.edgeId} has claimed`, undefined)
+  return sealing.open(kept.sealedHostKey, owner)
+}

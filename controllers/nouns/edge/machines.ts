@@ -1,0 +1,136 @@
+/** The machines of an edge: which it shall have, and what each of them shall run. Pure. */
+import { type EdgeMachineInput, edgeMachineParts } from '../../../domain/edge/document.ts'
+import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../../domain/edge/rules.ts'
+import { NAT64_PREFIX } from '../../../domain/network/rules.ts'
+import { configurationOf, type EdgeStatus } from '../../../resources/edge/index.ts'
+import { fingerprintOf, type Machine, type MachineDemand } from '../managed-machine/index.ts'
+import type { EdgeObject, Granted, Observed } from './observed.ts'
+
+const HOSTNAME_LENGTH_MAXIMUM = 63
+
+/** The machines that the edge shall have. */
+export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>): readonly EdgeMachineRule[] =>
+  edgeMachinesOf(roles, placement)
+
+/** What the account is to be granted for its spec. */
+export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
+  plan: edge.spec.plan,
+  machines: rulesOf(edge).map(({ name }) => name),
+  hasPair: hasPair(edge.spec.roles, edge.spec.placement),
+})
+
+/** Whether its spec wants another plan, a machine or a load balancer, that nobody has granted yet. */
+export function grows(edge: EdgeObject): boolean {
+  const { granted } = edge.status ?? {}
+  const wanted = wantedOf(edge)
+  return (
+    granted === undefined ||
+    granted.plan !== wanted.plan ||
+    (wanted.hasPair && !granted.hasPair) ||
+    wanted.machines.some((name) => !granted.machines.includes(name))
+  )
+}
+
+/** Of what was granted, that which its spec still wants. */
+export function grantedOf(edge: EdgeObject): Granted {
+  const wanted = wantedOf(edge)
+  const granted = edge.status?.granted ?? wanted
+  return {
+    plan: granted.plan,
+    machines: wanted.machines.filter((name) => granted.machines.includes(name)),
+    hasPair: wanted.hasPair && granted.hasPair,
+  }
+}
+
+const grantedRulesOf = (edge: EdgeObject): readonly EdgeMachineRule[] =>
+  rulesOf(edge).filter(({ name }) => grantedOf(edge).machines.includes(name))
+
+/** Not deleted and of the role, the newest. */
+export const machineOf = (machines: readonly Machine[], name: string): Machine | undefined =>
+  machines.find(({ role, isDeleting }) => role === name && !isDeleting)
+
+/** What the machine is told; undefined while its addresses are not known. */
+export function inputOf(
+  edge: EdgeObject,
+  { network, resolvers, machines }: Pick<Observed, 'network' | 'resolvers' | 'machines'>,
+  rule: EdgeMachineRule,
+): EdgeMachineInput | undefined {
+  const { networkId, sshKeys, members } = edge.spec
+  const own = machineOf(machines, rule.name)?.interfaces.find((each) => each.networkId === networkId)
+  if (network === undefined || own === undefined) return undefined
+  return {
+    edgeId: edge.metadata.name,
+    roles: rule.roles,
+    ipv4Cidr: network.ipv4Cidr,
+    ipv6Prefix: network.ipv6Prefix,
+    ipv4: own.ipv4Address,
+    ipv6: own.ipv6Address,
+    macAddress: own.macAddress,
+    resolvers,
+    sshKeys,
+    members,
+  }
+}
+
+/** What is asked of each machine that was granted. */
+export function demandsOf(edge: EdgeObject, observed: Observed): readonly MachineDemand[] {
+  const { networkId } = edge.spec
+  const { plan } = grantedOf(edge)
+  const { generation } = configurationOf(edge)
+  return grantedRulesOf(edge).map((rule) => {
+    const input = inputOf(edge, observed, rule)
+    return {
+      role: rule.name,
+      hostname: `${rule.name}-${edge.metadata.name}`.slice(0, HOSTNAME_LENGTH_MAXIMUM).replace(/[^a-z0-9]+$/, ''),
+      plan,
+      publicIpv4: true,
+      networkIds: [networkId],
+      // Answers of the whole Internet come from it.
+      sharedAddresses: rule.roles.includes('nat_gateway')
+        ? ['0.0.0.0/0', NAT64_PREFIX].map((address) => ({ address, networkId }))
+        : [],
+      ...(input === undefined
+        ? {}
+        : { configuration: { generation, fingerprint: fingerprintOf([input, edgeMachineParts(input)]) } }),
+    }
+  })
+}
+
+/** As the status shows them. */
+export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNullable<EdgeStatus['machines']> =>
+  rulesOf(edge).flatMap(({ name, roles }) => {
+    const machine = machineOf(machines, name)
+    if (machine === undefined) return []
+    const own = machine.interfaces.find(({ networkId }) => networkId === edge.spec.networkId)
+    const isCurrent = machine.running?.generation === configurationOf(edge).generation
+    return [
+      {
+        id: machine.serverId,
+        name,
+        roles: [...roles],
+        state: machine.state,
+        isHealthy: machine.isHealthy && isCurrent,
+        healthDetail: machine.isHealthy && !isCurrent ? 'It has not got the newest configuration yet.' : machine.detail,
+        publicIpv4: machine.publicIpv4,
+        publicIpv6: machine.publicIpv6,
+        publicIpv6Prefix: machine.publicIpv6Prefix,
+        privateIpv4: own?.ipv4Address,
+        privateIpv6: own?.ipv6Address,
+      },
+    ]
+  })
+
+/** Roles that nobody fulfils, and since when; `isServing` says whether its load balancer does. */
+export function lostSince(
+  edge: EdgeObject,
+  { machines, isServing }: { readonly machines: readonly Machine[]; readonly isServing: boolean },
+  now: Date,
+): Readonly<Record<string, string>> {
+  const known = edge.status?.lostSince ?? {}
+  const rules = grantedRulesOf(edge)
+  const isFulfilled = (role: EdgeRole): boolean =>
+    rules.some(({ name, roles }) => roles.includes(role) && machineOf(machines, name)?.isHealthy === true)
+  const lost: EdgeRole[] = [...new Set(rules.flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
+  if (grantedOf(edge).hasPair && !isServing) lost.push('load_balancer')
+  return Object.fromEntries(lost.map((role) => [role, known[role] ?? now.toISOString()]))
+}

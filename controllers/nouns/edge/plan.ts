@@ -1,0 +1,375 @@
+/** The edge's plan: pure, synchronous, total. What is the same for every noun with operations is in
+ *  `controllers/kit/operation/plan.ts`, what is the same for everything that has machines in
+ *  `controllers/nouns/managed-machine`. An edge leads its network to the machine that translates once that machine
+ *  does, and nowhere before it goes. */
+import type { KindOf } from '../../../domain/operations.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { ROLE_LOST_SECONDS } from '../../../domain/edge/rules.ts'
+import { type Gateway, gatewayOf, gatewayRoutes } from '../../../domain/network/rules.ts'
+import { configurationOf, Edge, type EdgeAction, type EdgeStatus } from '../../../resources/edge/index.ts'
+import { keyOf } from '../../../kit/kube/object.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
+import { isBeingDeleted } from '../../../resources/operation/index.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import type { OperationEvent } from '../../../kit/reconcile/action.ts'
+import { planMachines } from '../managed-machine/index.ts'
+import { firstDecision } from '../../kit/operation/decision.ts'
+import { auditRequests, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
+import { type During, planOperations } from '../../kit/operation/plan.ts'
+import { activeOperation, hasNoRequest, operationActionOf } from '../../kit/operation/stanza.ts'
+import type { RouterFacts } from '../../network/ovn/router.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../../kit/synced.ts'
+import { demandsOf, grantedOf, grows, lostSince, machineOf, rulesOf, viewsOf, wantedOf } from './machines.ts'
+import { isServing, type PairPlan, pairViewOf, planPair } from './pair.ts'
+import { CLAIMED, type EdgeEffect, type EdgeObject, type Observed } from './observed.ts'
+
+interface ReconcileInput {
+  readonly edge: EdgeObject
+  readonly observed: Observed
+  readonly now: Date
+}
+type OperationInput = During<ReconcileInput>
+type Decision = SyncDecision<EdgeStatus, EdgeEffect, KindOf<'edge'>>
+type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
+
+const LOOK_SECONDS = 60
+const MACHINES_LOOK_SECONDS = 5
+const INSTALLED_LOOK_SECONDS = 1
+/** After a repair that has not helped. */
+const REPAIR_AGAIN_SECONDS = 300
+/** An event names so many servers at most. */
+const SERVERS_IN_EVENT_MAXIMUM = 100
+
+export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decision, EdgeEffect>({
+  label: 'An edge',
+  endedByDeletion: (operation) => operationActionOf(operation) === 'create',
+  flows: {
+    'edge.sync': (input) => (isBeingDeleted(input.edge) ? remove(input) : synchronize(input)),
+    'edge.delete': (input) => remove(input),
+  },
+  inputOf: (edge, observed, now) => ({ edge, observed, now }),
+  unchanged: () => reconciling('Waiting'),
+  always: ({ edge, observed }) => auditRequests(edge, observed.edits),
+  guard: ({ edge }) => removeFirst(Edge, edge),
+  detectEdit: (input) => {
+    const action = detectEdit(input.edge) ?? (needsRepair(input) ? 'repair' : undefined)
+    return (
+      action && {
+        kind: action === 'delete' ? 'edge.delete' : 'edge.sync',
+        field: '',
+        arguments: { action },
+        actor: action === 'repair' ? SYSTEM_ACTOR : input.observed.editor,
+      }
+    )
+  },
+  idle: (input) => (isBeingDeleted(input.edge) ? remove(input) : standing(input)),
+  overdue: (input, decision, error) =>
+    isBeingDeleted(input.edge)
+      ? { ...decision, outcome: 'failed', error }
+      : { ...decision, ...failed(decision.step ?? 'machines', error), ...isUnmade(input, 'error') },
+  auditedAs,
+  toActions: (input, decision) =>
+    syncActions(input.edge, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+})
+
+/** What the platform does by itself is a change like others. */
+function auditedAs(operation: OperationStanza): string | undefined {
+  if (!hasNoRequest(operation)) return undefined
+  const action = operationActionOf(operation)
+  return `edge.${action === 'create' || action === 'delete' ? action : 'update'}`
+}
+
+/** What an edit with kubectl does; undefined when the spec and the operations agree. */
+export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | undefined {
+  const { metadata, spec, status } = edge
+  if (spec.operation?.kind === 'edge.delete') return undefined
+  if (metadata.deletionTimestamp !== undefined) return 'delete'
+  if (activeOperation(edge) !== undefined) return undefined
+  if (status?.asked === undefined) return spec.operation === undefined ? 'create' : undefined
+  return status.asked === configurationOf(edge).fingerprint ? undefined : 'update'
+}
+
+/** It was whole once, and is not what it shall be any more. */
+function needsRepair(input: ReconcileInput): boolean {
+  const { edge, observed, now } = input
+  const { state, operation } = edge.status ?? {}
+  if (activeOperation(edge) !== undefined || isBeingDeleted(edge) || state === undefined || state === 'creating')
+    return false
+  if (observed.claim === undefined || observed.network === undefined || !observed.hasNetworks) return false
+  const since = operation?.status === 'failed' ? Date.parse(operation.finishedAt ?? '') : 0
+  if (now.getTime() - since < REPAIR_AGAIN_SECONDS * 1_000) return false
+  return !machinesOf(input).isSettled || !pairOf(input).isSettled
+}
+
+const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = demandsOf(edge, observed)) =>
+  planMachines({
+    owner: {
+      type: 'edge',
+      resource: Edge,
+      namespace: edge.metadata.namespace ?? '',
+      id: edge.metadata.name,
+      uid: edge.metadata.uid ?? '',
+      zone: edge.spec.zone,
+      accountId: observed.accountId ?? '',
+    },
+    demands,
+    machines: observed.machines,
+    now,
+  })
+
+const pairOf = ({ edge, observed }: ReconcileInput): PairPlan => planPair(edge, observed.pair, observed.accountId ?? '')
+
+/** What is known of it, whatever is decided. */
+function knownOf({ edge, observed, now }: ReconcileInput): NonNullable<Decision['status']> {
+  const lost = lostSince(edge, { machines: observed.machines, isServing: isServing(observed.pair) }, now)
+  const isLost = Object.values(lost).some((since) => now.getTime() - Date.parse(since) >= ROLE_LOST_SECONDS * 1_000)
+  const { state = 'creating' } = edge.status ?? {}
+  return {
+    state: isBeingDeleted(edge) ? 'deleting' : state === 'running' && isLost ? 'error' : state,
+    configuration: configurationOf(edge),
+    machines: viewsOf(edge, observed.machines),
+    balancer: pairViewOf(observed.pair),
+    leadsOut: observed.claim?.gateway,
+    hostKey: observed.claim?.hostKey,
+    lostSince: lost,
+    ...(activeOperation(edge) === undefined ? {} : { asked: configurationOf(edge).fingerprint }),
+  }
+}
+
+const isUnmade = ({ edge }: ReconcileInput, state: 'error'): Pick<Decision, 'status'> =>
+  edge.status?.state === 'running' ? {} : { status: { state } }
+
+/** Steps in order: claimed, machines, announced. */
+const synchronize = (input: OperationInput): Decision =>
+  firstDecision(input, [hasAccount, hasNetwork, claimed, withdrawn, settled, announced, installed, done])
+
+const hasAccount: Rule = (input) =>
+  input.observed.accountId === undefined ? refused(input, 'The namespace belongs to no account.') : undefined
+
+const refused = (input: ReconcileInput, error: string): Decision => ({
+  ...failed('claimed', error),
+  ...isUnmade(input, 'error'),
+})
+
+/** That of the same manifest may come later. */
+const hasNetwork: Rule = ({ edge: { spec }, observed: { network, hasNetworks } }) =>
+  network !== undefined && hasNetworks
+    ? undefined
+    : {
+        ...reconciling('Waiting'),
+        step: 'claimed',
+        waitFor: network === undefined ? `network ${spec.networkId} to be there` : `zone ${spec.zone} to have networks`,
+        waitSeconds: MACHINES_LOOK_SECONDS,
+      }
+
+/** Its network, and once more what costs more than before. A repair restores what was granted, and asks for nothing. */
+const claimed: Rule<OperationInput> = (input) => {
+  const { edge, observed, operation } = input
+  const isRepair = operationActionOf(operation) === 'repair' && edge.status?.granted !== undefined
+  if (observed.claim !== undefined && (isRepair || !grows(edge))) return undefined
+  const refusal = refusalOf(edge, CLAIMED)
+  if (refusal !== undefined) return refused(input, refusal.message)
+  const { accountId = '' } = observed
+  return {
+    ...reconciling('Claiming'),
+    step: 'claimed',
+    actions: [
+      {
+        do: 'effect',
+        name: 'claim',
+        input: {
+          accountId,
+          edgeId: edge.metadata.name,
+          networkId: edge.spec.networkId,
+          granted: wantedOf(edge),
+        },
+      },
+    ],
+    waitFor: 'the database',
+    waitSeconds: 0,
+  }
+}
+
+/** A machine of the gateway that translates by now; that of before, while there is no other. */
+function gatewayOfEdge({ edge, observed }: ReconcileInput): Gateway | undefined {
+  const rule = rulesOf(edge).find(({ roles }) => roles.includes('nat_gateway'))
+  const machine = rule && machineOf(observed.machines, rule.name)
+  const own = machine?.interfaces.find(({ networkId }) => networkId === edge.spec.networkId)
+  if (rule === undefined) return undefined
+  return machine?.isHealthy === true && own !== undefined
+    ? { ipv4: own.ipv4Address, ipv6: own.ipv6Address }
+    : observed.claim?.gateway
+}
+
+/** The router that the edge has itself where the network has no other. */
+function routerOf(
+  { edge, observed: { network } }: ReconcileInput,
+  gateway: Gateway | undefined,
+): RouterFacts | undefined {
+  if (network === undefined || network.isAtRouter || gateway === undefined) return undefined
+  const { uid, ipv4Cidr, ipv6Prefix } = network
+  return {
+    zone: edge.spec.zone,
+    id: edge.metadata.uid ?? '',
+    networks: [{ networkId: uid, cidr: ipv4Cidr, ipv4: gatewayOf(ipv4Cidr), ipv6: gatewayOf(ipv6Prefix), gateway }],
+    staticRoutes: gatewayRoutes(gateway, { natEnabled: false }),
+    gatewayNodes: [],
+  }
+}
+
+function isAnnounced(input: ReconcileInput, gateway = gatewayOfEdge(input)): boolean {
+  const { claim, routerDigest } = input.observed
+  const router = routerOf(input, gateway)
+  return isDeepStrictEqual(claim?.gateway, gateway) && routerDigest === (router && digestOf(router))
+}
+
+const announcing = (input: ReconcileInput, gateway: Gateway | undefined): readonly EdgeEffect[] => [
+  {
+    do: 'effect',
+    name: 'announce',
+    input: {
+      accountId: input.observed.accountId ?? '',
+      edgeId: input.edge.metadata.name,
+      networkId: input.edge.spec.networkId,
+      zone: input.edge.spec.zone,
+      gateway,
+      router: routerOf(input, gateway),
+    },
+  },
+]
+
+/** Nothing leads to a machine that is to go. */
+const withdrawn: Rule = (input) => {
+  const { edge, observed } = input
+  if (observed.claim?.gateway === undefined || edge.spec.roles.includes('nat_gateway')) return undefined
+  return {
+    ...reconciling('Withdrawing'),
+    step: 'machines',
+    actions: announcing(input, undefined),
+    ...losingEgress(observed),
+    waitFor: 'the network',
+    waitSeconds: 0,
+  }
+}
+
+/** Who is cut off from IPv4 by that. */
+function losingEgress({ serversWithoutIpv4: ids }: Observed): { readonly events: readonly OperationEvent[] } {
+  return {
+    events:
+      ids.length === 0
+        ? []
+        : [
+            {
+              kind: 'warning',
+              message: `${ids.length} servers of the network can no longer reach IPv4 addresses outside it.`,
+              data: { server_ids: ids.slice(0, SERVERS_IN_EVENT_MAXIMUM) },
+            },
+          ],
+  }
+}
+
+const settled: Rule = (input) => {
+  const machines = machinesOf(input)
+  const pair = pairOf(input)
+  if (machines.isSettled && pair.isSettled) return undefined
+  const gateway = gatewayOfEdge(input)
+  return {
+    ...reconciling('Building'),
+    step: 'machines',
+    // Who translates by now is led to while the others are still made.
+    actions: [...machines.actions, ...pair.actions, ...(isAnnounced(input, gateway) ? [] : announcing(input, gateway))],
+    waitFor: [machines.waitFor, pair.waitFor].find((one) => one !== '') ?? 'its machines',
+    waitSeconds: MACHINES_LOOK_SECONDS,
+  }
+}
+
+const announced: Rule = (input) => {
+  const gateway = gatewayOfEdge(input)
+  return isAnnounced(input, gateway)
+    ? undefined
+    : {
+        ...reconciling('Announcing'),
+        step: 'announced',
+        actions: announcing(input, gateway),
+        waitFor: 'the network',
+        waitSeconds: 0,
+      }
+}
+
+const installed: Rule = ({ edge: { status }, observed }) =>
+  observed.installed === undefined || observed.installed >= (status?.appliedSequence ?? 0)
+    ? undefined
+    : {
+        ...reconciling('Announcing'),
+        step: 'announced',
+        waitFor: 'the hosts of its zone',
+        waitSeconds: INSTALLED_LOOK_SECONDS,
+      }
+
+const done: Rule<OperationInput> = ({ edge }) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'announced',
+  outcome: 'succeeded',
+  status: { state: 'running', granted: grantedOf(edge) },
+  waitFor: 'a change',
+  waitSeconds: LOOK_SECONDS,
+})
+
+/** Its rows follow what they are made from, whoever changes it. */
+function standing(input: ReconcileInput): Decision {
+  const { state, machines = [], operation } = input.edge.status ?? {}
+  const decision = input.observed.claim === undefined ? undefined : announced(input)
+  if (decision !== undefined) return { ...decision, health: 'ready', reason: 'Announcing' }
+  const pair = pairOf(input)
+  const faults = [
+    ...machines.flatMap(({ name, isHealthy, healthDetail }) =>
+      isHealthy ? [] : [`The machine ${name} is not healthy: ${healthDetail}`],
+    ),
+    ...(pair.isSettled ? [] : [`Waiting for ${pair.waitFor}`]),
+  ]
+  const common = { waitFor: 'a change', waitSeconds: LOOK_SECONDS }
+  if (state === 'running' && faults.length === 0) return { ...common, health: 'ready', reason: 'Running' }
+  const message = [...faults, ...(state === 'running' ? [] : [operation?.error ?? ''])].join(' ').trim()
+  return { ...common, health: 'stalled', reason: state === 'running' ? 'Unhealthy' : 'Error', message }
+}
+
+/** Nothing leads to it, then its machines and its load balancer go, then what it has claimed. */
+function remove(input: ReconcileInput): Decision {
+  const { edge, observed } = input
+  const { accountId, claim } = observed
+  const id = accountId === undefined ? undefined : { accountId, edgeId: edge.metadata.name }
+  const removing = reconciling('Deleting')
+  if (claim?.gateway !== undefined || observed.routerDigest !== undefined)
+    return {
+      ...removing,
+      step: 'withdrawn',
+      actions: announcing(input, undefined),
+      ...losingEgress(observed),
+      waitFor: 'the network',
+      waitSeconds: 0,
+    }
+  const { actions, waitFor } = machinesOf(input, [])
+  const { pair } = observed
+  if (observed.machines.length > 0 || pair !== undefined)
+    return {
+      ...removing,
+      step: 'machines',
+      actions: [
+        ...actions,
+        ...(pair === undefined || pair.metadata.deletionTimestamp !== undefined
+          ? []
+          : [{ do: 'remove', type: LoadBalancer, key: keyOf(pair) } as const]),
+      ],
+      waitFor: observed.machines.length > 0 ? waitFor : 'its load balancer to go',
+      waitSeconds: MACHINES_LOOK_SECONDS,
+    }
+  return {
+    ...removing,
+    step: 'released',
+    outcome: 'succeeded',
+    actions: [...actions, { do: 'effect', name: 'release', input: { id } }],
+    isGone: true,
+  }
+}

@@ -1,0 +1,137 @@
+/** The controller of floating IPs: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { floatingIpChanges } from '../../../changes/floating-ip.ts'
+import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../../db/floating-ip/index.ts'
+import { findServerClaims } from '../../../db/server/index.ts'
+import { canonicalAddress } from '../../../domain/network/addresses.ts'
+import { keyOf } from '../../../kit/kube/object.ts'
+import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import { finalizerOf } from '../../../resources/kit/define.ts'
+import { FloatingIp, type FloatingIpSpec, type FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
+import { Node } from '../../../resources/node/index.ts'
+import { Router } from '../../../resources/router/index.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { findAccountOf } from '../../kit/account.ts'
+import { auditEffect } from '../../kit/audit.ts'
+import { controller } from '../../kit/controller.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { EffectsOn } from '../../kit/effects.ts'
+import { gatewayNodes } from '../../network/gateway-nodes.ts'
+import { claimEffect, intentOf, readEdits } from '../../kit/changes.ts'
+import { activeOperation } from '../../kit/operation/stanza.ts'
+import { floatingIpOwner } from '../../network/ovn/difference.ts'
+import { type FloatingIpFacts, floatingIpRows } from '../../network/ovn/floating-ip.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
+import type { FloatingIpEffects, FloatingIpObject, Observed } from './observed.ts'
+import { appliedOf, plan } from './plan.ts'
+
+const SERVER_INDEX = 'server of a floating ip'
+
+export const floatingIpController = controller<FloatingIpEffects>()({
+  name: 'floatingip',
+  resource: FloatingIp,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(FloatingIp),
+  intent: intentOf(floatingIpChanges),
+  plan,
+  reads: [Node, Router, Server, Zone],
+  // One whose operation is its release is deleted here.
+  writes: [FloatingIp],
+  open(parts: Parts) {
+    const bundles = openBundles(parts.ovn)
+    const floatingIps = parts.caches.of(FloatingIp)
+    floatingIps.addIndex(SERVER_INDEX, ({ metadata: { namespace }, spec: { serverId } }) =>
+      serverId === undefined ? [] : [`${namespace}/${serverId}`],
+    )
+    return {
+      watches: [
+        watch(Server, ({ metadata: { namespace, name } }) =>
+          floatingIps.by(SERVER_INDEX, `${namespace}/${name}`).map(keyOf),
+        ),
+        watch(Router, ({ metadata: { namespace = '' } }) =>
+          floatingIps
+            .inNamespace(namespace)
+            .filter(({ spec: { target = 'public' } }) => target !== 'public')
+            .map(keyOf),
+        ),
+        watch(Node, () => []),
+        watch(Zone, () => []),
+      ],
+      observe: (floatingIp) => observe(parts, bundles, floatingIp),
+      effects: floatingIpEffects(parts, bundles),
+    }
+  },
+})
+
+async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObject): Promise<Observed> {
+  const { db, caches, ovn } = parts
+  const {
+    metadata: { namespace = '', name, uid = '' },
+    spec: { zone },
+    status,
+  } = floatingIp
+  const accountId = await findAccountOf(db, namespace)
+  const claim =
+    accountId === undefined ? undefined : await orUnavailable(findFloatingIp(db, { accountId, floatingIpId: name }))
+  const facts =
+    accountId === undefined || claim === undefined ? undefined : await factsOf(parts, floatingIp, { accountId, claim })
+  const isWaiting = activeOperation(floatingIp) !== undefined && status?.appliedSequence !== undefined
+  return {
+    accountId,
+    claim,
+    server: await serverOf(parts, floatingIp, accountId),
+    facts,
+    isApplied: bundles.digestOf(floatingIpOwner(uid)) === digestOf(facts ?? null),
+    installed: isWaiting ? await ovn?.installed(gatewayNodes(caches, zone)) : undefined,
+    ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedOf(floatingIp))),
+  }
+}
+
+async function factsOf(
+  { db, caches }: Parts,
+  { metadata: { namespace = '', uid = '' }, spec: { zone } }: FloatingIpObject,
+  of: Parameters<typeof findForwarding>[1],
+): Promise<FloatingIpFacts | undefined> {
+  const target = await orUnavailable(findForwarding(db, of))
+  if (target === undefined) return undefined
+  const { address } = of.claim
+  if (target.kind === 'public') {
+    const gateways = caches.of(Zone).get({ name: zone })?.spec.publicNetwork?.gateways ?? []
+    const nextHop = gateways.find((gateway) => !gateway.includes(':'))
+    const way = nextHop === undefined ? {} : { nextHop: canonicalAddress(nextHop) }
+    return { zone, id: uid, address, target: { ...target, ...way } }
+  }
+  const routerId = caches.of(Router).get({ namespace, name: target.routerId })?.metadata.uid
+  return routerId === undefined ? undefined : { zone, id: uid, address, target: { ...target, routerId } }
+}
+
+async function serverOf(
+  { db, caches, store }: Parts,
+  { metadata: { namespace = '' }, spec: { serverId } }: FloatingIpObject,
+  accountId: string | undefined,
+): Promise<Observed['server']> {
+  if (serverId === undefined || accountId === undefined) return 'gone'
+  if ((await orUnavailable(findServerClaims(db, { accountId, serverId }))) !== undefined) return 'there'
+  const key = { namespace, name: serverId }
+  const server = caches.of(Server).get(key) ?? (await store.get(Server, key))
+  // One that is on its way out has given its claims back already, and is not about to make them.
+  return server === undefined || server.metadata.deletionTimestamp !== undefined ? 'gone' : 'unmade'
+}
+
+const floatingIpEffects = (
+  parts: Parts,
+  bundles: Bundles,
+): EffectsOn<FloatingIpEffects, FloatingIpSpec, FloatingIpStatus> => ({
+  claim: claimEffect(parts, floatingIpChanges),
+  async apply({ zone, facts }, { metadata: { uid = '' } }) {
+    const rows = facts === undefined ? [] : floatingIpRows(facts)
+    return { status: { appliedSequence: await bundles.apply(floatingIpOwner(uid), zone, facts ?? null, rows) } }
+  },
+  async release({ zone, id }, { metadata: { uid = '' } }) {
+    await bundles.clear(floatingIpOwner(uid), zone)
+    if (id !== undefined) await orUnavailable(parts.db.transaction().execute((tx) => releaseFloatingIp(tx, id)))
+    return undefined
+  },
+  audit: auditEffect(parts),
+})

@@ -1,0 +1,111 @@
+/** The plan of a floating IP: pure, synchronous, total. What it points to is decided in PostgreSQL; its rows in OVN
+ *  follow from that. */
+import type { KindOf } from '../../../domain/operations.ts'
+import { floatingIpChanges } from '../../../changes/floating-ip.ts'
+import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
+import { claimed, planChanges } from '../../kit/changes.ts'
+import { firstDecision } from '../../kit/operation/decision.ts'
+import { SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
+import type { During } from '../../kit/operation/plan.ts'
+import { operationActionOf } from '../../kit/operation/stanza.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { hasAccount, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
+import { reconciling, type SyncDecision } from '../../kit/synced.ts'
+import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
+
+type ReconcileInput = SyncInput<FloatingIpObject, Observed>
+type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect, KindOf<'floating_ip'>>
+type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
+
+const SERVER_LOOK_SECONDS = 2
+/** It is looked at again however little has changed. */
+const LOOK_SECONDS = 300
+
+export const plan = planChanges(floatingIpChanges, {
+  applied: appliedOf,
+  due: serverGone,
+  synchronize: (input: During<ReconcileInput>) =>
+    firstDecision(input, [hasAccount, serverMade, isClaimed, applied, areInstalled, done]),
+  idle,
+  remove,
+  knownOf: ({ observed: { claim } }) =>
+    claim === undefined ? {} : { address: claim.address, serverId: claim.serverId, target: targetOf(claim) },
+})
+
+/** As its status shows it. */
+export function appliedOf({ spec, status }: FloatingIpObject): FloatingIpSpec | undefined {
+  return status?.address === undefined ? undefined : { ...spec, serverId: status.serverId, target: status.target }
+}
+
+/** The server was deleted: it points nowhere from then on. */
+function serverGone({ root: { metadata, spec }, observed: { claim, server } }: ReconcileInput) {
+  if (spec.serverId === undefined || server !== 'gone' || claim === undefined || claim.serverId !== undefined)
+    return undefined
+  if (metadata.deletionTimestamp !== undefined || operationActionOf(spec.operation) === 'release') return undefined
+  return {
+    kind: 'floating_ip.sync',
+    arguments: { action: 'unassign' },
+    spec: { serverId: null, target: null },
+    actor: SYSTEM_ACTOR,
+  } as const
+}
+
+const targetOf = ({ serverId, networkId }: NonNullable<Observed['claim']>): string | undefined =>
+  serverId === undefined ? undefined : networkId === undefined ? 'public' : `private:${networkId}`
+
+/** `kubectl apply` may make a floating IP before its server. */
+const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
+  spec.serverId === undefined || server === 'there'
+    ? undefined
+    : {
+        ...reconciling('Waiting'),
+        step: 'claimed',
+        waitFor: `the server ${spec.serverId}`,
+        waitSeconds: SERVER_LOOK_SECONDS,
+      }
+
+const isClaimed: Rule = claimed(floatingIpChanges, ({ root: { spec }, observed: { claim } }: ReconcileInput) =>
+  claim === undefined ? undefined : { ...spec, serverId: claim.serverId, target: targetOf(claim) },
+)
+
+const applied: Rule = ({ root: { spec }, observed: { facts, isApplied } }) =>
+  isApplied
+    ? undefined
+    : {
+        ...reconciling('Applying'),
+        step: 'applied',
+        actions: [{ do: 'effect', name: 'apply', input: { zone: spec.zone, facts } }],
+        waitFor: 'the network',
+        waitSeconds: 0,
+      }
+
+const areInstalled = installed('the hosts that lead outside')
+
+const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
+
+function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInput): Decision {
+  const refusal = refusalOf(floatingIp, 'Assigned')
+  if (refusal !== undefined) return { health: 'stalled', reason: refusal.reason, message: refusal.message }
+  const rest = { waitFor: 'a change', waitSeconds: LOOK_SECONDS } as const
+  return claim?.serverId !== undefined && facts === undefined
+    ? { health: 'stalled', reason: 'NoTarget', message: 'What it points to is not there now.', ...rest }
+    : { health: 'ready', reason: claim?.serverId === undefined ? 'Unassigned' : 'Assigned', ...rest }
+}
+
+/** Its rows follow what they are made from, whoever changes it. */
+function idle(input: ReconcileInput): Decision {
+  const { root: floatingIp, observed } = input
+  if (observed.claim === undefined)
+    return {
+      health: 'stalled',
+      reason: 'Error',
+      message: floatingIp.status?.operation?.error ?? 'It was not allocated.',
+    }
+  const decision = applied(input)
+  return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
+}
+
+function remove({ root: floatingIp, observed: { accountId } }: ReconcileInput): Decision {
+  const id = accountId === undefined ? undefined : { accountId, floatingIpId: floatingIp.metadata.name }
+  return releasing(floatingIp.spec.zone, id)
+}

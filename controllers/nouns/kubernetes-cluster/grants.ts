@@ -1,0 +1,65 @@
+/** Tokens of a cluster for its add-ons: when one is due, and how it is made and handed over. Only the host of the
+ *  control plane ever has its text. */
+import {
+  type ClusterClaim,
+  type ClusterId,
+  createClusterToken,
+  endOtherClusterTokens,
+  keepOneClusterToken,
+} from '../../../db/kubernetes-cluster/index.ts'
+import { ADDON_SCOPES, type AddonName, isAddonName } from '../../../kit/control-planes/addons.ts'
+import type { ControlPlanes } from '../../../kit/control-planes/control.ts'
+import { newBase62, newUuid } from '../../../kit/sys/random.ts'
+import { formatClusterToken, TOKEN_SECRET_CHARACTERS } from '../../../kit/sys/token-format.ts'
+import { orUnavailable } from '../../kit/outage.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { type ClusterEffect, idOf, type Input } from './observed.ts'
+
+const HOUR_MILLISECONDS = 3_600_000
+const RENEWED_AFTER_MILLISECONDS = 24 * HOUR_MILLISECONDS
+/** A platform that could renew nothing for so long has add-ons that can do nothing until it renews again. */
+const LIFETIME_MILLISECONDS = 72 * HOUR_MILLISECONDS
+/** So long the one before goes on that its host has replaced: programs in pods have the new one a minute later. */
+const OVERLAP_MILLISECONDS = HOUR_MILLISECONDS
+
+/** For each add-on that its host can run and that has no token, an old one, or one that is not known. */
+export function dueGrants(input: Input): readonly ClusterEffect[] {
+  const { host, tokens } = input.observed
+  const plane = 'obstacle' in host ? undefined : host.plane
+  return (plane?.grants ?? []).flatMap(({ addon, tokenId }): readonly ClusterEffect[] => {
+    const token = tokens.find(({ id }) => id === tokenId)
+    const age = token === undefined ? Infinity : input.now.getTime() - token.createdAt.getTime()
+    return isAddonName(addon) && age >= RENEWED_AFTER_MILLISECONDS
+      ? [{ do: 'effect', name: 'grant', input: { ...idOf(input), addon, tokenId } }]
+      : []
+  })
+}
+
+export interface Grant extends ClusterId {
+  readonly addon: AddonName
+  readonly tokenId: string | null
+}
+
+/** What was made and not handed over goes with the next one. */
+export async function grantToken(
+  { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
+  { addon, tokenId, ...id }: Grant,
+  { claim, control }: { readonly claim: ClusterClaim; readonly control: ControlPlanes },
+): Promise<void> {
+  const createdAt = clock.now()
+  const made = { id: newUuid(random), program: addon, createdAt }
+  const token = formatClusterToken(newBase62(random, TOKEN_SECRET_CHARACTERS))
+  const expiresAt = new Date(createdAt.getTime() + LIFETIME_MILLISECONDS)
+  await orUnavailable(
+    db.transaction().execute(async (tx) => {
+      await keepOneClusterToken(tx, id, { id: tokenId ?? made.id, program: addon })
+      await createClusterToken(tx, id, { ...made, token, scopes: ADDON_SCOPES[addon], expiresAt })
+    }),
+  )
+  const { clusterId } = id
+  await control.grant(claim.controlPlaneId, addon, { tokenId: made.id, token, clusterId, zone: claim.zone })
+  // What no host has any more ends at once.
+  if (tokenId === null) await orUnavailable(keepOneClusterToken(db, id, made))
+  const at = new Date(createdAt.getTime() + OVERLAP_MILLISECONDS)
+  await orUnavailable(endOtherClusterTokens(db, id, { ...made, at }))
+}

@@ -1,0 +1,82 @@
+/** What operators watch of clusters, by zone where it helps. Only the leader of a shard knows it, of its own zones;
+ *  whoever does not lead says 0. What goes on inside a cluster is its owner's to see. */
+import { dueSlot, parseBackupSchedule } from '../../../domain/backup/schedule.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
+import type { NodePoolSpec, NodePoolStatus } from '../../../resources/node-pool/index.ts'
+import type { ClusterObject } from './observed.ts'
+
+type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
+
+/** So long after its time a snapshot may come. */
+const SNAPSHOT_GRACE_MILLISECONDS = 1_800_000
+
+interface Watched {
+  clusters(): readonly ClusterObject[]
+  pools(): readonly NodePoolObject[]
+}
+
+export function openKubernetesMetrics(
+  { clusters, pools }: Watched,
+  registry: Registry,
+  clock: Pick<Clock, 'now'>,
+): void {
+  const made = () => clusters().filter(({ status }) => status?.isMade === true)
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge(
+    'svccloud_kubernetes_clusters_unhealthy',
+    'Clusters of Kubernetes whose control plane does not serve as configured',
+    () => made().filter(isUnhealthy).length,
+  )
+  gauge(
+    'svccloud_kubernetes_clusters_snapshot_overdue',
+    'Clusters whose last snapshot by their schedule failed, or was due half an hour ago',
+    () => made().filter((cluster) => isOverdue(cluster, clock.now())).length,
+  )
+  gauge(
+    'svccloud_node_pools_short',
+    'Node pools that have run, with fewer ready nodes than desired',
+    () => pools().filter(isShort).length,
+  )
+  new Gauge({
+    name: 'svccloud_kubernetes_clusters',
+    help: 'Clusters of Kubernetes by zone',
+    labelNames: ['zone'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { spec } of clusters()) this.inc({ zone: spec.zone })
+    },
+  })
+}
+
+/** One that is upgraded or restored is not whole for a while, by itself. */
+const isUnhealthy = ({ status }: ClusterObject): boolean =>
+  (status?.fault ?? '') !== '' ||
+  status?.health?.apiServer !== 'healthy' ||
+  status.health.hasEtcdQuorum !== true ||
+  status.health.etcdMembersReady < status.health.etcdMembersTotal
+
+function isOverdue({ spec, status }: ClusterObject, now: Date): boolean {
+  const { operation, snapshots } = status ?? {}
+  const isOfSchedule = spec.operation?.id === operation?.id && spec.operation?.arguments?.['slot'] !== undefined
+  if (isOfSchedule && operation?.status === 'failed') return true
+  const schedule = parseBackupSchedule(spec.etcdSnapshotSchedule)
+  if ('fault' in schedule || snapshots === undefined) return false
+  const until = new Date(now.getTime() - SNAPSHOT_GRACE_MILLISECONDS)
+  return dueSlot(schedule, { after: new Date(snapshots.doneUntil), now: until }) !== undefined
+}
+
+const isShort = ({ spec, status, metadata }: NodePoolObject): boolean =>
+  status?.isMade === true &&
+  metadata.deletionTimestamp === undefined &&
+  (status.nodes ?? []).filter(({ isReady }) => isReady).length < spec.count

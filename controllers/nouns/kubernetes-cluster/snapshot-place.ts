@@ -1,0 +1,42 @@
+/** Where the snapshots of a cluster go in object storage: a tenant of its control plane, and a key that seals them.
+ *  That key follows from the one of the account's backups, so whoever has it opens the snapshots of one control plane
+ *  only. */
+import { hkdfSync } from 'node:crypto'
+import type { ClusterClaim } from '../../../db/kubernetes-cluster/index.ts'
+import type { SnapshotPlace } from '../../../kit/control-planes/control.ts'
+import { accountKey, type BackupAccess } from '../../kit/backup-key.ts'
+import { findInternalPlace, type InternalPlace, openInternalTenant } from '../../kit/internal-tenant.ts'
+import type { Parts } from '../../kit/parts.ts'
+
+type PlaceParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'> & BackupAccess
+type Kept = Pick<ClusterClaim, 'zone' | 'controlPlaneId'> & { readonly accountId: string }
+
+const KEY_BYTES = 32
+const idOf = ({ controlPlaneId: owner, zone }: Kept) => ({ purpose: 'clusters', owner, zone }) as const
+
+/** As it was opened last, without asking the store; undefined before. Throws Unavailable. */
+export async function findSnapshotPlace(parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace | undefined> {
+  const place = await findInternalPlace(parts, idOf(cluster))
+  return place && (await snapshotPlaceOf(parts, cluster, place))
+}
+
+/** The store lets in who has it. Throws 503 where there is no object storage, and Unavailable while a store is away
+ *  that does not know it yet. */
+export const openSnapshotPlace = async (parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace> =>
+  snapshotPlaceOf(parts, cluster, await openInternalTenant(parts, idOf(cluster)))
+
+async function snapshotPlaceOf(
+  parts: PlaceParts,
+  { accountId, zone, controlPlaneId }: Kept,
+  { store, bucket, accessKeyId, secretAccessKey }: InternalPlace,
+): Promise<SnapshotPlace> {
+  const key = Buffer.from(await accountKey(parts, accountId), 'hex')
+  const purpose = `svccloud snapshots of ${controlPlaneId}`
+  return {
+    url: `${store.endpointOf(zone)}/${bucket}`,
+    authority: store.certificateAuthority,
+    accessKeyId,
+    secretAccessKey,
+    sealingKey: Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), purpose, KEY_BYTES)).toString('hex'),
+  }
+}

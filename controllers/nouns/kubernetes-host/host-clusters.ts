@@ -1,0 +1,14 @@
+/** How hosts of control planes are made and reached, as their controller is given it. */
+import type { ControlPlanes } from '../../../kit/control-planes/control.ts'
+import type { HostClustersSettings } from '../../../kit/control-planes/host-clusters.ts'
+import type { MadeHost } from '../../../kit/control-planes/made-hosts.ts'
+import type { ServerAccess } from '../../../kit/kube/https-transport.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+
+/** What the settings say, and how what is made is reached. */
+export interface HostClusters {
+  readonly settings: HostClustersSettings
+  /** The API of a host cluster. */
+  open(access: ServerAccess): { readonly store: Store; close(): Promise<void> }
+  connect(host: MadeHost): Pick<ControlPlanes, 'offer'>
+}

@@ -1,0 +1,78 @@
+/** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN follow from
+ *  them, from its spec and from the router that it is at. */
+import type { KindOf } from '../../../domain/operations.ts'
+import { networkChanges } from '../../../changes/network.ts'
+import { defined } from '../../../domain/defined.ts'
+import type { NetworkSpec, NetworkStatus } from '../../../resources/network/index.ts'
+import { claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
+import { firstDecision } from '../../kit/operation/decision.ts'
+import type { During } from '../../kit/operation/plan.ts'
+import { activeOperation } from '../../kit/operation/stanza.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import type { SyncDecision } from '../../kit/synced.ts'
+import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
+import type { NetworkEffect, NetworkObject, Observed } from './observed.ts'
+
+type ReconcileInput = SyncInput<NetworkObject, Observed>
+type Decision = SyncDecision<NetworkStatus, NetworkEffect, KindOf<'network'>>
+type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
+
+/** It is looked at again however little has changed. */
+const LOOK_SECONDS = 300
+
+export const plan = planChanges(networkChanges, {
+  applied: appliedOf,
+  synchronize: (input: During<ReconcileInput>) =>
+    firstDecision(input, [hasAccount, hasZone, isClaimed, applied, areInstalled, done]),
+  idle,
+  remove,
+  knownOf: ({ root: network, observed }) => ({
+    ...defined({ region: observed.region }),
+    ...(observed.claim === undefined
+      ? {}
+      : { ipv4Cidr: observed.claim.ipv4Cidr, ipv6Prefix: observed.claim.ipv6Prefix }),
+    ...(activeOperation(network) === undefined ? {} : { asked: askedOf(network) }),
+  }),
+})
+
+const askedOf = ({ spec: { dnsServers, dhcpEnabled } }: NetworkObject): NonNullable<NetworkStatus['asked']> => ({
+  dnsServers,
+  dhcpEnabled,
+})
+
+/** As its status shows it. */
+export function appliedOf({ spec, status }: NetworkObject): NetworkSpec | undefined {
+  return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
+}
+
+const areInstalled = installed('the hosts of its servers')
+
+/** A name that another network has is not taken: the network works on under the one that it had. */
+const isClaimed: Rule = claimed(networkChanges, ({ root: { spec }, observed: { claim } }: ReconcileInput) =>
+  claim === undefined ? undefined : { ...spec, name: claim.name },
+)
+
+const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
+
+function standing({ root: network }: ReconcileInput): Decision {
+  const refusal = refusalOf(network, 'Claimed')
+  return refusal === undefined
+    ? { health: 'ready', reason: 'Applied', waitFor: 'a change', waitSeconds: LOOK_SECONDS }
+    : { health: 'stalled', reason: refusal.reason, message: refusal.message }
+}
+
+/** Its rows follow what they are made from, whoever changes it. */
+function idle(input: ReconcileInput): Decision {
+  const { root: network, observed } = input
+  if (observed.claim === undefined)
+    return { health: 'stalled', reason: 'Error', message: network.status?.operation?.error ?? 'It was not made.' }
+  const decision = isClaimed(input) ?? (observed.hasNetworks ? applied(input) : undefined)
+  return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
+}
+
+/** It is deleted once nothing is in it: the claim first, then its rows, then the rest. */
+function remove({ root: network, observed: { accountId, claim } }: ReconcileInput): Decision {
+  const id = accountId === undefined ? undefined : { accountId, networkId: network.metadata.name }
+  const isGranted = claim?.isEnding !== false
+  return removalClaimed(networkChanges, network, { accountId, isGranted }) ?? releasing(network.spec.zone, id)
+}

@@ -1,0 +1,380 @@
+/** The plan of node pools: pure, synchronous, total. Its name is claimed in PostgreSQL; its servers follow from its
+ *  spec. A node that is to go is drained first; one that another version replaces goes like one that is too many, and
+ *  comes back under its name. */
+import { defined } from '../../../domain/defined.ts'
+import { isDrainOver, isJoinable, isOwnRequest, joinTokenId } from '../../../domain/node-pool/rules.ts'
+import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../../resources/node-pool/index.ts'
+import { claiming, planMade } from '../../kit/made-plan.ts'
+import { planMachines } from '../managed-machine/index.ts'
+import { firstDecision, truncated } from '../../kit/operation/decision.ts'
+import { activeOperation } from '../../kit/operation/stanza.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { digestOf, failed } from '../../kit/synced.ts'
+import { hasAccount } from '../../kit/synced-plan.ts'
+import { dueScaling, reconsidered } from './scaling.ts'
+import { addressesOf, demandOf, isOutdated, marksOf, ownerOf, type Slot, slotsOf } from './nodes.ts'
+import {
+  apiOf,
+  CLAIMED,
+  type Decision,
+  type Drain,
+  type Input,
+  type NodePoolEffect,
+  type NodePoolObject,
+  type Observed,
+  type OperationInput,
+} from './observed.ts'
+
+type Rule = (input: OperationInput) => Decision | undefined
+
+/** What is under way in a cluster wakes nobody. */
+const BUSY_LOOK_SECONDS = 2
+const LOOK_SECONDS = 15
+const SCALING_LOOK_SECONDS = 10
+
+/** What makes it and what takes it away. */
+export const LIFE = { creates: 'node_pool.sync', deletes: 'node_pool.delete' } as const
+
+export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Observed, NodePoolEffect>({
+  label: 'A node pool',
+  type: NodePool,
+  ...LIFE,
+  flows: {
+    'node_pool.sync': (input) => firstDecision(input, [hasAccount, hasCluster, claimed, brought, done]),
+  },
+  auditedAs: ({ kind, arguments: given }) =>
+    kind === 'node_pool.delete' ? kind : given === undefined ? 'node_pool.create' : 'node_pool.update',
+  detectMore(input) {
+    const { root, observed } = input
+    if (activeOperation(root) !== undefined || root.status?.followed === undefined) return undefined
+    if (root.status.followed === followed(root)) return dueScaling(input)
+    const isUpgrade = slotsOf(root, observed, root.spec.count).some((slot) => isOutdated(root, slot))
+    return { kind: 'node_pool.sync', arguments: { action: isUpgrade ? 'upgrade' : 'scale' } }
+  },
+  idle,
+  remove,
+  overdue: ({ root }, error) => (root.status?.isMade === true ? { fault: truncated(error) } : {}),
+})
+
+/** What an operation is begun for. */
+const followed = ({ spec: { count, version, labels, taints, maxUnavailable } }: NodePoolObject): string =>
+  digestOf([count, version, labels, taints, maxUnavailable])
+
+const waiting = (step: NonNullable<Decision['step']>, waitFor: string): Decision => ({
+  health: 'reconciling',
+  reason: 'Waiting',
+  message: truncated(`Waiting for ${waitFor}`),
+  step,
+  waitFor,
+  waitSeconds: LOOK_SECONDS,
+})
+
+/** The cluster of the same manifest may come later, and a pool may be made with it. */
+const hasCluster: Rule = ({ root, observed: { cluster, clusterClaim } }) => {
+  if (cluster === undefined) return waiting('claimed', `cluster ${root.spec.clusterId} to be there`)
+  if (cluster.spec.zone !== root.spec.zone)
+    return failed('claimed', `The cluster is in zone ${cluster.spec.zone}, and so are its nodes.`)
+  return clusterClaim === undefined ? waiting('claimed', 'its cluster to be claimed') : undefined
+}
+
+const claimed: Rule = ({ root, observed: { accountId = '', isClaimed } }) => {
+  if (isClaimed) return undefined
+  const refusal = refusalOf(root, CLAIMED)
+  if (refusal !== undefined) return failed('claimed', refusal.message)
+  const { clusterId, name } = root.spec
+  return claiming({
+    do: 'effect',
+    name: 'claim',
+    input: { accountId, nodePoolId: root.metadata.name, clusterId, name },
+  })
+}
+
+/** Of the nodes that the spec asks for: those that were granted, while the account may make nothing that costs. Who
+ *  asked for more, a person or autoscaling, makes no difference; nodes that are replaced were granted before. */
+const countOf = ({ root: { spec, status }, observed }: Pick<Input, 'root' | 'observed'>): number =>
+  observed.mayGrow ? spec.count : Math.min(spec.count, status?.grantedCount ?? spec.count)
+
+const withheldOf = (input: Pick<Input, 'root' | 'observed'>): string => {
+  const withheld = input.root.spec.count - countOf(input)
+  return withheld === 0
+    ? ''
+    : `The account may make nothing that costs now: ${withheld} nodes of its spec are not made.`
+}
+
+/** Its nodes are what they shall be. */
+const brought: Rule = (input) => {
+  const { root, observed } = input
+  const status = { followed: followed(root), grantedCount: countOf(input) }
+  const withheld = withheldOf(input)
+  if (withheld !== '') return { ...failed('servers', withheld), status }
+  if ('obstacle' in observed.api) return { ...waiting('servers', observed.api.obstacle), status }
+  const kept = maintained(input, countOf(input))
+  if (kept.waitFor === '') return undefined
+  return {
+    health: 'reconciling',
+    reason: 'Following',
+    message: truncated(`Waiting for ${kept.waitFor}`),
+    step: stepOf(kept.slots),
+    actions: kept.actions,
+    status: { ...kept.status, ...status },
+    waitFor: kept.waitFor,
+    waitSeconds: BUSY_LOOK_SECONDS,
+  }
+}
+
+/** Of the operation under way. */
+function stepOf(slots: readonly Slot[]): Decision['step'] {
+  const wanted = slots.filter(({ isWanted }) => isWanted)
+  if (wanted.some(({ machine }) => machine?.state !== 'started')) return 'servers'
+  return wanted.some(({ node }) => node?.isReady !== true) ? 'ready' : 'drained'
+}
+
+const done: Rule = (input) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'drained',
+  outcome: 'succeeded',
+  status: {
+    ...maintained(input, countOf(input)).status,
+    followed: followed(input.root),
+    grantedCount: countOf(input),
+    isMade: true,
+    fault: undefined,
+  },
+})
+
+interface Maintained {
+  readonly slots: readonly Slot[]
+  readonly actions: readonly NodePoolEffect[]
+  /** Empty when everything is as it shall be. */
+  readonly waitFor: string
+  readonly status: NonNullable<Decision['status']>
+}
+
+/** What is to be done so that there are so many nodes, and what its status says of those that there are. */
+function maintained({ root: pool, observed, now }: Input, count: number): Maintained {
+  const { accountId = '', machines, region } = observed
+  const slots = slotsOf(pool, observed, count)
+  const drains = currentDrains(pool, slots)
+  const leaving = leavingOf(pool, slots, drains)
+  const isEmpty = ({ name, node, isLetGo }: Slot): boolean => {
+    const drain = drains.find(({ hostname }) => hostname === name)
+    // Nobody asked for this one to go: its pods may take longer, and it stays then.
+    return node === undefined || (drain !== undefined && (drain.isDone || (!isLetGo && isDrainOver(drain.since, now))))
+  }
+  const demanded = slots.filter((slot) => {
+    if (leaving.includes(slot)) return !isEmpty(slot)
+    // One that is replaced has left the cluster before another one comes under its name.
+    return (slot.isWanted || isKept(slot, drains)) && (slot.machine !== undefined || slot.node === undefined)
+  })
+  const planned = planMachines({
+    owner: ownerOf(pool, accountId),
+    // While one goes no other is replaced, whatever its server says of itself: that one has not been drained.
+    demands: demanded.map((slot) => ({
+      ...demandOf(pool, observed, slot),
+      isPatient: leaving.some((other) => other !== slot && other.isWanted),
+    })),
+    machines,
+    now,
+  })
+  const draining = leaving.filter((slot) => !isEmpty(slot)).map(({ name }) => name)
+  const changes = reconsidered({ root: pool, now }, slots, drains)
+  const inCluster = clusterActions(pool, slots, { draining, drains, region, observed, now })
+  const missing = missingOf(pool, slots, { leaving, marks: marksOf(pool, region).digest })
+  return {
+    slots,
+    // The spec is another one then, which the next look follows.
+    actions: changes?.actions ?? [...inCluster, ...planned.actions],
+    waitFor: missing === '' ? planned.waitFor : missing,
+    status: {
+      nodes: nodesOf(slots),
+      ...changes?.status,
+      // The effect notes them itself.
+      ...(draining.length > 0 ? {} : { drains: drains.length === 0 ? undefined : [...drains] }),
+    },
+  }
+}
+
+/** Of nodes whose server, or whose place in the cluster, is still there, unless they stay after all. */
+const currentDrains = ({ status }: NodePoolObject, slots: readonly Slot[]): readonly Drain[] =>
+  (status?.drains ?? []).filter(({ hostname, isCalledOff }) =>
+    slots.some(
+      ({ name, machine, node, isLetGo }) =>
+        name === hostname && (machine !== undefined || node !== undefined) && (isCalledOff !== true || isLetGo),
+    ),
+  )
+
+/** Autoscaling has let it go, and its pods would not. */
+const isKept = ({ name }: Slot, drains: readonly Drain[]): boolean =>
+  drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff === true)
+
+/** Those whose servers are to go: too many, begun to go before, or of another version, of which so many at a time as
+ *  may be away. */
+function leavingOf(pool: NodePoolObject, slots: readonly Slot[], drains: readonly Drain[]): readonly Slot[] {
+  const isBegun = ({ name }: Slot) =>
+    drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff !== true)
+  const present = slots.filter(({ machine }) => machine !== undefined && !machine.isDeleting)
+  const going = present.filter((slot) => (!slot.isWanted && !isKept(slot, drains)) || isBegun(slot))
+  const wanted = slots.filter(({ isWanted }) => isWanted)
+  const away = wanted.filter((slot) => slot.node?.isReady !== true || isBegun(slot) || !present.includes(slot))
+  const next = present.filter((slot) => slot.isWanted && !isBegun(slot) && isOutdated(pool, slot))
+  const off = next.filter(isOff)
+  const running = next.filter((slot) => !isOff(slot))
+  return [...going, ...off, ...running.slice(0, Math.max(0, pool.spec.maxUnavailable - away.length))]
+}
+
+/** Its customer has switched it off: it is away however long that takes, and is no more so for being replaced. */
+const isOff = ({ machine }: Slot): boolean => machine?.state === 'stopped' && machine.desiredPower === 'stopped'
+
+interface InCluster {
+  readonly draining: readonly string[]
+  readonly drains: readonly Drain[]
+  readonly region: string
+  readonly observed: Observed
+  readonly now: Date
+}
+
+/** What is said to the API of the cluster. */
+function clusterActions(
+  pool: NodePoolObject,
+  slots: readonly Slot[],
+  { draining, drains, region, observed, now }: InCluster,
+): readonly NodePoolEffect[] {
+  const api = apiOf(observed)
+  if (api === undefined) return []
+  const { join } = pool.status ?? {}
+  const isJoining = slots.some((slot) => slot.isWanted && slot.machine !== undefined && slot.node === undefined)
+  const marks = marksOf(pool, region)
+  const unmarked = slots.filter(
+    ({ machine, node }) => machine !== undefined && node !== undefined && node.marked !== marks.digest,
+  )
+  const left = slots.filter(({ machine, node }) => node !== undefined && (machine === undefined || machine.isDeleting))
+  const requests = api.requests.filter((request) =>
+    slots.some(
+      ({ name, machine }) =>
+        machine?.state === 'started' && isOwnRequest(request, { name, addresses: addressesOf(machine) }),
+    ),
+  )
+  const names = (of: readonly { readonly name: string }[]) => of.map(({ name }) => name)
+  const tokenId = joinTokenId(pool.metadata.uid ?? '', join?.expiresAt ?? '')
+  return [
+    ...(isJoining && !isJoinable(join?.expiresAt, now)
+      ? [{ do: 'effect', name: 'issue', input: { tokenId } } as const]
+      : []),
+    ...(!isJoining && join !== undefined
+      ? [{ do: 'effect', name: 'revoke', input: { tokenId: join.tokenId } } as const]
+      : []),
+    ...(requests.length === 0
+      ? []
+      : [{ do: 'effect', name: 'approve', input: { requests: names(requests) } } as const]),
+    ...(unmarked.length === 0
+      ? []
+      : [{ do: 'effect', name: 'mark', input: { names: names(unmarked), marks } } as const]),
+    ...(left.length === 0 ? [] : [{ do: 'effect', name: 'forget', input: { names: names(left) } } as const]),
+    ...(draining.length === 0
+      ? []
+      : [{ do: 'effect', name: 'drain', input: { names: draining, known: [...drains] } } as const]),
+  ]
+}
+
+/** The first thing of the nodes that is not as it shall be; empty when everything is, but for their servers. */
+function missingOf(
+  pool: NodePoolObject,
+  slots: readonly Slot[],
+  { leaving, marks }: { readonly leaving: readonly Slot[]; readonly marks: string },
+): string {
+  for (const slot of slots) {
+    const { name, node, machine, isWanted } = slot
+    if (leaving.includes(slot)) return `node ${name} to be drained`
+    if (!isWanted && (machine !== undefined || node !== undefined)) return `node ${name} to go`
+    if (!isWanted) continue
+    if (isOff(slot)) return `the server of node ${name} to be started`
+    if (machine?.state === 'started' && node === undefined) return `node ${name} to join`
+    if (node !== undefined && !node.isReady) return `node ${name} to be ready`
+    if (isOutdated(pool, slot)) return `node ${name} to be replaced`
+    if (node !== undefined && node.marked !== marks) return `node ${name} to have its labels`
+  }
+  return ''
+}
+
+const nodesOf = (slots: readonly Slot[]): NonNullable<NodePoolStatus['nodes']> =>
+  slots.flatMap(({ name, machine, node }) =>
+    machine === undefined
+      ? []
+      : [
+          {
+            serverId: machine.serverId,
+            hostname: name,
+            state: machine.isDeleting ? 'deleting' : machine.state,
+            isReady: node?.isReady === true && !machine.isDeleting,
+            kubeletVersion: node?.kubeletVersion ?? '',
+            ...defined({ publicIpv6: machine.publicIpv6, publicIpv4: machine.publicIpv4 }),
+          },
+        ],
+  )
+
+/** Its nodes follow its spec, also of one that is in error: it is no more once everything is as it shall be. */
+function idle(input: Input): Decision {
+  const { root: pool, observed } = input
+  const { status } = pool
+  if (!observed.isClaimed)
+    return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
+  if ('obstacle' in observed.api)
+    return { ...waiting('servers', observed.api.obstacle), health: status?.isMade === true ? 'ready' : 'reconciling' }
+  const kept = maintained(input, countOf(input))
+  const isSettled = kept.waitFor === ''
+  const isMade = isSettled || status?.isMade === true
+  const fault = isSettled ? undefined : status?.fault
+  return {
+    health: fault !== undefined || !isMade ? 'stalled' : 'ready',
+    reason: fault !== undefined || !isMade ? 'Error' : isSettled ? 'Running' : 'Maintaining',
+    message: truncated(fault ?? (kept.waitFor === '' ? withheldOf(input) : kept.waitFor)),
+    actions: kept.actions,
+    status: { ...kept.status, fault, grantedCount: countOf(input), ...(isMade ? { isMade } : {}) },
+    waitFor: kept.waitFor === '' ? 'a change' : kept.waitFor,
+    waitSeconds: !isSettled
+      ? BUSY_LOOK_SECONDS
+      : pool.spec.autoscaling === undefined
+        ? LOOK_SECONDS
+        : SCALING_LOOK_SECONDS,
+  }
+}
+
+/** Its nodes go first, then what it has claimed. Nobody drains nodes of a cluster that goes, or that has not answered
+ *  for as long as a drain may take. */
+function remove(input: Input): Decision {
+  const { root: pool, observed, now } = input
+  const { accountId, machines, cluster } = observed
+  const isLast = cluster === undefined || isLeaving(cluster)
+  const going = { health: 'reconciling', reason: 'Deleting', step: 'servers', waitSeconds: BUSY_LOOK_SECONDS } as const
+  const isSilent = 'obstacle' in observed.api
+  if (isSilent && !isLast && machines.length > 0 && !isDrainOver(pool.metadata.deletionTimestamp ?? '', now))
+    return { ...going, ...waiting('servers', observed.api.obstacle), reason: 'Deleting' }
+  if (accountId !== undefined && (isLast || isSilent)) {
+    if (machines.length > 0) {
+      const planned = planMachines({ owner: ownerOf(pool, accountId), demands: [], machines, now })
+      return { ...going, actions: planned.actions, waitFor: planned.waitFor }
+    }
+  } else if (accountId !== undefined) {
+    // All go, also those that autoscaling has let go and kept.
+    const all = { ...pool, spec: { ...pool.spec, skipped: [] } }
+    const kept = maintained({ ...input, root: all }, 0)
+    const isRevoked = pool.status?.join === undefined
+    if (kept.waitFor !== '' || !isRevoked)
+      return { ...going, actions: kept.actions, status: kept.status, waitFor: kept.waitFor }
+  }
+  return {
+    health: 'reconciling',
+    reason: 'Deleting',
+    step: 'released',
+    outcome: 'succeeded',
+    actions:
+      accountId === undefined
+        ? []
+        : [{ do: 'effect', name: 'release', input: { accountId, nodePoolId: pool.metadata.name } }],
+    isGone: true,
+  }
+}
+
+const isLeaving = ({ metadata, spec }: NonNullable<Observed['cluster']>): boolean =>
+  metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'kubernetes_cluster.delete'

@@ -1,0 +1,12 @@
+/** What is decided about a node. */
+import type { KindOf } from '../../../domain/operations.ts'
+import type { NodeStatus } from '../../../resources/node/index.ts'
+import type { OperationDecision } from '../../kit/operation/decision.ts'
+import type { NodeAction } from './actions.ts'
+import type { NodeStateReport } from './state.ts'
+
+export interface Decision extends OperationDecision<NodeAction, KindOf<'node'> | 'storage.drain_host'> {
+  /** Instead of what its heartbeat and its spec say. */
+  readonly state?: NodeStateReport
+  readonly status?: Partial<Record<keyof NodeStatus, unknown>>
+}

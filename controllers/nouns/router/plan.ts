@@ -1,0 +1,163 @@
+/** The router's plan: pure, synchronous, total. Which networks are at it and what it translates to is claimed in
+ *  PostgreSQL; its rows in OVN follow from that and from its spec. */
+import type { KindOf } from '../../../domain/operations.ts'
+import { routerChanges } from '../../../changes/router.ts'
+import { defined } from '../../../domain/defined.ts'
+import { gatewayOf, isReached } from '../../../domain/network/rules.ts'
+import type { RouterSpec, RouterStatus } from '../../../resources/router/index.ts'
+import { claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
+import { firstDecision } from '../../kit/operation/decision.ts'
+import type { During } from '../../kit/operation/plan.ts'
+import { activeOperation } from '../../kit/operation/stanza.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { reconciling, type SyncDecision } from '../../kit/synced.ts'
+import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
+import type { Observed, RouterEffect, RouterObject } from './observed.ts'
+
+type ReconcileInput = SyncInput<RouterObject, Observed>
+type Decision = SyncDecision<RouterStatus, RouterEffect, KindOf<'router'>>
+type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
+
+/** It is looked at again however little has changed. */
+const LOOK_SECONDS = 300
+const MISSING_LOOK_SECONDS = 5
+
+export const plan = planChanges(routerChanges, {
+  applied: appliedOf,
+  // Steps in order: claimed, applied, installed.
+  synchronize: (input: During<ReconcileInput>) =>
+    firstDecision(input, [hasAccount, hasZone, hasAllNetworks, isClaimed, applied, areInstalled, trimmed, done]),
+  idle,
+  remove,
+  knownOf,
+})
+
+/** As its status shows it. */
+export function appliedOf({ spec, status }: RouterObject): RouterSpec | undefined {
+  return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
+}
+
+const askedOf = ({
+  spec: { natEnabled, networkIds, staticRoutes },
+}: RouterObject): NonNullable<RouterStatus['asked']> => ({ natEnabled, networkIds, staticRoutes })
+
+/** Networks at it to stay. */
+const networksOf = ({ observed: { claim } }: ReconcileInput) =>
+  claim?.networks.filter((network) => !network.isLeaving) ?? []
+
+function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
+  const { root: router, observed } = input
+  const { claim, region } = observed
+  return {
+    ...defined({ region }),
+    // What PostgreSQL has forgotten is the router's all the same.
+    ...(claim === undefined ? {} : { publicIpv4: claim.natEnabled ? claim.publicAddress?.address : undefined }),
+    networks: networksOf(input).map(({ networkId, ipv4Cidr, ipv6Prefix }) => ({
+      networkId,
+      ipv4Address: gatewayOf(ipv4Cidr),
+      ipv6Address: gatewayOf(ipv6Prefix),
+    })),
+    ...(activeOperation(router) === undefined ? {} : { asked: askedOf(router) }),
+    ...healthOf(input),
+  }
+}
+
+/** What it does not do of what it shall. */
+function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'healthDetail'> {
+  const { root: router, observed } = input
+  const { spec } = router
+  const lost = spec.staticRoutes.find(({ nextHop }) => !isReached(nextHop, networksOf(input)))
+  const faults = [
+    ...observed.missing.map((networkId) => `There is no network ${networkId}.`),
+    ...(observed.hasNetworks ? [] : [`The zone ${spec.zone} has no private networks now.`]),
+    ...(spec.natEnabled && observed.claim?.publicAddress === undefined ? ['It has no public address.'] : []),
+    ...(spec.natEnabled && observed.facts?.gatewayNodes.length === 0 ? ['No host of the zone leads outside now.'] : []),
+    ...(lost === undefined
+      ? []
+      : [`The route to ${lost.destination} leads nowhere: ${lost.nextHop} is in none of its networks.`]),
+    ...(faultOfClaim(input) ?? []),
+    ...(observed.isApplied ? [] : ['Its hosts have not received it yet.']),
+  ]
+  return { isHealthy: faults.length === 0, healthDetail: faults.join(' ') }
+}
+
+function faultOfClaim({ root: router }: ReconcileInput): readonly string[] | undefined {
+  const refusal = refusalOf(router, 'Claimed')
+  return refusal && [refusal.message]
+}
+
+const areInstalled = installed('the hosts of its zone')
+
+/** Those of the same manifest may come later. */
+const hasAllNetworks: Rule = ({ observed: { missing } }) =>
+  missing.length === 0
+    ? undefined
+    : {
+        ...reconciling('Waiting'),
+        step: 'claimed',
+        waitFor: `network ${missing[0]} to be there`,
+        waitSeconds: MISSING_LOOK_SECONDS,
+      }
+
+/** NAT without an address is none yet. */
+const isClaimed: Rule = claimed(routerChanges, (input: ReconcileInput) => {
+  const { root, observed } = input
+  const { claim } = observed
+  return (
+    claim && {
+      ...root.spec,
+      name: claim.name,
+      natEnabled: claim.natEnabled && claim.publicAddress !== undefined,
+      networkIds: networksOf(input).map(({ networkId }) => networkId),
+    }
+  )
+})
+
+/** What nothing leads to any more is given back. */
+const trimmed: Rule = ({ root: router, observed: { accountId = '', claim } }) => {
+  const isFull = claim?.networks.some((network) => network.isLeaving) === true
+  const keepsAddress = claim?.natEnabled === false && claim.publicAddress !== undefined
+  return isFull || keepsAddress
+    ? {
+        ...reconciling('Applying'),
+        step: 'installed',
+        actions: [{ do: 'effect', name: 'trim', input: { accountId, routerId: router.metadata.name } }],
+        waitFor: 'the database',
+        waitSeconds: 0,
+      }
+    : undefined
+}
+
+const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
+
+function standing(input: ReconcileInput): Decision {
+  const { isHealthy, healthDetail = '' } = healthOf(input)
+  return isHealthy === true
+    ? { health: 'ready', reason: 'Applied', waitFor: 'a change', waitSeconds: LOOK_SECONDS }
+    : {
+        health: 'stalled',
+        reason: 'Unhealthy',
+        message: healthDetail,
+        waitFor: 'a change',
+        waitSeconds: LOOK_SECONDS,
+      }
+}
+
+/** Its rows follow what they are made from, whoever changes it; what was refused is asked for again now and then. */
+function idle(input: ReconcileInput): Decision {
+  const { root: router, observed } = input
+  if (observed.claim === undefined)
+    return { health: 'stalled', reason: 'Error', message: router.status?.operation?.error ?? 'It was not made.' }
+  const isRefused = refusalOf(router, 'Claimed') !== undefined
+  const claiming = isRefused || observed.missing.length > 0 ? undefined : isClaimed(input)
+  if (claiming !== undefined) return claiming
+  const decision = observed.hasNetworks ? (applied(input) ?? areInstalled(input) ?? trimmed(input)) : undefined
+  return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
+}
+
+/** It is deleted once no network is at it: the claim first, then its rows, then the rest. */
+function remove({ root: router, observed: { accountId, claim } }: ReconcileInput): Decision {
+  const id = accountId === undefined ? undefined : { accountId, routerId: router.metadata.name }
+  const isGranted = claim?.isEnding !== false
+  return removalClaimed(routerChanges, router, { accountId, isGranted }) ?? releasing(router.spec.zone, id)
+}

@@ -1,0 +1,92 @@
+/** The private networks of a server: what its spec and its claims say of them. Pure. */
+import { parseNetwork } from '../../../domain/network/addresses.ts'
+import { gatewayOf } from '../../../domain/network/rules.ts'
+import type { ClaimedInterface } from '../../../db/network-interface/index.ts'
+import type { ServerClaims } from '../../../db/server/index.ts'
+import type { InstanceSpec } from '../../../resources/instance/index.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
+import type { ServerAction } from './actions.ts'
+import type { Observed, ServerObject } from './observed.ts'
+
+type NetworkEntry = NonNullable<ServerSpec['networks']>[number]
+
+/** Those that it has. What is claimed for a request that is not written yet, in the spec, is none of them. */
+export const stayingInterfaces = (
+  { spec: { networks = [] }, status }: Pick<ServerObject, 'spec' | 'status'>,
+  { interfaces = [] }: Pick<ServerClaims, 'interfaces'>,
+): readonly ClaimedInterface[] =>
+  interfaces.filter(
+    ({ id, networkId, isLeaving }) =>
+      !isLeaving &&
+      (networks.some((entry) => entry.networkId === networkId) ||
+        status?.interfaces?.some((known) => known.id === id) === true),
+  )
+
+/** What is not claimed yet, and what is claimed and not wanted any more. */
+export function networksToChange(
+  server: ServerObject,
+  claims: Pick<ServerClaims, 'interfaces'>,
+): { readonly joining: readonly NetworkEntry[]; readonly leaving: readonly string[] } {
+  const staying = stayingInterfaces(server, claims)
+  const { networks = [] } = server.spec
+  return {
+    joining: networks.filter(({ networkId }) => !staying.some((each) => each.networkId === networkId)),
+    leaving: staying
+      .filter((each) => !networks.some(({ networkId }) => networkId === each.networkId))
+      .map(({ networkId }) => networkId),
+  }
+}
+
+const prefixOf = (cidr: string): number => parseNetwork(cidr)?.prefix ?? 0
+
+/** As the host has them. */
+export const privateInterfaces = (server: ServerObject, claims: ServerClaims): InstanceSpec['interfaces'] =>
+  stayingInterfaces(server, claims).map(({ id, slot, macAddress, ipv4Address, ipv6Address, ipv4Cidr, ipv6Prefix }) => ({
+    portName: id,
+    slot,
+    macAddress,
+    kind: 'private',
+    ipv4: { address: ipv4Address, prefix: prefixOf(ipv4Cidr), gateway: gatewayOf(ipv4Cidr) },
+    ipv6: { address: ipv6Address, prefix: prefixOf(ipv6Prefix), gateway: gatewayOf(ipv6Prefix) },
+  }))
+
+/** As the status has them; absent when there are none. */
+export const interfacesStatus = (
+  server: ServerObject,
+  claims: ServerClaims,
+): { readonly interfaces: ServerStatus['interfaces'] } => {
+  const staying = stayingInterfaces(server, claims)
+  return {
+    interfaces:
+      staying.length === 0
+        ? undefined
+        : staying.map(({ id, networkId, macAddress, ipv4Address, ipv6Address }) => ({
+            id,
+            networkId,
+            macAddress,
+            ipv4Address,
+            ipv6Address,
+          })),
+  }
+}
+
+/** Gives back what the guest has let go of, by the word of its host, once its port is out of the network: then it may
+ *  be another's. Free when nothing is leaving. */
+export function releasedInterfaces(
+  { accountId, claims, instance, targetInstance }: Observed,
+  isProgrammed: boolean,
+): readonly ServerAction[] {
+  const leaving = claims?.interfaces?.filter(({ isLeaving }) => isLeaving) ?? []
+  if (!isProgrammed || leaving.length === 0 || accountId === undefined || targetInstance !== undefined) return []
+  const isGone = ({ id }: ClaimedInterface): boolean => {
+    if (instance === undefined) return true
+    const { spec, status, metadata } = instance
+    return (
+      !spec.interfaces.some(({ portName }) => portName === id) &&
+      (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0) &&
+      status?.interfaces?.includes(id) !== true
+    )
+  }
+  const gone = leaving.filter(isGone).map(({ id }) => id)
+  return gone.length === 0 ? [] : [{ do: 'effect', name: 'leave', input: { accountId, ids: gone } }]
+}

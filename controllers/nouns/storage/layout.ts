@@ -1,0 +1,213 @@
+/** Where the data of a storage lies: a disk is a Volume on one node, and for as long as it is brought to another, with
+ *  its server or to it, a second one there. Pure. Data goes with one Volume only: what lies on shared storage with that
+ *  of the node that has the storage, and what lies on a node's own disks never before that node has it. */
+import { defined } from '../../../domain/defined.ts'
+import { nodeOf } from '../../../resources/instance/index.ts'
+import type { PlainAction } from '../../kit/effects.ts'
+import { isGranted, refusalOf } from '../../kit/refusal.ts'
+import { KEY_SHARED } from './conditions.ts'
+import { type Decision, failed, reconciling } from './decision.ts'
+import { removeKeysOf } from './keys.ts'
+import type { Observed } from './observed.ts'
+import { contentOfSource, needsOfSource, type SourceContent } from './sources.ts'
+import { syncVolumes } from './sync-volumes.ts'
+import {
+  ensureOwn,
+  ensureVolume,
+  hasSameData,
+  isTerminating,
+  poolAmong,
+  removeVolume,
+  type StorageObject,
+  type VolumeObject,
+  isToTakeOver,
+  tierOf,
+  withdraw,
+} from './volumes.ts'
+
+/** Room is had in PostgreSQL, where nothing wakes anybody. */
+const PLACE_LOOK_SECONDS = 5
+
+/** PostgreSQL has forgotten it: what is there stays as it is. */
+const forgotten = (volumes: readonly VolumeObject[]): Decision | undefined =>
+  volumes.some(({ status }) => status?.state === 'ready')
+    ? {
+        state: 'online',
+        health: 'stalled',
+        reason: 'Forgotten',
+        message: 'The platform has no record of where it is. Its data are there; the operators were informed.',
+      }
+    : undefined
+
+/** Guards in order: no node, another zone, volume missing, volume at work. */
+export function layOut(storage: StorageObject, observed: Observed): Decision {
+  const { spec } = storage
+  const { node } = observed
+  const kept = node === undefined ? forgotten(observed.volumes) : undefined
+  if (kept !== undefined) return kept
+  if (node === undefined)
+    return {
+      ...reconciling('creating', 'Waiting', 'It has no room on any host yet.'),
+      waitFor: 'room on a host',
+      waitSeconds: PLACE_LOOK_SECONDS,
+    }
+  // The last reconcile in this zone: the process that owns the other zone continues.
+  if (spec.isBoot && observed.zone !== undefined && observed.zone !== spec.zone)
+    return {
+      ...reconciling('creating', 'Waiting'),
+      hasLeftZone: true,
+      actions: [{ do: 'change', patch: { spec: { zone: observed.zone } } }],
+      waitFor: 'the next look',
+      waitSeconds: 0,
+    }
+  const volume = observed.volumes.find((one) => nodeOf(one) === node)
+  const elsewhere = syncVolumes(storage, observed, volume)
+  const pool = volume === undefined ? poolOf(storage, observed) : volume.spec.pool
+  const place = { nodeName: node, pool, ...defined({ region: observed.region }) }
+  const holder = pool === undefined ? observed.volumes[0] : undefined
+  if (volume === undefined && holder !== undefined)
+    return failed(`The disk is on node ${nodeOf(holder)}, which the server is not on.`, elsewhere)
+  if (volume === undefined) return makeVolume(storage, observed, { node, place, elsewhere })
+  if (volume.status?.state === 'error' || volume.status?.state === 'lost')
+    return failed(volume.status.detail ?? 'The host could not make the disk.', elsewhere)
+  const isReady = volume.status?.state === 'ready'
+  if (!isReady && volume.spec.source?.kind === 'image' && observed.image === undefined)
+    return failed('The image that it was to be made from no longer exists.', elsewhere)
+  return {
+    ...(isReady
+      ? { state: 'online', health: 'ready', reason: 'Online', message: volume.status?.detail ?? '' }
+      : {
+          ...reconciling('creating', 'Creating', volume.status?.detail),
+          ...defined({ detail: volume.status?.detail }),
+        }),
+    actions: elsewhere,
+    status: { sizeGibibytes: volume.status?.sizeGibibytes, ...place },
+  }
+}
+
+interface Making {
+  readonly node: string
+  readonly place: { readonly nodeName: string; readonly pool: string | undefined; readonly region?: string | undefined }
+  /** What is to be done about the volumes of other nodes. */
+  readonly elsewhere: readonly PlainAction[]
+}
+
+/** Once the node has what it needs for that. */
+function makeVolume(storage: StorageObject, observed: Observed, { node, place, elsewhere }: Making): Decision {
+  const refusal = refusalOf(storage, KEY_SHARED)
+  if (refusal !== undefined) return failed(refusal.message, elsewhere)
+  const initial = initialContent(storage, observed)
+  if (initial.is === 'refused') return failed(initial.why, elsewhere)
+  if (initial.is === 'waiting')
+    return {
+      ...reconciling('creating', 'Waiting'),
+      actions: elsewhere,
+      waitFor: initial.for,
+      waitSeconds: PLACE_LOOK_SECONDS,
+    }
+  const needs = needsOfSource(storage.spec.source, observed)
+  if (needs.length > 0 && !isGranted(storage, KEY_SHARED))
+    return {
+      ...reconciling('creating', 'Creating'),
+      actions: [...needs, ...elsewhere],
+      waitFor: 'the host to have the key of the backup',
+      waitSeconds: 0,
+    }
+  return {
+    ...reconciling('creating', 'Creating'),
+    actions: [
+      ...needs,
+      ensureVolume(storage, node, {
+        pool: place.pool,
+        takesOverFrom: place.pool === undefined ? undefined : lostBootsBeside(node, observed),
+        ...initial.content,
+      }),
+      ...elsewhere,
+    ],
+    status: place,
+  }
+}
+
+const lostBootsBeside = (node: string, { lostBoots = [] }: Observed): Observed['lostBoots'] => {
+  const others = lostBoots.filter((one) => one.node !== node)
+  return others.length === 0 ? undefined : others
+}
+
+/** A disk stays where it was made. */
+function poolOf(storage: StorageObject, { volumes: [known], pools }: Observed): string | undefined {
+  if (known !== undefined) return known.spec.pool
+  return storage.status?.nodeName === undefined ? poolAmong(tierOf(storage), pools) : storage.status.pool
+}
+
+/** What lies on shared storage already is not made a second time. */
+function initialContent({ spec }: StorageObject, observed: Observed): SourceContent<'source' | 'origin'> {
+  const [known] = observed.volumes
+  if (known?.spec.pool === undefined) return contentOfSource(spec.source, observed)
+  const origin = known.status?.origin ?? known.spec.origin
+  return { is: 'known', content: origin === undefined ? {} : { origin } }
+}
+
+const SUCCESSOR_WAIT_SECONDS = 10
+
+/** The volume of the storage's own node goes last, with the data. Once it has none any more, that is the one that may
+ *  end them. While it is on its way out, whatever else is left stays: it may have been taken from a lost node without
+ *  ending them, which a cache that is behind does not show. Undefined when no volume is left. */
+export function removeVolumes(storage: StorageObject, observed: Observed): Decision | undefined {
+  const { volumes, node } = observed
+  // One that was withdrawn leaves the data behind: when its node comes back, another volume ends them all the same.
+  const able = volumes.filter((one) => !isTerminating(one) || one.spec.isRetained !== true)
+  const own =
+    able.find((one) => nodeOf(one) === node) ??
+    able.find(({ spec }) => spec.isRetained !== true) ??
+    able[0] ??
+    volumes[0]
+  if (own === undefined) return undefined
+  const others = volumes.filter((one) => one !== own)
+  // Nobody ends the data either where all were withdrawn, each before the cache showed that the other one was.
+  const isLost = own.spec.pool !== undefined && (able.length === 0 || (observed.lostNodes ?? []).includes(nodeOf(own)))
+  const actions = isLost
+    ? handOverToSuccessor(storage, observed, own)
+    : isTerminating(own)
+      ? []
+      : others.length > 0
+        ? withdrawOthers(storage, others, { own, lostBoots: observed.lostBoots })
+        : [ensureOwn(storage, own, { lostBoots: observed.lostBoots }), removeVolume(own)]
+  return {
+    ...reconciling('deleting', 'Deleting'),
+    actions: [...removeKeysOf(storage, volumes), ...actions],
+    ...(isLost ? { waitFor: 'a node that reaches the disk', waitSeconds: SUCCESSOR_WAIT_SECONDS } : {}),
+  }
+}
+
+/** One that leaves the data behind may be on its way out, which a cache that is behind does not show: it is seen to end
+ *  them before another one is withdrawn. */
+function withdrawOthers(
+  storage: StorageObject,
+  others: readonly VolumeObject[],
+  { own, lostBoots }: { readonly own: VolumeObject; readonly lostBoots: Observed['lostBoots'] },
+): readonly PlainAction[] {
+  const left = others.filter((one) => !isTerminating(one))
+  return left.length > 0 && (own.spec.isRetained === true || isToTakeOver(own, lostBoots))
+    ? [ensureOwn(storage, own, { lostBoots })]
+    : left.flatMap((one) => withdraw(storage, one, own))
+}
+
+/** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that they can be
+ *  deleted there. Once that node has its volume the lost one is withdrawn, and is removed by the proof that its node is
+ *  lost. Where no other node can access the pool, only a forced release continues without one. */
+function handOverToSuccessor(storage: StorageObject, observed: Observed, lost: VolumeObject): readonly PlainAction[] {
+  const { volumes, lostNodes = [], successorNode, isReleased = false } = observed
+  const successor = volumes.find(
+    (one) => one !== lost && hasSameData(one, lost) && !isTerminating(one) && !lostNodes.includes(nodeOf(one)),
+  )
+  if (successor !== undefined) return successor.status === undefined ? [] : withdraw(storage, lost, lost)
+  if (successorNode === undefined) return isReleased && !isTerminating(lost) ? [removeVolume(lost)] : []
+  return [
+    ensureVolume(storage, successorNode, {
+      pool: lost.spec.pool,
+      origin: lost.status?.origin ?? lost.spec.origin,
+      takesOverFrom: lostBootsBeside(successorNode, observed),
+      isRetained: true,
+    }),
+  ]
+}

@@ -1,0 +1,226 @@
+/** The flow of storage.move: the data go to another node, or to storage of another tier there. A storage that no server
+ *  has is copied while nobody can change it; one that a server has goes with that server, which runs on meanwhile. The
+ *  operation names the node that the storage leaves, so that an arrival is known for one, whoever died in between. */
+import { defined } from '../../../domain/defined.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import { nodeOf } from '../../../resources/instance/index.ts'
+import { firstDecision, type Rule as OperationRule } from '../../kit/operation/decision.ts'
+import { activeOperation } from '../../kit/operation/stanza.ts'
+import { startServerOperation } from '../../kit/platform-operation.ts'
+import { refusalOf } from '../../kit/refusal.ts'
+import { toSharedStorage } from '../../kit/shared-pools.ts'
+import type { StorageAction } from './actions.ts'
+import { RESERVED } from './conditions.ts'
+import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
+import { during, idOf, RECHECK_SECONDS } from './during.ts'
+import { transferKeys } from './keys.ts'
+import { requestedTier, STORAGE_OPERATION, type StorageObject, tierOf } from './volumes.ts'
+
+type Rule = OperationRule<OperationInput, Decision>
+
+const ACTOR = 'system:storages'
+
+interface MoveRequest {
+  readonly source: string | undefined
+  /** Any that has room when undefined. */
+  readonly target: string | undefined
+  /** How a running server may be moved for it; as its policy says when undefined. */
+  readonly mode: string | undefined
+}
+const requestOf = ({ arguments: given = {} }: OperationStanza): MoveRequest => ({
+  source: given['source_node_id'],
+  target: given['target_node_id'],
+  mode: given['mode'],
+})
+
+/** Whether its data lie as the move shall leave them, as far as it is about that. */
+function isOnTier({ storage, observed }: OperationInput): boolean {
+  const tier = requestedTier(storage)
+  const own = observed.volumes.find((one) => nodeOf(one) === observed.node)
+  return tier === undefined || (tier === 'standard') === (own?.spec.pool !== undefined)
+}
+
+/** Whether a node is one that the move may end on. Where only the tier was asked for that is any: its server may have
+ *  come back, meanwhile, to where it was asked. */
+const isNodeFit = ({ storage, operation }: OperationInput, node: string | undefined): boolean => {
+  const { source, target } = requestOf(operation)
+  if (target !== undefined) return node === target
+  return node !== undefined && (requestedTier(storage) !== undefined || node !== source)
+}
+
+/** Whether the move is done, with the storage on that node. */
+const isArrivedOn = (input: OperationInput, node: string | undefined): boolean =>
+  isNodeFit(input, node) && isOnTier(input)
+
+/** `storage.move`: the first rule that applies decides. */
+export const move = (input: OperationInput): Decision =>
+  firstDecision(input, isDetached(input) ? [reserved, brought, cleaned] : [serverMoved, cleaned])
+
+const isDetached = ({ storage, observed: { claim } }: ReconcileInput): boolean =>
+  !storage.spec.isBoot && claim?.phase === 'detached'
+
+/** Its data stay on the shared storage where they are, which the other node reaches. */
+const staysShared = (storage: StorageObject): boolean =>
+  storage.status?.pool !== undefined && requestedTier(storage) === undefined
+
+/** Where the data are by what PostgreSQL holds. */
+const homeOf = (input: ReconcileInput): string | undefined =>
+  isDetached(input) ? input.observed.claim?.node : input.observed.serverNode
+
+const reserved: Rule = (input) => {
+  const { storage, observed, operation } = input
+  const { claim, unfitNodes } = observed
+  const { target } = requestOf(operation)
+  if (isArrivedOn(input, claim?.node)) return undefined
+  // A server brought it there meanwhile. Its data would have to be copied from where they lie to where they lie.
+  if (target !== undefined && claim?.node === target)
+    return moveFailed(
+      input,
+      'reserved',
+      `The storage is on node ${target} already, of its old tier. Name another node, or none, to change its tier.`,
+    )
+  if (claim?.targetNode !== undefined && (target === undefined || claim.targetNode === target)) return undefined
+  const refusal = refusalOf(storage, RESERVED)
+  if (refusal !== undefined) return moveFailed(input, 'reserved', refusal.message)
+  return during(input, 'reserved', {
+    actions: [
+      {
+        do: 'effect',
+        name: 'reserveMove',
+        input: { ...idOf(input), node: target, excludedNodes: unfitNodes, staysShared: staysShared(storage) },
+      },
+    ],
+    waitFor: 'room on another node',
+    waitSeconds: 0,
+  })
+}
+
+/** The data are on the other node, whole, before anything is taken from where they came. */
+const brought: Rule = (input) => {
+  const { storage, observed, operation } = input
+  const { claim, volumes } = observed
+  const node = claim?.targetNode
+  if (node === undefined) return undefined
+  const own = volumes.find((one) => nodeOf(one) === claim?.node)
+  const there = volumes.find((one) => nodeOf(one) === node)
+  if (there?.status?.state === 'error')
+    return moveFailed(input, 'brought', there.status.detail ?? `The data could not be brought to node ${node}.`)
+  const { source, pool } = there?.spec ?? {}
+  const isThere =
+    there?.status?.state === 'ready' &&
+    there.metadata.deletionTimestamp === undefined &&
+    (source === undefined
+      ? pool !== undefined && pool === own?.spec.pool
+      : source.kind === 'copy' && source.name === operation.id)
+  const actions: readonly StorageAction[] = isThere
+    ? [{ do: 'effect', name: 'landMove', input: { ...idOf(input), node } }]
+    : transferKeys(storage, own, there)
+  return during(input, 'brought', {
+    actions,
+    waitFor: `the data to be on node ${node}`,
+    waitSeconds: isThere ? 0 : RECHECK_SECONDS,
+  })
+}
+
+/** A guest and its disks on the host's own storage are never on two hosts: so its server moves, once. */
+const serverMoved: Rule = (input) => {
+  const { storage, observed, operation } = input
+  const { server, serverNode } = observed
+  if (server === undefined || serverNode === undefined)
+    return moveFailed(input, 'reserved', 'The server of the storage was deleted.')
+  const { operation: last } = server.spec
+  const isOurs = last?.arguments?.[STORAGE_OPERATION] === operation.id
+  const active = activeOperation(server)
+  const serverId = server.metadata.name
+  const isDeleted = server.metadata.deletionTimestamp !== undefined
+  // A server that is being deleted ends its move first, with the disk as this move wants it.
+  if (active !== undefined && (isOurs || !isDeleted))
+    return during(input, isOurs ? 'brought' : 'reserved', {
+      waitFor: isOurs ? `server ${serverId} to arrive` : `operation ${active.kind} of server ${serverId}`,
+      waitSeconds: RECHECK_SECONDS,
+    })
+  // It may have gone there for another reason, with its disks as they were.
+  if (isArrivedOn(input, serverNode)) return undefined
+  if (isDeleted) return moveFailed(input, 'reserved', 'The server of the storage is being deleted.')
+  if (isOurs)
+    return moveFailed(
+      input,
+      'brought',
+      `Server ${serverId} could not be moved: ${server.status?.operation?.error || 'its move was cancelled.'}`,
+    )
+  if (staysShared(storage) ? observed.isHeldOnHost === true : observed.isHeldInPlace === true)
+    return moveFailed(input, 'reserved', 'The storage has snapshots, or is being copied. Move it afterwards.')
+  const { target, mode } = requestOf(operation)
+  const state = server.status?.state
+  if (state !== 'started' && state !== 'stopped')
+    return during(input, 'reserved', { waitFor: `server ${serverId} to be started or stopped` })
+  return during(input, 'reserved', {
+    actions: [
+      startServerOperation({
+        namespace: storage.metadata.namespace ?? '',
+        id: serverId,
+        kind: state === 'started' ? 'server.migrate' : 'server.move',
+        actor: ACTOR,
+        arguments: {
+          [STORAGE_OPERATION]: operation.id,
+          ...defined({ target_node_id: target }),
+          ...(mode === undefined || state !== 'started' ? {} : { mode }),
+          ...(requestedTier(storage) === 'standard' ? toSharedStorage : {}),
+        },
+      }),
+    ],
+    events: [
+      {
+        kind: 'server_move_requested',
+        message: `Server ${serverId} takes the storage along.`,
+        data: { server_id: serverId },
+      },
+    ],
+    waitFor: `server ${serverId} to move`,
+    waitSeconds: RECHECK_SECONDS,
+  })
+}
+
+/** The storage is of its new tier, and its data are nowhere else. */
+const cleaned: Rule = (input) => {
+  const { storage, observed } = input
+  const tier = tierOf(storage)
+  if (tier !== storage.spec.tier)
+    return during(input, 'cleaned', {
+      actions: [{ do: 'change', patch: { spec: { tier } } }],
+      events: [{ kind: 'tier_changed', message: `The storage is of tier ${tier} now.`, data: { tier } }],
+      waitFor: 'the tier to be written',
+      waitSeconds: 0,
+    })
+  const home = homeOf(input)
+  const left = observed.volumes.map(nodeOf).find((node) => node !== home)
+  return left === undefined
+    ? during(input, 'cleaned', { outcome: 'succeeded' })
+    : during(input, 'cleaned', { waitFor: `node ${left} to remove what was there` })
+}
+
+/** The storage stays where it is. */
+export function moveFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
+  const { claim } = input.observed
+  const release: readonly StorageAction[] =
+    claim?.targetNode === undefined ? [] : [{ do: 'effect', name: 'releaseMove', input: idOf(input) }]
+  return during(input, step, { outcome: 'failed', error, actions: release })
+}
+
+/** A move that is past its deadline; one that a server is on its way for ends with that. */
+export function moveOverdue(input: OperationInput, decision: Decision, error: string): Decision {
+  const { server } = input.observed
+  const active = server && activeOperation(server)
+  return active?.arguments?.[STORAGE_OPERATION] === input.operation.id
+    ? decision
+    : moveFailed(input, decision.step ?? 'reserved', error)
+}
+
+/** Another operation came in between, and nobody brings the data there any more. */
+export function releaseUnusedMove(input: ReconcileInput): readonly StorageAction[] {
+  const { storage, observed } = input
+  if (observed.claim?.targetNode === undefined || observed.accountId === undefined) return []
+  if (activeOperation(storage)?.kind === 'storage.move') return []
+  const id = { accountId: observed.accountId, storageId: storage.metadata.name }
+  return [{ do: 'effect', name: 'releaseMove', input: id }]
+}

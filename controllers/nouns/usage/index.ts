@@ -1,0 +1,2 @@
+export { usageFromAgents } from './agents.ts'
+export { runUsageCollector, type UsageSource } from './collector.ts'

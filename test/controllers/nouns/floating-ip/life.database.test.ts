@@ -1,0 +1,161 @@
+/** The life of what a server has in the network, with real controllers and a real database, through the door of
+ *  kubectl, down to the rows of a simulated OVN: firewall, interfaces, floating IPs. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listQuotas } from '../../../../db/account/index.ts'
+import { listAudit } from '../../../../db/audit/index.ts'
+import { FloatingIp } from '../../../../resources/floating-ip/index.ts'
+import { accountNamespace } from '../../../../resources/index.ts'
+import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
+import { Router, type RouterSpec } from '../../../../resources/router/index.ts'
+import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
+import { createAccount } from '../../../accounts.ts'
+import { useDatabase } from '../../../database.ts'
+import { type Cloud, ZONE } from '../../cloud.ts'
+import { openNetworkedCloud } from '../../networked-cloud.ts'
+import { until } from '../../until.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let stop: () => Promise<void>
+let accountId: string
+let namespace: string
+
+beforeAll(async () => {
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    pools: { edge: '203.0.113.0/29', floating_ipv4: '203.0.113.64/29', server_ipv4: '198.51.100.0/24' },
+  }))
+  accountId = await createAccount(database.db)
+  await cloud.openAccount(accountId)
+  namespace = accountNamespace(accountId)
+  const network = { zone: ZONE, name: 'back', ipv4Cidr: '10.1.0.0/24' } as NetworkSpec // has defaults
+  await cloud.kubectl.create(Network, { metadata: key('back'), spec: network })
+  const router = { zone: ZONE, name: 'out', natEnabled: true, networkIds: ['back'] }
+  await cloud.kubectl.create(Router, { metadata: key('out'), spec: router as RouterSpec }) // has defaults
+})
+afterAll(() => stop())
+
+const key = (name: string) => ({ namespace, name })
+const makeServer = (name: string, more: Partial<ServerSpec> = {}) =>
+  cloud.kubectl.create(Server, {
+    metadata: key(name),
+    spec: {
+      hostname: name,
+      zone: ZONE,
+      plan: 'tiny',
+      template: 'tiny-linux',
+      sshKeys: ['ssh-ed25519 AAAA'],
+      publicIpv4: true,
+      ...more,
+    } as ServerSpec, // has defaults
+  })
+const server = (name: string) => cloud.kubectl.get(Server, key(name))
+const operated = (name: string, kind: string, status = 'succeeded') =>
+  until(
+    `${name} ${kind} ${status}`,
+    () => server(name),
+    (found) => found?.status?.operation?.kind === kind && found.status.operation.status === status,
+  )
+const floating = (name: string, holds: (serverId: string | undefined, isDone: boolean) => boolean) =>
+  until(
+    `${name} assigned`,
+    () => cloud.kubectl.get(FloatingIp, key(name)),
+    (found) => holds(found?.status?.serverId, found?.status?.operation?.status === 'succeeded'),
+  )
+const rowsOf = (owner: string) => cloud.ovn.owners.get(`${ZONE} ${owner}`) ?? []
+const tablesOf = (owner: string) => [...new Set(rowsOf(owner).map(({ table }) => table))].sort()
+const actions = async (type: string) =>
+  (await listAudit(database.db, accountId, { limit: 100 }))
+    .filter((entry) => entry.resource_type === type)
+    .map(({ action }) => action)
+    .toReversed()
+const used = async (quota: string) =>
+  (await listQuotas(database.db, accountId)).find(({ name }) => name === quota)?.used
+
+test('a server has its firewall, its interfaces and its floating IP, and leaves nothing', async () => {
+  const { metadata } = await makeServer('web', {
+    networks: [{ networkId: 'back', ipv4Address: '10.1.0.9' }],
+    firewall: { enabled: true, defaultInbound: 'drop', defaultOutbound: 'accept', rules: [] },
+  })
+  const owner = `Server/${metadata.uid}`
+  await operated('web', 'server.create')
+  const filtered = await until(
+    'the firewall applied',
+    () => server('web'),
+    (found) => found?.status?.firewall?.appliedGeneration === 1,
+  )
+  expect(filtered?.status?.interfaces).toMatchObject([{ networkId: 'back', ipv4Address: '10.1.0.9' }])
+  const [port] = filtered?.status?.interfaces ?? []
+  expect(tablesOf(owner)).toEqual(['ACL', 'DNS', 'Logical_Switch_Port', 'Port_Group'])
+  expect(JSON.stringify(rowsOf(owner).find(({ table }) => table === 'Port_Group'))).toContain(port?.id)
+
+  const ip = await cloud.kubectl.create(FloatingIp, {
+    metadata: key('front'),
+    spec: { zone: ZONE, serverId: 'web', target: 'private:back' },
+  })
+  await floating('front', (serverId, isDone) => serverId === 'web' && isDone)
+  const forwarding = `FloatingIP/${ip.metadata.uid}`
+  expect(rowsOf(forwarding).find(({ table }) => table === 'NAT')?.columns).toMatchObject({
+    type: 'dnat_and_snat',
+    logical_ip: '10.1.0.9',
+  })
+
+  await cloud.kubectl.patch(FloatingIp, key('front'), { spec: { target: 'public' } })
+  await until(
+    'the public target',
+    () => Promise.resolve(rowsOf(forwarding).find(({ table }) => table === 'NAT')?.columns['type']),
+    (type) => type === 'dnat',
+  )
+
+  await cloud.kubectl.patch(Server, key('web'), { spec: { networks: [] } })
+  await operated('web', 'server.detach_network')
+  expect(tablesOf(owner)).toEqual(['ACL', 'Port_Group'])
+  expect((await server('web'))?.status).not.toHaveProperty('interfaces')
+  await cloud.kubectl.patch(Server, key('web'), { spec: { networks: [{ networkId: 'back' }] } })
+  await operated('web', 'server.attach_network')
+  expect((await server('web'))?.status?.interfaces).toMatchObject([{ ipv4Address: '10.1.0.2' }])
+
+  const rule = { direction: 'in', action: 'accept', protocol: 'tcp', portStart: 22 }
+  await cloud.kubectl.patch(Server, key('web'), { spec: { firewall: { rules: [rule] } } })
+  await operated('web', 'server.firewall')
+  expect((await server('web'))?.status?.firewall).toMatchObject({ generation: 2, appliedGeneration: 2 })
+  expect(JSON.stringify(rowsOf(owner))).toContain('tcp.dst >= 22')
+
+  await makeServer('db')
+  await operated('db', 'server.create')
+  await cloud.kubectl.patch(FloatingIp, key('front'), { spec: { serverId: 'db' } })
+  await floating('front', (serverId, isDone) => serverId === 'db' && isDone)
+
+  for (const name of ['web', 'db']) await cloud.kubectl.delete(Server, key(name))
+  await until(
+    'it unassigned',
+    () => cloud.kubectl.get(FloatingIp, key('front')),
+    (found) =>
+      found?.spec.serverId === undefined &&
+      found?.status?.operation?.id === found?.spec.operation?.id &&
+      found?.status?.operation?.status === 'succeeded',
+  )
+  await until(
+    'the servers gone',
+    () => Promise.all([server('web'), server('db')]),
+    (found) => found.every((each) => each === undefined),
+  )
+  expect(rowsOf(owner)).toEqual([])
+  expect(rowsOf(forwarding)).toEqual([])
+
+  await cloud.kubectl.delete(FloatingIp, key('front'))
+  await until(
+    'the floating IP gone',
+    () => cloud.kubectl.get(FloatingIp, key('front')),
+    (found) => found === undefined,
+  )
+  expect(await used('floating_ips')).toBe(0)
+  expect(await database.db.selectFrom('network_interface').selectAll().execute()).toEqual([])
+  expect(await database.db.selectFrom('floating_ip').selectAll().execute()).toEqual([])
+  expect(await actions('floating_ip')).toEqual([
+    'floating_ip.allocate',
+    'floating_ip.assign',
+    'floating_ip.assign',
+    'floating_ip.unassign',
+    'floating_ip.release',
+  ])
+})
