@@ -14,7 +14,7 @@ import { LoadBalancer } from '../resources/load-balancer/index.ts'
 import { Router } from '../resources/router/index.ts'
 import { Server } from '../resources/server/index.ts'
 import { usesOfFloatingIp, usesOfLoadBalancer, usesOfRouter, usesOfServer } from '../resources/uses.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './kit/parts.ts'
 import { Outages } from '../kit/sys/outages.ts'
 
 const LOOK_MILLISECONDS = 1_000

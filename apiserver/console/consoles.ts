@@ -1,8 +1,8 @@
 /** The consoles of all servers that have viewers, and how their input reaches the hosts. */
 import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
 import { keyText } from '../../kit/kube/object.ts'
-import type { Parts } from '../parts.ts'
-import type { ServerObject, Servers } from '../server/index.ts'
+import type { Parts } from '../kit/parts.ts'
+import type { ServerObject, Servers } from '../nouns/server/index.ts'
 import { storedOf } from '../../resources/kit/shapes.ts'
 import { stateOf } from '../../resources/server/index.ts'
 import { type Console, type ConsoleLine, openConsole, type Whereabouts } from './console.ts'

@@ -12,11 +12,11 @@ import {
   sendServerConsoleInput,
   streamServerConsole,
 } from '../../resources/console/index.ts'
-import { auditEntryOf } from '../change/audit.ts'
+import { auditEntryOf } from '../kit/change/audit.ts'
 import type { Consoles } from './consoles.ts'
 import { readConsole } from './read.ts'
-import type { Parts } from '../parts.ts'
-import type { Servers } from '../server/index.ts'
+import type { Parts } from '../kit/parts.ts'
+import type { Servers } from '../nouns/server/index.ts'
 
 const STREAM_MINUTES_MAXIMUM = 30
 /** For the host to answer, when a reader does not wait. */

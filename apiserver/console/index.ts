@@ -1,6 +1,6 @@
-import { noun } from '../noun.ts'
-import type { Parts } from '../parts.ts'
-import type { Servers } from '../server/index.ts'
+import { noun } from '../kit/noun.ts'
+import type { Parts } from '../kit/parts.ts'
+import type { Servers } from '../nouns/server/index.ts'
 import { type AgentConnections, openConsoles } from './consoles.ts'
 import { consoleEndpoints } from './endpoints.ts'
 

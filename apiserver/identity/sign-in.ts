@@ -7,7 +7,7 @@ import { appendAudit } from '../../db/audit/index.ts'
 import { findSecondFactor, isSecondFactorRequired, markActive } from '../../db/identity/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
-import { auditEntry, userActor } from '../change/audit.ts'
+import { auditEntry, userActor } from '../kit/change/audit.ts'
 import type { IdentityParts } from './parts.ts'
 import { issuedSessionView, openSession } from './sessions.ts'
 

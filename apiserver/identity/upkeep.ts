@@ -5,7 +5,7 @@ import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../.
 import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { inTurn } from '../../db/turn/index.ts'
-import { readTestimony } from '../audit/index.ts'
+import { readTestimony } from '../nouns/audit/index.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS } from '../settings.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'

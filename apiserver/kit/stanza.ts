@@ -4,8 +4,8 @@ import { actionOf, type Grant, type Patch, type Rules, type Subject } from '../.
 import type { Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { OperationSpec } from '../../resources/operation/index.ts'
-import { newStanza } from '../change/accept.ts'
-import type { Parts } from '../parts.ts'
+import { newStanza } from './change/accept.ts'
+import type { Parts } from './parts.ts'
 
 type Stanza = ReturnType<typeof newStanza>
 

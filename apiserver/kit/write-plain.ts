@@ -2,8 +2,8 @@
 import type { OperableSpec, OperableStatus } from '../../changes/kit/define.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
-import { commitEarlier } from '../change/accept.ts'
-import type { Parts } from '../parts.ts'
+import { commitEarlier } from './change/accept.ts'
+import type { Parts } from './parts.ts'
 
 interface PlainWrite {
   readonly changeId: string

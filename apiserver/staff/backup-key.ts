@@ -8,7 +8,7 @@ import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
-import { auditEntry } from '../change/audit.ts'
+import { auditEntry } from '../kit/change/audit.ts'
 
 export interface KeyExport {
   readonly accountId: string

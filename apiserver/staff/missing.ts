@@ -7,7 +7,7 @@ import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import { auditEntry } from '../change/audit.ts'
+import { auditEntry } from '../kit/change/audit.ts'
 
 interface Parts {
   readonly db: Database

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { look } from '../../apiserver/look.ts'
-import type { Parts } from '../../apiserver/parts.ts'
+import type { Parts } from '../../apiserver/kit/parts.ts'
 import { claimMacAddress } from '../../db/claim/index.ts'
 import { claimFloatingIp, releaseFloatingIp } from '../../db/floating-ip/index.ts'
 import { wasLookedAt } from '../../db/look/index.ts'

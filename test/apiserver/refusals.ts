@@ -1,5 +1,5 @@
 /** What REST and kubectl are refused, as lines of a table: status, reason, field and sentence. */
-import { admit } from '../../apiserver/admission/admit.ts'
+import { admit } from '../../apiserver/kit/admission/admit.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { Problem } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'

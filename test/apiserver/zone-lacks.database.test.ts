@@ -13,7 +13,7 @@ import { Storage } from '../../resources/storage/index.ts'
 import { useDatabase } from '../database.ts'
 import { until } from '../eventually.ts'
 import { type Cloud, openCloud, type Person } from './cloud.ts'
-import { KEY } from './dev-cluster/sample.ts'
+import { KEY } from './nouns/dev-cluster/sample.ts'
 import { makeSamples } from './samples.ts'
 
 const BARE = 'eu-1-bare'

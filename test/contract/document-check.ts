@@ -2,7 +2,7 @@
  *  one thing: it says that answers may gain fields, and here they have none that it does not name. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { documentFor } from '../../apiserver/pages/documents.ts'
+import { documentFor } from '../../apiserver/kit/pages/documents.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import type { Route } from '../../kit/http/route.ts'
 

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { describe, expect, test } from 'vitest'
-import { documentFor } from '../../apiserver/pages/documents.ts'
+import { documentFor } from '../../apiserver/kit/pages/documents.ts'
 import { eachField } from '../../kit/http/openapi-fields.ts'
 import type { Schema } from '../../kit/http/openapi-fields.ts'
 import { toolsOf } from '../../kit/http/mcp/tools.ts'

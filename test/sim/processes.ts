@@ -1,6 +1,6 @@
 /** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies at
  *  any effect and comes back by itself. */
-import { type Admit, openAdmission } from '../../apiserver/admission/admit.ts'
+import { type Admit, openAdmission } from '../../apiserver/kit/admission/admit.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { ADMIN } from '../../embedded/kubernetes/core/core.ts'
 import { type Agent, openAgent } from '../../agents/node/loop.ts'

@@ -1,5 +1,5 @@
 /** What each process asks of the Kubernetes API, held against the rights that the charts give it. */
-import { apiServerRights } from '../../apiserver/admission/rights.ts'
+import { apiServerRights } from '../../apiserver/kit/admission/rights.ts'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { CONTROLLERS } from '../../controllers/index.ts'
 import { controllerRights } from '../../controllers/rights.ts'

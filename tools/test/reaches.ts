@@ -31,7 +31,7 @@ const REACHED: Reaches['reached'] = {
 
 /** Whose texts are no names of folders of the repository, but of the data folder, of pages, or of rules. */
 const NAMES_NO_FOLDERS: readonly string[] = [
-  'apiserver/pages/customer.ts',
+  'apiserver/kit/pages/customer.ts',
   'embedded/data-folder.ts',
   'tools/mutation/main.ts',
   'tools/tidy.ts',

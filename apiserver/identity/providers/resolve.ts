@@ -18,7 +18,7 @@ import { findIdentity, linkIdentity, markIdentityUsed } from '../../../db/identi
 import type { Tables } from '../../../db/tables.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
-import { auditEntry, userActor } from '../../change/audit.ts'
+import { auditEntry, userActor } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../parts.ts'
 import { type Person, type Provider, SignInFailed } from './protocol.ts'
 

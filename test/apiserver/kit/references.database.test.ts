@@ -6,7 +6,7 @@ import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { machineIdOf } from '../../../domain/managed-machine/rules.ts'
 import { useDatabase } from '../../database.ts'
-import { openWorld, type World } from '../backup/world.ts'
+import { openWorld, type World } from '../nouns/backup/world.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 
 const database = useDatabase()

@@ -1,6 +1,6 @@
 /** What kubectl asks for is refused with what would be claimed for it later, and nothing of that stays. */
 import { beforeEach, expect, test } from 'vitest'
-import { admissionOf } from '../../../apiserver/kit/admission.ts'
+import { admissionOf } from '../../../apiserver/kit/admission/changes.ts'
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'

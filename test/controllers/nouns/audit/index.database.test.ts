@@ -2,7 +2,7 @@
  *  not tell. */
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readTestimony } from '../../../../apiserver/audit/index.ts'
+import { readTestimony } from '../../../../apiserver/nouns/audit/index.ts'
 import { upkeep } from '../../../../apiserver/identity/upkeep.ts'
 import { checkpointAudit } from '../../../../controllers/nouns/audit/index.ts'
 import { appendAudits, readIntegrity, STAFF_CHAIN, verifyAudit } from '../../../../db/audit/index.ts'

@@ -8,7 +8,7 @@ import { systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
 import { newOrderedUuid, newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import type { Role } from '../../../../domain/permissions.ts'
-import { setAccountQuota } from '../../../apiserver/playground/allowance.ts'
+import { setAccountQuota } from '../../../apiserver/nouns/playground/allowance.ts'
 import { type Cloud, openCloud, type Person } from '../../../apiserver/cloud.ts'
 import { useDatabase } from '../../../database.ts'
 

@@ -2,7 +2,7 @@
  *  with what people get into it by. */
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { tokenFor } from '../../../../apiserver/kubernetes-cluster/access.ts'
+import { tokenFor } from '../../../../apiserver/nouns/kubernetes-cluster/access.ts'
 import { ensureIssuer, findCluster, listClusterSnapshots } from '../../../../db/kubernetes-cluster/index.ts'
 import type { Customer } from '../../../../kit/http/call.ts'
 import { createSealing } from '../../../../kit/sys/sealing.ts'

@@ -10,7 +10,7 @@ import { accountNamespace } from '../../../../resources/index.ts'
 import { Playground, type PlaygroundSpec, type PlaygroundStatus } from '../../../../resources/playground/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { setAccountQuota } from '../../../apiserver/playground/allowance.ts'
+import { setAccountQuota } from '../../../apiserver/nouns/playground/allowance.ts'
 import { type Cloud, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
 

@@ -1,0 +1,153 @@
+/** What the API server does with a kind, and what people may do with it past the API. A kind without rules is written
+ *  by the platform only: what nobody wrote down is refused, never admitted. */
+import { isDeepStrictEqual } from 'node:util'
+import type { AuditChange } from '../../../domain/audit/entry.ts'
+import { forbidden, Problem } from '../../../domain/problem.ts'
+import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { activeOperationOf, type Operable, type OperationSpec } from '../../../resources/operation/index.ts'
+import type { Parts } from '../parts.ts'
+import { type AdmissionRequest, typed } from './review.ts'
+
+export type AdmissionParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random' | 'areAddressesConfirmed'>
+
+/** A change that is admitted, by the name that the audit log has for it. */
+export interface AdmittedChange {
+  readonly action: `${string}.${string}`
+  readonly changes: readonly AuditChange[]
+}
+
+/** Those of the fields that are edited, as the audit log names them. */
+export const editedFields = <Spec extends object>(
+  fields: readonly (keyof Spec & string)[],
+  after: Spec,
+  before: Spec,
+): readonly AuditChange[] =>
+  fields
+    .filter((field) => !isDeepStrictEqual(after[field], before[field]))
+    .map((field) => ({ field: snakeCase(field), before: before[field], after: after[field] }))
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+type Admitted = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
+
+/** What each verb must satisfy: throws the Problem that the API would answer. A verb that is left out is refused. */
+export interface AdmissionRules<Spec, Status> {
+  readonly create?: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Admitted
+  readonly update?: (
+    parts: AdmissionParts,
+    object: KubeObject<Spec, Status>,
+    before: KubeObject<Spec, Status>,
+  ) => Admitted
+  readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admitted
+  /** What the audit log calls the changes that a write asks for, one that is refused too; `create`, `update` or
+   *  `delete` of the noun when it is absent, and for a write that asks for none of its changes. The object is undefined
+   *  before it is created and after it is deleted. */
+  readonly actionsOf?: (
+    after: KubeObject<Spec, Status> | undefined,
+    before: KubeObject<Spec, Status> | undefined,
+  ) => readonly AdmittedChange['action'][]
+  /** Kinds that the rules look up in the caches. */
+  readonly reads?: readonly ResourceType[]
+  /** Fields of the spec that name other objects, which the rules judge: managed machines too. */
+  readonly refers?: readonly string[]
+  /** Deletions by the cluster's own controllers, which clean up behind owners and namespaces, are validated too. */
+  readonly validatesCleanUp?: boolean
+}
+
+export type AdmissionVerb = 'create' | 'update' | 'delete'
+
+export interface Kind {
+  readonly resource: ResourceType
+  /** What the API server itself does with its objects. */
+  readonly access: 'read' | 'write' | 'none'
+  /** What operations call it, when it can be the target of one. */
+  readonly target?: OperationSpec['target']['type']
+  /** Why the webhook is not called for all that is written of it; undefined for kinds that it is called for. */
+  readonly exemptBecause?: string
+  /** It stands for bytes or guests on a host, and only the platform changes and deletes it; of an exempt kind the
+   *  webhook is called for that much. */
+  readonly isHeldByHost?: boolean
+  /** What people may do with it past the API; undefined when rights alone decide. */
+  readonly verbs?: readonly AdmissionVerb[]
+  readonly validatesCleanUp: boolean
+  readonly reads: readonly ResourceType[]
+  readonly refers: readonly string[]
+  /** As its rules have it; empty for what they do not name. */
+  readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
+  /** Throws the Problem that refuses the write. */
+  readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admitted
+}
+
+/** A kind whose writes by people the webhook validates. */
+export const kind = <Spec, Status>(
+  resource: ResourceType<Spec, Status>,
+  {
+    admission: { create, update, delete: remove, actionsOf, reads = [], refers = [], validatesCleanUp = false } = {},
+    ...registration
+  }: Pick<Kind, 'access' | 'target'> & { readonly admission?: AdmissionRules<Spec, Status> },
+): Kind => ({
+  ...registration,
+  resource,
+  verbs: Object.entries({ create, update, delete: remove }).flatMap(
+    ([verb, rule]) => (rule === undefined ? [] : [verb as AdmissionVerb]), // the keys just above
+  ),
+  reads,
+  refers,
+  validatesCleanUp,
+  actionsOf: ({ object, oldObject }) => actionsOf?.(typed<Spec, Status>(object), typed<Spec, Status>(oldObject)) ?? [],
+  admit(parts, { operation, object, oldObject }) {
+    const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
+    if (operation === 'CREATE' && after !== undefined && create !== undefined) return create(parts, after)
+    if (operation === 'UPDATE' && after !== undefined && before !== undefined && update !== undefined)
+      return update(parts, after, before)
+    if (operation === 'DELETE' && before !== undefined && remove !== undefined)
+      return judgeDeletion((object) => remove(parts, object), before)
+    throw writtenByPlatform(resource.plural)
+  },
+})
+
+/** As everybody who uses Kubernetes expects, a deletion waits for the operation under way: its controller deletes the
+ *  object when that has ended. All else is judged now, as it will be then. Throws the Problem that refuses it. */
+async function judgeDeletion<Object extends KubeObject>(
+  judge: (before: Object) => Admitted,
+  before: Object,
+): Promise<readonly AdmittedChange[]> {
+  try {
+    return await judge(before)
+  } catch (error) {
+    const operation = activeOperationOf(before as Operable) // of kinds without one it is undefined
+    const isOwn = error instanceof Problem && error.members.active_operation_id === operation?.id
+    if (operation === undefined || !isOwn || error.members.reason !== 'operation_in_progress') throw error
+    return judge(withoutOperation(before))
+  }
+}
+
+const withoutOperation = <Object extends KubeObject>(before: Object): Object => ({
+  ...before,
+  // whatever the kind, they are objects
+  spec: { ...(before.spec as object), operation: undefined },
+  // or nothing
+  status: { ...(before.status as object | undefined), operation: undefined },
+})
+
+/** A kind that the webhook is not called for, but for what is said of `isHeldByHost`: rights alone decide who writes
+ *  it. Called all the same, it refuses. */
+export const exemptKind = (
+  resource: ResourceType,
+  { access, because, isHeldByHost = false }: Pick<Kind, 'access' | 'isHeldByHost'> & { readonly because: string },
+): Kind => ({
+  resource,
+  access,
+  exemptBecause: because,
+  isHeldByHost,
+  reads: [],
+  refers: [],
+  validatesCleanUp: isHeldByHost,
+  actionsOf: () => [],
+  admit: () => {
+    throw writtenByPlatform(resource.plural)
+  },
+})
+
+/** 403 for what has no rule. */
+export const writtenByPlatform = (plural: string) => forbidden(`${plural} are written by the platform only.`)

@@ -1,0 +1,152 @@
+/** The webhook's HTTPS listener: one path, one method, bounded bodies. The Kubernetes API proves itself by a bearer
+ *  token or a client certificate; where neither is configured nobody can, and what anybody asks is judged but never
+ *  recorded. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { TLSSocket } from 'node:tls'
+import type { AddressInfo } from 'node:net'
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Certificate } from '../../../kit/sys/certificate.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import type { Admit } from './admit.ts'
+import { AdmissionReview } from './review.ts'
+
+export const WEBHOOK_PATH = '/admission'
+
+/** How the Kubernetes API proves itself; any of the given ways does. */
+export interface CallerCredentials {
+  readonly token?: string | undefined
+  /** PEM of the authority that signs client certificates of the Kubernetes API, and of nobody else. */
+  readonly clientAuthority?: string | undefined
+}
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly certificate: Certificate
+  readonly callers: CallerCredentials
+  readonly admit: Admit
+  readonly log: Logger
+}
+
+export interface Listener {
+  readonly port: number
+  /** From now on every connection ends with the next answer on it. */
+  drain(): void
+  /** Lets running reviews end. */
+  stop(): Promise<void>
+}
+
+/** Two objects of the size that etcd takes, and what is around them. */
+const BODY_BYTES_MAXIMUM = 4 * 1024 * 1024
+const CONNECTIONS_MAXIMUM = 256
+const REQUEST_TIMEOUT_MILLISECONDS = 30_000
+
+/** Resolves when it listens. */
+export async function startListener({
+  host,
+  port,
+  certificate,
+  callers,
+  admit,
+  log,
+}: ListenerOptions): Promise<Listener> {
+  const server = createServer({
+    cert: certificate.certificate,
+    key: certificate.key,
+    minVersion: 'TLSv1.2',
+    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    ...(callers.clientAuthority === undefined
+      ? {}
+      : { requestCert: true, rejectUnauthorized: false, ca: callers.clientAuthority }),
+  })
+  server.maxConnections = CONNECTIONS_MAXIMUM
+  let isDraining = false
+  server.on('request', (request, response) => {
+    if (isDraining) response.setHeader('connection', 'close')
+    answer(request, response, { callers, admit }).catch((error: unknown) => {
+      // Kubernetes answers its client that it may try again; one that was killed waits for nothing.
+      const isOrdinary = error instanceof Unavailable || request.socket.destroyed
+      log[isOrdinary ? 'info' : 'warn']('review failed', { error })
+      if (response.headersSent) response.destroy()
+      else reply(response, 500, { message: 'The review could not be made now.' })
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  return {
+    port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    drain: () => void (isDraining = true),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      }),
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { callers, admit }: Pick<ListenerOptions, 'callers' | 'admit'>,
+): Promise<void> {
+  if (request.url?.split('?')[0] !== WEBHOOK_PATH) return reply(response, 404, { message: 'There is nothing here.' })
+  if (request.method !== 'POST') return reply(response, 405, { message: 'Only POST is offered.' }, { allow: 'POST' })
+  const isAuthenticated = isCaller(request, callers)
+  if (!isAuthenticated && (callers.token !== undefined || callers.clientAuthority !== undefined))
+    return reply(response, 401, { message: 'Only the Kubernetes API is answered.' }, { connection: 'close' })
+  const body = await readBody(request)
+  if (body === undefined)
+    return reply(response, 413, { message: `At most ${BODY_BYTES_MAXIMUM} bytes are taken.` }, { connection: 'close' })
+  const review = AdmissionReview.safeParse(parse(body))
+  if (!review.success)
+    return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
+  reply(response, 200, await admit(review.data.request, { isAuthenticated }))
+}
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Without credentials to compare with nobody is. */
+function isCaller({ headers, socket }: IncomingMessage, { token, clientAuthority }: CallerCredentials): boolean {
+  // the server speaks HTTPS only
+  if (clientAuthority !== undefined && (socket as TLSSocket).authorized) return true
+  return token !== undefined && timingSafeEqual(digestOf(headers.authorization ?? ''), digestOf(`Bearer ${token}`))
+}
+
+/** Undefined when it is too large. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let length = 0
+  // without an encoding, a request gives its body as Buffers
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > BODY_BYTES_MAXIMUM) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const reply = (
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void =>
+  void response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
+    .end(JSON.stringify(body))

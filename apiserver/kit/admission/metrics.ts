@@ -1,0 +1,11 @@
+/** Whether what people write to Kubernetes is judged before it is stored. Where nothing is judged nobody is refused:
+ *  operators see it here, the chart has an alert for it, and the control plane's condition WritesJudged says it. */
+import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
+
+export function openAdmissionMetrics(registry: Registry, isServed: boolean): void {
+  new Gauge({
+    name: 'svccloud_webhook_served',
+    help: '1 where this process serves the admission webhook, 0 where nothing judges writes before they are stored',
+    registers: [registry],
+  }).set(isServed ? 1 : 0)
+}

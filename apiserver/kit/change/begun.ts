@@ -1,0 +1,16 @@
+/** The answer to a change that began an operation. */
+import {
+  activeOperationOf,
+  carrierOf,
+  type Operable,
+  type OperationSpec,
+  type OperationView,
+  toOperationView,
+} from '../../../resources/operation/index.ts'
+
+/** The operation that a change of its target began just now. */
+export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
+  const active = activeOperationOf(target)
+  if (active === undefined) throw new Error('the operation ended before it was answered')
+  return toOperationView(active, reference, carrierOf(target.spec.operation))
+}

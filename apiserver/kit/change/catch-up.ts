@@ -1,0 +1,80 @@
+/** Brings the caches of this replica up to what customers were shown. Everything that an operation changed was written
+ *  before its end, so a namespace that is complete up to the end shows all of it: what the target shows, what other
+ *  kinds show of it (the router of a network, how many snapshots a storage has), and what went with it. */
+import { listRecentWrites, recordWrites } from '../../../db/change/index.ts'
+import type { Database } from '../../../db/kit/open.ts'
+import { isNewer, type Cache } from '../../../kit/kube/cache.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import type { ResourceType } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+
+export interface CatchUp {
+  /** Counts the kind among those that accounts see: whatever has a view. */
+  include(kind: ResourceType): void
+  /** What the account has been shown by other replicas can be read here; free without any. */
+  account(accountId: string): Promise<void>
+  /** Whatever was written for the account up to this version of Kubernetes, by whomever, can be read here, and from now
+   *  on at every other replica. Free when it could be before. */
+  upTo(accountId: string, operation: { readonly id: string; readonly version: string }): Promise<void>
+}
+
+export interface CatchUpOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly db: Database
+  readonly clock: Clock
+  readonly hasPeers?: boolean
+}
+
+/** As recent writes name the end of an operation. */
+const OPERATION_END = 'operation'
+/** So long the watches are given before the store is asked instead. */
+const PATIENCE_MILLISECONDS = 50
+const LOOK_MILLISECONDS = 10
+/** More namespaces are forgotten, the oldest first, and listed again. */
+const NAMESPACES_MAXIMUM = 10_000
+
+export function openCatchUp({ store, caches, db, clock, hasPeers = false }: CatchUpOptions): CatchUp {
+  const kept = new Set<Cache>()
+  /** The version up to which all kinds of a namespace are known. */
+  const known = new Map<string, string>()
+  const isKnown = (namespace: string, version: string) => !isNewer(version, known.get(namespace) ?? '')
+
+  const listed = async (cache: Cache, namespace: string) =>
+    cache.takeNamespace(namespace, await store.list(cache.type, { namespace }))
+
+  async function reach(namespace: string, version: string): Promise<void> {
+    if (isKnown(namespace, version)) return
+    const behind = () => [...kept].filter(({ syncedVersion }) => isNewer(version, syncedVersion))
+    const until = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
+    while (behind().length > 0 && clock.monotonicMilliseconds() < until) await clock.sleep(LOOK_MILLISECONDS)
+    await Promise.all(behind().map((cache) => listed(cache, namespace)))
+    if (isKnown(namespace, version)) return
+    known.delete(namespace)
+    known.set(namespace, version)
+    const [oldest] = known.keys()
+    if (known.size > NAMESPACES_MAXIMUM && oldest !== undefined) known.delete(oldest)
+  }
+
+  return {
+    include: (kind) => void (kind.scope === 'Namespaced' && kept.add(caches.of(kind))),
+    async account(accountId) {
+      if (!hasPeers) return
+      const ends = await listRecentWrites(db, accountId, OPERATION_END, clock.now())
+      const newest = ends.map(({ resourceVersion }) => resourceVersion).reduce(newer, '')
+      if (newest !== '') await reach(accountNamespace(accountId), newest)
+    },
+    async upTo(accountId, { id, version }) {
+      const namespace = accountNamespace(accountId)
+      if (isKnown(namespace, version)) return
+      await reach(namespace, version)
+      if (!hasPeers) return
+      const end = { accountId, resource: { type: OPERATION_END, id }, resourceVersion: version }
+      await db.transaction().execute((tx) => recordWrites(tx, [end], clock.now()))
+    },
+  }
+}
+
+const newer = (one: string, other: string): string => (isNewer(other, one) ? other : one)

@@ -1,0 +1,43 @@
+/** What operations are done to: the objects of the kinds that carry one in their spec. */
+import type { Caches } from '../../../kit/kube/caches.ts'
+import type { Key, KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import type { Operable, OperationSpec } from '../../../resources/operation/index.ts'
+
+export interface Target {
+  readonly type: OperationSpec['target']['type']
+  readonly resource: ResourceType<Operable['spec'], Operable['status']>
+  readonly object: KubeObject<Operable['spec'], Operable['status']>
+}
+
+export interface Targets {
+  /** The object that carries the operation as its newest, as the caches know it. */
+  find(operationId: string): Target | undefined
+  /** The version up to which the caches know the object, there or gone; empty for what is no target. */
+  knownVersion(target: { readonly type: Target['type']; readonly key: Key }): string
+}
+
+const INDEX = 'operation'
+
+/** Indexes the kinds that can be targets by the operation that their objects carry. */
+export function openTargets(
+  caches: Caches,
+  kinds: readonly { readonly resource: ResourceType; readonly target?: Target['type'] }[],
+): Targets {
+  const carriers = kinds.flatMap(({ resource, target: type }) => {
+    if (type === undefined) return []
+    const carrier = resource as Target['resource'] // a kind that is registered as a target has the stanza
+    const cache = caches.of(carrier)
+    cache.addIndex(INDEX, ({ spec: { operation } }) => (operation === undefined ? [] : [operation.id]))
+    return [{ type, resource: carrier, cache }]
+  })
+  return {
+    find(operationId) {
+      for (const { type, resource, cache } of carriers) {
+        const [object] = cache.by(INDEX, operationId)
+        if (object !== undefined) return { type, resource, object }
+      }
+      return undefined
+    },
+    knownVersion: ({ type, key }) => carriers.find((carrier) => carrier.type === type)?.cache.knownVersion(key) ?? '',
+  }
+}

@@ -1,0 +1,105 @@
+/** What people open in a browser: the documentation of the API and the small pages behind the links of mails.
+ *  Everything else is the API's. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import express from 'express'
+import helmet from 'helmet'
+import type { OpenApiDocument } from '../../../kit/http/openapi.ts'
+import { newUuid, type Random } from '../../../kit/sys/random.ts'
+
+export interface PagesOptions {
+  readonly document: OpenApiDocument
+  readonly random: Random
+  readonly pages: readonly { readonly path: string; readonly html: string; readonly contentSecurityPolicy: string }[]
+}
+
+const DOCUMENTATION_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src " +
+  "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
+
+const DOCUMENTATION = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>svccloud API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="icon" href="/docs/favicon-32x32.png"></head>
+<body><div id="documentation"></div>
+<script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body></html>
+`
+/** Requests can be sent with a token, or with the session of this browser, whose CSRF token is in a cookie. */
+const START = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#documentation',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  requestInterceptor(request) {
+    const csrf = /(?:^|; )svccloud_csrf=([^;]+)/.exec(document.cookie)
+    if (csrf !== null && request.headers.Authorization === undefined)
+      request.headers['X-CSRF-Token'] = decodeURIComponent(csrf[1])
+    return request
+  },
+})
+`
+
+/** Answers requests for pages and says with true that it did. */
+export function createPages({
+  document,
+  random,
+  pages,
+}: PagesOptions): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const app = express().disable('x-powered-by').disable('etag')
+  const html = pages.map(({ path }) => path)
+  const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+
+  app.use((_request, response, next) => {
+    response.setHeader('x-request-id', newUuid(random))
+    next()
+  })
+  app.use(
+    helmet({ contentSecurityPolicy: false, strictTransportSecurity: false, referrerPolicy: { policy: 'no-referrer' } }),
+  )
+  for (const page of pages) {
+    app.get(page.path, (_request, response) => {
+      response
+        .set({ 'content-security-policy': page.contentSecurityPolicy, 'cache-control': 'no-store' })
+        .type('html')
+        .send(page.html)
+    })
+  }
+  app.get('/', (_request, response) => response.redirect('/docs'))
+  app.get(
+    '/docs',
+    (_request, response) =>
+      void response.set('content-security-policy', DOCUMENTATION_POLICY).type('html').send(DOCUMENTATION),
+  )
+  app.get('/docs/start.js', (_request, response) => void response.type('js').send(START))
+  app.get(
+    ASSETS.map((name) => `/docs/${name}`),
+    (request, response) => response.sendFile(request.path.slice('/docs/'.length), { root: assets, maxAge: '1h' }),
+  )
+
+  const text = JSON.stringify(document)
+  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  app.get('/openapi.json', (request, response) => {
+    response.set({ etag, 'cache-control': 'no-cache', 'access-control-allow-origin': '*' })
+    if (request.headers['if-none-match'] === etag) response.status(304).end()
+    else response.type('json').send(text)
+  })
+
+  const known = new Set([
+    ...html,
+    '/',
+    '/docs',
+    '/docs/start.js',
+    '/openapi.json',
+    ...ASSETS.map((name) => `/docs/${name}`),
+  ])
+  return (request, response) => {
+    const path = (request.url ?? '').split('?')[0] ?? ''
+    const isPage = (request.method === 'GET' || request.method === 'HEAD') && known.has(path)
+    if (isPage) app(request, response)
+    return isPage
+  }
+}

@@ -1,0 +1,229 @@
+/** Stored objects of accounts, as requests find them: one read through to the store, pages from the cache, JSON encoded
+ *  once per object. The plain reads of every noun with objects are here; what changes them is `change-object.ts`. */
+import type { z } from 'zod'
+import { notFound } from '../../../domain/problem.ts'
+import { listRecentWrites, type RecentWrite } from '../../../db/change/index.ts'
+import type { Call, Customer } from '../../../kit/http/call.ts'
+import { etagOf } from '../../../kit/http/conditional.ts'
+import type { Position } from '../../../kit/http/cursor.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import type { Route } from '../../../kit/http/route.ts'
+import type { Cache } from '../../../kit/kube/cache.ts'
+import { keyOf, type KubeObject, type ResourceType } from '../../../kit/kube/object.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import type { Stored } from '../../../resources/kit/shapes.ts'
+import type { Acceptance } from '../change/accept.ts'
+import type { CatchUp } from '../change/catch-up.ts'
+import { createEncodedPages } from '../list/encoded-pages.ts'
+import { newestFirst, positionOf, sortNewestFirst } from '../list/newest-first.ts'
+import { readPage } from '../list/page.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
+import type { Parts } from '../parts.ts'
+
+export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins' | 'catchUp'>
+
+/** What the plain verbs need to know of a noun whose objects stand in Kubernetes. */
+export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
+  /** As answers and references have it: `server`. */
+  readonly name: Acceptance<unknown, unknown, unknown>['resource']['type']
+  /** As refusals have it. */
+  readonly title: string
+  readonly resource: ResourceType<Spec, Status>
+  /** What the view shows besides the object. The JSON of an object is kept until one of the members is another. */
+  readonly surroundingsOf: (object: KubeObject<Spec, Status>) => Surroundings
+  readonly toView: (stored: Stored<Spec, Status>, surroundings: Surroundings) => View
+  readonly labelsOf?: (spec: Spec) => Readonly<Record<string, string>>
+  /** Which names customers never see; none when absent. */
+  readonly isHidden?: (name: string) => boolean
+  /** Throws for what customers see and do not change; nothing is when absent. */
+  readonly requireOwn?: (object: KubeObject<Spec, Status>) => void
+  /** What lists can be filtered by, each with an index: `zone`, `hostname`. */
+  readonly fields?: Readonly<Record<string, (spec: Spec) => string>>
+}
+
+export interface Filter {
+  readonly labels?: readonly { readonly key: string; readonly value: string }[]
+  /** By the names of the noun's fields; undefined for any value. */
+  readonly fields?: Readonly<Record<string, string | undefined>>
+}
+
+export interface Objects<Spec, Status, View> {
+  readonly name: ObjectNoun<Spec, Status, object, View>['name']
+  readonly resource: ResourceType<Spec, Status>
+  readonly cache: Cache<Spec, Status>
+  /** As the store has it now. Throws 404 for ids that are unknown or another account's. */
+  read(accountId: string, id: string): Promise<KubeObject<Spec, Status>>
+  /** As the cache knows it; undefined when it does not. */
+  find(accountId: string, id: string): KubeObject<Spec, Status> | undefined
+  /** Brings the cache up to what other replicas have written for the account, and have shown it; free without any. */
+  catchUp(accountId: string): Promise<void>
+  /** Brings the caches that the view reads from up to what other replicas have shown the account. */
+  readonly catchUpAll: CatchUp['account']
+  /** Throws for what customers see and do not change. */
+  requireOwn(object: KubeObject<Spec, Status>): void
+  /** At most `count` that come after the position, newest first. */
+  page(
+    accountId: string,
+    filter: Filter,
+    after: Position | undefined,
+    count: number,
+  ): readonly KubeObject<Spec, Status>[]
+  viewOf(object: KubeObject<Spec, Status>): View
+  /** The view as JSON in UTF-8. */
+  jsonOf(object: KubeObject<Spec, Status>): Buffer
+}
+
+export const etagOfObject = ({ metadata }: KubeObject): string => etagOf(metadata.generation ?? 0)
+
+const LABEL_INDEX = 'api label'
+const within = (namespace: string | undefined, text: string): string => `${namespace ?? ''}\n${text}`
+
+/** Indexes the kind's cache by its labels and fields. */
+export function openObjects<Spec, Status, Surroundings extends object, View>(
+  { store, caches, db, clock, hasPeers = false, catchUp }: ObjectParts,
+  noun: ObjectNoun<Spec, Status, Surroundings, View>,
+): Objects<Spec, Status, View> {
+  const { name, title, resource, surroundingsOf, toView, isHidden = () => false, requireOwn = () => {} } = noun
+  const cache = caches.of(resource)
+  catchUp.include(resource)
+  const select = openSelection(cache, noun)
+  return {
+    name,
+    resource,
+    cache,
+    async read(accountId, id) {
+      if (isHidden(id)) throw notFound(title)
+      const object = await store.get(resource, { namespace: accountNamespace(accountId), name: id })
+      if (object === undefined) throw notFound(title)
+      cache.apply(object)
+      return object
+    },
+    find: (accountId, id) =>
+      isHidden(id) ? undefined : cache.get({ namespace: accountNamespace(accountId), name: id }),
+    async catchUp(accountId) {
+      if (!hasPeers) return
+      await catchUp.account(accountId)
+      const namespace = accountNamespace(accountId)
+      const writes = await listRecentWrites(db, accountId, name, clock.now())
+      const isBehind = ({ resource: { id }, resourceVersion }: RecentWrite) =>
+        Number(cache.get({ namespace, name: id })?.metadata.resourceVersion ?? 0) < Number(resourceVersion)
+      await Promise.all(
+        writes.filter(isBehind).map(async ({ resource: { id } }) => {
+          const object = await store.get(resource, { namespace, name: id })
+          if (object !== undefined) cache.apply(object)
+        }),
+      )
+    },
+    catchUpAll: catchUp.account,
+    requireOwn,
+    page: (accountId, filter, after, count) => select(accountNamespace(accountId), filter, after, count),
+    viewOf: (object) => toView(storedOf(object), surroundingsOf(object)),
+    jsonOf: openEncoding(noun),
+  }
+}
+
+/** Pages of a namespace: an index finds the candidates of a filter; without one, they are in order already. */
+function openSelection<Spec, Status, Surroundings extends object, View>(
+  cache: Cache<Spec, Status>,
+  { labelsOf = () => ({}), fields = {}, isHidden = () => false }: ObjectNoun<Spec, Status, Surroundings, View>,
+) {
+  cache.addIndex(LABEL_INDEX, ({ metadata, spec }) =>
+    Object.entries(labelsOf(spec)).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)),
+  )
+  for (const [field, valueOf] of Object.entries(fields))
+    cache.addIndex(field, ({ metadata, spec }) => [within(metadata.namespace, valueOf(spec))])
+  const isShown = ({ metadata }: KubeObject): boolean => !isHidden(metadata.name)
+  const ordered = newestFirst(cache, isShown)
+  return (
+    namespace: string,
+    { labels = [], fields: wanted = {} }: Filter,
+    after: Position | undefined,
+    count: number,
+  ): readonly KubeObject<Spec, Status>[] => {
+    const values = Object.entries(wanted).flatMap(([field, value]) => (value === undefined ? [] : [{ field, value }]))
+    const [label] = labels
+    const [first] = [
+      ...values.map(({ field, value }) => ({ index: field, key: value })),
+      ...(label === undefined ? [] : [{ index: LABEL_INDEX, key: `${label.key}=${label.value}` }]),
+    ]
+    if (first === undefined) return ordered.page(namespace, after, count)
+    const matches = ({ spec }: KubeObject<Spec, Status>): boolean => {
+      const own = labelsOf(spec)
+      return (
+        values.every(({ field, value }) => fields[field]?.(spec) === value) &&
+        labels.every(({ key, value }) => Object.hasOwn(own, key) && own[key] === value)
+      )
+    }
+    const candidates = cache.by(first.index, within(namespace, first.key)).filter(isShown)
+    return sortNewestFirst(candidates.filter(matches), after).slice(0, count)
+  }
+}
+
+/** Encodes an object anew when it, or something that its view shows besides it, is another than before. */
+function openEncoding<Spec, Status, Surroundings extends object, View>({
+  surroundingsOf,
+  toView,
+}: ObjectNoun<Spec, Status, Surroundings, View>): (object: KubeObject<Spec, Status>) => Buffer {
+  const encoded = new WeakMap<object, { readonly surroundings: Surroundings; readonly json: Buffer }>()
+  return (object) => {
+    const surroundings = surroundingsOf(object)
+    const known = encoded.get(object)
+    if (known !== undefined && isSame(known.surroundings, surroundings)) return known.json
+    const json = Buffer.from(JSON.stringify(toView(storedOf(object), surroundings)))
+    encoded.set(object, { surroundings, json })
+    return json
+  }
+}
+
+function isSame<T extends object>(one: T, other: T): boolean {
+  for (const member in one) if (one[member] !== other[member]) return false
+  return true
+}
+
+type RouteOfOne = Route<z.ZodType<{ readonly id: string }>>
+
+/** Reads the object through to the store, so that a client always sees its own write. */
+export const getObject = <Spec, Status, View>(objects: Objects<Spec, Status, View>, route: RouteOfOne): Endpoint => {
+  const [opens, closes] = [Buffer.from(`{"${objects.name}":`), Buffer.from('}')]
+  return customerEndpoint(route, async ({ caller, params }) => {
+    const [read] = await Promise.all([objects.read(caller.accountId, params.id), objects.catchUpAll(caller.accountId)])
+    const object = objects.cache.get(keyOf(read)) ?? read
+    return {
+      status: 200,
+      json: Buffer.concat([opens, objects.jsonOf(object), closes]),
+      headers: { etag: etagOfObject(object) },
+    }
+  })
+}
+
+const PAGES_BYTES = 16 * 1024 * 1024
+
+type ListQuery = { readonly cursor?: string | undefined; readonly limit: number }
+
+/** Pages are put together from objects that are encoded already, and kept as long as they stay the same. */
+export const listObjects = <Spec, Status, View, Query extends ListQuery>(
+  { cursors }: Pick<Parts, 'cursors'>,
+  objects: Objects<Spec, Status, View>,
+  route: Route<z.ZodType, z.ZodType<Query>>,
+  filterOf: (query: Query) => Filter,
+): Endpoint => {
+  const pages = createEncodedPages(PAGES_BYTES)
+  return customerEndpoint(
+    route,
+    async ({ caller, ...call }: Call<Route<z.ZodType, z.ZodType<ListQuery>>, Customer>) => {
+      await objects.catchUp(caller.accountId)
+      const filter = filterOf(call.query as Query) // the route's own schema has parsed it
+      const { items, nextCursor } = await readPage(
+        cursors,
+        { ...call, caller },
+        (after, count) => objects.page(caller.accountId, filter, after, count),
+        positionOf,
+      )
+      return { status: 200, json: pages.join(items.map(objects.jsonOf), nextCursor) }
+    },
+  )
+}
+
+/** `key=value`, as queries have labels. */
+export const labelsOfQuery = (texts: readonly string[] = []): NonNullable<Filter['labels']> =>
+  texts.map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))

@@ -1,0 +1,151 @@
+/** The plain verbs of nouns whose rows stand in PostgreSQL: list, get, create, update and delete, with quota, audit
+ *  entry, ETag and free names. Whatever else a noun can do is a function of its own. */
+import type { Transaction } from 'kysely'
+import type { z } from 'zod'
+import { notFound } from '../../../domain/problem.ts'
+import type { QuotaName } from '../../../domain/account/quota.ts'
+import { type QuotaHolder, releaseQuotas, takeQuotas } from '../../../db/account/index.ts'
+import { appendAudit } from '../../../db/audit/index.ts'
+import type { Queries } from '../../../db/kit/open.ts'
+import type { Tables } from '../../../db/tables.ts'
+import type { ListPlace } from '../../../db/kit/page.ts'
+import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
+import { etagOf, requireMatch } from '../../../kit/http/conditional.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import type { Route } from '../../../kit/http/route.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { idOf } from '../change/id-of.ts'
+import { readPageByTime } from '../list/page.ts'
+import type { Parts } from '../parts.ts'
+
+export type RowParts = Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>
+
+export interface Row {
+  readonly id: string
+  readonly name: string
+  /** Rises with every change, from 1; absent where nothing ever changes. */
+  readonly generation?: number
+  readonly created_at: Date
+}
+
+/** What the plain verbs need to know of a noun. Ids of other accounts are unknown ids to every query. */
+export interface RowNoun<Item extends Row> {
+  /** As answers and references have it: `ssh_key`. */
+  readonly name: QuotaHolder
+  /** As refusals have it: `SSH key`. */
+  readonly title: string
+  /** Each row counts as one. Its lock makes the account's new rows come one after another. */
+  readonly quota: QuotaName
+  /** Newest first, after the place. */
+  readonly list: (queries: Queries, accountId: string, after: ListPlace | undefined, limit: number) => Promise<Item[]>
+  readonly find: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
+  readonly insert: (queries: Queries, accountId: string, row: Item) => Promise<void>
+  readonly update?: (queries: Queries, accountId: string, row: Item) => Promise<void>
+  /** Answers the row that was deleted. */
+  readonly remove: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
+  /** Until the transaction ends nobody else changes rows of the account; needed where rows change. */
+  readonly lock?: (tx: Transaction<Tables>, accountId: string) => Promise<void>
+  /** Throws 409 when another row of the account has what only one can have. */
+  readonly requireFree: (queries: Queries, accountId: string, row: Item) => Promise<void>
+  readonly toView: (row: Item) => object
+  /** What the audit entry of its creation names besides the name. */
+  readonly createdDetail?: (row: Item) => Readonly<Record<string, string>>
+}
+
+type ListRoute = Route<z.ZodType, z.ZodType<{ readonly cursor?: string | undefined; readonly limit: number }>>
+type RouteOfOne<Body extends z.ZodType = z.ZodType> = Route<z.ZodType<{ readonly id: string }>, z.ZodType, Body>
+
+const FIRST_GENERATION = 1
+const etagOfRow = ({ generation = FIRST_GENERATION }: Row) => ({ etag: etagOf(generation) })
+
+export const listRows = <Item extends Row>(
+  { db, cursors }: RowParts,
+  noun: RowNoun<Item>,
+  route: ListRoute,
+): Endpoint =>
+  customerEndpoint(route, async (call) => {
+    const { items, nextCursor } = await readPageByTime(
+      cursors,
+      call,
+      (after, count) => noun.list(db, call.caller.accountId, after, count),
+      ({ created_at: createdAt, id }) => ({ createdAt, id }),
+    )
+    return { status: 200, body: { items: items.map(noun.toView), next_cursor: nextCursor } }
+  })
+
+export const getRow = <Item extends Row>({ db }: RowParts, noun: RowNoun<Item>, route: RouteOfOne): Endpoint =>
+  customerEndpoint(route, async ({ caller, params }) => {
+    const row = await noun.find(db, caller.accountId, params.id)
+    if (row === undefined) throw notFound(noun.title)
+    return { status: 200, body: { [noun.name]: noun.toView(row) }, headers: etagOfRow(row) }
+  })
+
+/** `draft` makes the row of a request; throws a Problem for what cannot be one. */
+export const createRow = <Item extends Row, Body extends z.ZodType>(
+  { db, clock, random }: RowParts,
+  noun: RowNoun<Item>,
+  route: Route<z.ZodType, z.ZodType, Body>,
+  draft: (
+    call: Call<Route<z.ZodType, z.ZodType, Body>, Customer>,
+    base: Pick<Row, 'id' | 'created_at'> & { readonly generation: number },
+  ) => Item,
+): Endpoint =>
+  customerEndpoint(route, async (call) => {
+    const { accountId } = call.caller
+    const row = draft(call, { id: newUuid(random), generation: FIRST_GENERATION, created_at: call.now })
+    await db.transaction().execute(async (tx) => {
+      await takeQuotas(tx, { accountId, holder: holderOf(noun, row.id), amounts: { [noun.quota]: 1 } })
+      await noun.requireFree(tx, accountId, row)
+      await noun.insert(tx, accountId, row)
+      const detail = { name: row.name, ...noun.createdDetail?.(row) }
+      await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail }), { clock, random })
+    })
+    const answer: Answer = { status: 201, body: { [noun.name]: noun.toView(row) } }
+    return row.generation === undefined ? answer : { ...answer, headers: etagOfRow(row) }
+  })
+
+/** `edit` makes the changed row of the one before, which has the next generation already. */
+export const updateRow = <Item extends Row, Body extends z.ZodType>(
+  { db, clock, random }: RowParts,
+  noun: RowNoun<Item>,
+  route: RouteOfOne<Body>,
+  edit: (before: Item & { readonly generation: number }, call: Call<RouteOfOne<Body>, Customer>) => Item,
+): Endpoint =>
+  customerEndpoint(route, async (call) => {
+    const { accountId } = call.caller
+    const row = await db.transaction().execute(async (tx) => {
+      await noun.lock?.(tx, accountId)
+      const before = await noun.find(tx, accountId, idOf(call))
+      if (before === undefined) throw notFound(noun.title)
+      requireMatch(call.request, etagOfRow(before).etag)
+      const after = edit({ ...before, generation: (before.generation ?? FIRST_GENERATION) + 1 }, call)
+      await noun.requireFree(tx, accountId, after)
+      await noun.update?.(tx, accountId, after)
+      const changes = after.name === before.name ? [] : [{ field: 'name', before: before.name, after: after.name }]
+      const entry = auditEntryOf(call, { resourceId: after.id, detail: { name: after.name }, changes })
+      await appendAudit(tx, entry, { clock, random })
+      return after
+    })
+    return { status: 200, body: { [noun.name]: noun.toView(row) }, headers: etagOfRow(row) }
+  })
+
+export const deleteRow = <Item extends Row>(
+  { db, clock, random }: RowParts,
+  noun: RowNoun<Item>,
+  route: RouteOfOne,
+): Endpoint =>
+  customerEndpoint(route, async (call) => {
+    const { accountId } = call.caller
+    await db.transaction().execute(async (tx) => {
+      await noun.lock?.(tx, accountId)
+      const row = await noun.remove(tx, accountId, call.params.id)
+      if (row === undefined) throw notFound(noun.title)
+      await releaseQuotas(tx, { accountId, holder: holderOf(noun, row.id) })
+      const entry = auditEntryOf(call, { resourceId: row.id, detail: { name: row.name } })
+      await appendAudit(tx, entry, { clock, random })
+    })
+    return { status: 204 }
+  })
+
+const holderOf = ({ name }: { readonly name: QuotaHolder }, id: string) => `${name}/${id}` as const

@@ -1,5 +1,0 @@
-import { noun } from '../noun.ts'
-import type { IdentityParts } from '../identity/parts.ts'
-import { memberEndpoints } from './endpoints.ts'
-
-export const member = noun<IdentityParts>({ name: 'member', endpoints: memberEndpoints })

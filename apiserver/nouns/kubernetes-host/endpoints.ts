@@ -1,0 +1,133 @@
+/** Hosts of control planes, as their settings name them or the platform makes them, and as they answer. */
+import { countClustersOf, ensureKubernetesHosts, type KubernetesHostRow } from '../../../db/kubernetes-host/index.ts'
+import { newestRelease, minorsOf } from '../../../domain/kubernetes-cluster/rules.ts'
+import { clustersCapacity } from '../../../domain/kubernetes-host/rules.ts'
+import { notFound, Unavailable } from '../../../domain/problem.ts'
+import { configuredHostsOf, hostsOf } from '../../../kit/control-planes/configuration.ts'
+import type { ControlPlaneOffer } from '../../../kit/control-planes/control.ts'
+import { replicasFor } from '../../../kit/control-planes/replicas.ts'
+import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
+import { Plan, Region, Zone } from '../../../resources/catalog/index.ts'
+import * as routes from '../../../resources/kubernetes-host/index.ts'
+import { KubernetesHost } from '../../../resources/kubernetes-host/index.ts'
+import { begunView } from '../../kit/change/begun.ts'
+import { completeList } from '../../kit/list/page.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { bootstrap, type HostObject, type HostParts, isBegun } from './bootstrap.ts'
+
+export function kubernetesHostEndpoints(parts: HostParts): readonly Endpoint[] {
+  const { caches } = parts
+  void [caches.of(Region), caches.of(Zone), caches.of(Plan), caches.of(KubernetesHost)]
+  return [
+    operatorEndpoint(routes.listKubernetesHosts, async ({ query: { region }, now }) => {
+      const hosts = await listHosts(parts, now)
+      return completeList(hosts.filter((host) => region === undefined || host.region === region))
+    }),
+    operatorEndpoint(routes.getKubernetesHost, async ({ params: { id }, now }) => ({
+      status: 200,
+      body: { kubernetes_host: await readHost(parts, id, now) },
+    })),
+    operatorEndpoint(routes.bootstrapKubernetesHost, async (call) => {
+      const made = await bootstrap(parts, call)
+      const operation = begunView(made, { type: 'kubernetes_host', id: made.metadata.name })
+      const host = await readHost(parts, made.metadata.name, call.now)
+      return { status: 202, body: { kubernetes_host: host, operation } }
+    }),
+  ]
+}
+
+const NONE = { obstacle: 'there is none' }
+
+async function readHost(parts: Parts, id: string, now: Date): Promise<routes.KubernetesHostView> {
+  const host = (await listHosts(parts, now)).find((each) => each.id === id)
+  if (host === undefined) throw notFound('kubernetes_host')
+  return host
+}
+
+/** Each host is asked once, whatever regions it has. */
+async function listHosts(parts: Parts, now: Date): Promise<readonly routes.KubernetesHostView[]> {
+  const { controlPlanes = NONE } = parts
+  const configured = configuredHostsOf(controlPlanes).flatMap(({ regions }) => regions)
+  const made = new Map(
+    parts.caches
+      .of(KubernetesHost)
+      .list()
+      .filter(({ spec }) => !configured.includes(spec.region))
+      .map((host) => [host.spec.region, host]),
+  )
+  const names = [...configured, ...made.keys()]
+  const [rows, hosted, offers] = await Promise.all([
+    ensureKubernetesHosts(parts.db, names, { now, newId: () => newUuid(parts.random) }),
+    countClustersOf(parts.db, names),
+    offersOf(parts),
+  ])
+  return rows.map((row) =>
+    viewOf(parts, row, {
+      made: made.get(row.region),
+      offer: offers.get(row.region),
+      hosted: hosted.get(row.region) ?? 0,
+    }),
+  )
+}
+
+/** By region; undefined while its host does not answer. */
+async function offersOf({ controlPlanes = NONE }: Parts): Promise<ReadonlyMap<string, ControlPlaneOffer | undefined>> {
+  const asked = hostsOf(controlPlanes).map(async ({ control, regions }) => {
+    const offer = await control.offer().catch((error: unknown) => {
+      if (error instanceof Unavailable) return undefined
+      throw error
+    })
+    return regions.map((region) => [region, offer] as const)
+  })
+  return new Map((await Promise.all(asked)).flat())
+}
+
+interface Seen {
+  /** Undefined for one of the settings. */
+  readonly made: HostObject | undefined
+  readonly offer: ControlPlaneOffer | undefined
+  readonly hosted: number
+}
+
+function viewOf(
+  { caches }: Parts,
+  { id, region, createdAt }: KubernetesHostRow,
+  { made, offer, hosted }: Seen,
+): routes.KubernetesHostView {
+  const zones = caches
+    .of(Zone)
+    .list()
+    .filter(({ spec }) => spec.region === region)
+    .map(({ metadata: { name } }) => name)
+    .toSorted()
+  const [newestMinor] = minorsOf(offer?.releases ?? [])
+  return {
+    id,
+    region,
+    zones,
+    clusters_hosted: hosted,
+    created_at: createdAt.toISOString(),
+    version: newestMinor === undefined ? null : (newestRelease(newestMinor, offer?.releases ?? []) ?? null),
+    ...(offer === undefined ? silentView(made, hosted) : answeredView(offer, hosted)),
+  }
+}
+
+type Answered = Pick<routes.KubernetesHostView, 'state' | 'node_count' | 'clusters_capacity' | 'etcd_capacity_bytes'>
+
+const silentView = (made: HostObject | undefined, hosted: number): Answered => ({
+  state: made !== undefined && made.status?.isMade !== true && isBegun(made) ? 'bootstrapping' : 'error',
+  node_count: made?.status?.nodesReady ?? 0,
+  clusters_capacity: hosted,
+  etcd_capacity_bytes: 0,
+})
+
+function answeredView(offer: ControlPlaneOffer, hosted: number): Answered {
+  const replicas = replicasFor(offer)
+  return {
+    state: replicas === undefined ? 'degraded' : 'ready',
+    node_count: offer.nodeCount,
+    clusters_capacity: clustersCapacity(offer, hosted, replicas === 1 ? offer.bytesOfOne : offer.bytesOfThree),
+    etcd_capacity_bytes: offer.etcdBytes,
+  }
+}

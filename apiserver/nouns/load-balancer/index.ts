@@ -1,0 +1,17 @@
+import { loadBalancerChanges } from '../../../changes/load-balancer.ts'
+import { kind } from '../../kit/admission/kind.ts'
+import { admissionOf } from '../../kit/admission/changes.ts'
+import { noun } from '../../kit/noun.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
+import { loadBalancerEndpoints, type LoadBalancerParts } from './endpoints.ts'
+import { type LoadBalancers, openLoadBalancers } from './objects.ts'
+
+export const loadBalancer = noun<LoadBalancerParts, { readonly loadBalancers: LoadBalancers }>({
+  name: 'load_balancer',
+  kinds: [
+    kind(LoadBalancer, { access: 'write', target: 'load_balancer', admission: admissionOf(loadBalancerChanges) }),
+  ],
+  open: (parts: Parts) => ({ loadBalancers: openLoadBalancers(parts) }),
+  endpoints: loadBalancerEndpoints,
+})

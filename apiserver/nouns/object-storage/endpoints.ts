@@ -1,0 +1,295 @@
+/** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
+ *  before a key is answered, so that it works, and the one before does not. */
+import { unknownZone } from '../../../changes/kit/zone.ts'
+import { worldOf } from '../../../changes/kit/world.ts'
+import { type IdleFacts, requireIdle } from '../../../domain/idle-rules.ts'
+import { conflict, notFound, Problem, unavailable, Unavailable, zoneLacks } from '../../../domain/problem.ts'
+import {
+  addObjectStorage,
+  findObjectStorageIn,
+  listObjectStorages,
+  type NewObjectStorage,
+  objectStorageOwner,
+  objectStorageQuotaBytes,
+  type ObjectStorageRow,
+  removeObjectStorage,
+  replaceObjectStorageSecret,
+  tenantFacts,
+  tenantOf,
+  whileTelling,
+} from '../../../db/object-storage/index.ts'
+import { appendAudit } from '../../../db/audit/index.ts'
+import type { Call, Customer } from '../../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import { type ObjectStorageOffer, offerIn } from '../../../kit/object-storage/configuration.ts'
+import type { ObjectStorage as Served } from '../../../kit/object-storage/control.ts'
+import { newSecret, newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { moveObstacle } from '../../../kit/object-storage/pass.ts'
+import { tellTenant, type Told, toldOf } from '../../../kit/object-storage/told.ts'
+import type { Sealing } from '../../../kit/sys/sealing.ts'
+import { newOrderedUuid } from '../../../kit/sys/random.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import { finalizerOf } from '../../../resources/kit/define.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import {
+  enableObjectStorage,
+  getObjectStorageCredentials,
+  listObjectStorage,
+  migrateObjectStorage,
+  ObjectStorage,
+  type ObjectStorageReach,
+  type ObjectStorageView,
+  rotateObjectStorageKeys,
+  toObjectStorageView,
+} from '../../../resources/object-storage/index.ts'
+import { auditEntryOf } from '../../kit/change/audit.ts'
+import { begin, type Verb } from '../../kit/change/operate.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { createClaimed } from '../../kit/plain/claimed-objects.ts'
+import type { ObjectStorages } from './objects.ts'
+import { notOffered } from './rules.ts'
+
+export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly objectStorages: ObjectStorages }
+
+/** While nobody is told where it is: less is not promised. */
+const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
+const MAKING_MILLISECONDS = 5_000
+const LOOK_MILLISECONDS = 50
+const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud has none configured' }
+
+export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
+  return [
+    customerEndpoint(listObjectStorage, async ({ caller: { accountId } }) => {
+      const rows = await listObjectStorages(parts.db, accountId)
+      return { status: 200, body: { items: await viewsOf(parts, rows), next_cursor: null } }
+    }),
+    customerEndpoint(enableObjectStorage, async (call) => ({ status: 201, body: await enable(parts, call) })),
+    customerEndpoint(getObjectStorageCredentials, async (call) => {
+      const row = await findIn(parts, call.caller.accountId, call.params.zone)
+      const credentials = credentialsOf(parts, row)
+      await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id }), parts))
+      return { status: 200, body: { credentials } }
+    }),
+    customerEndpoint(rotateObjectStorageKeys, async (call) => ({ status: 200, body: await rotate(parts, call) })),
+    customerEndpoint(migrateObjectStorage, async (call) => ({ status: 202, body: await migrate(parts, call) })),
+  ]
+}
+
+/** Throws 404. */
+async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string): Promise<ObjectStorageRow> {
+  return requireRow(await findObjectStorageIn(db, accountId, zone))
+}
+
+/** Who knows the tenant. Throws 503. */
+function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): Told {
+  const told = toldOf(objectStorage, row, clock.now())
+  if ('obstacle' in told) throw notOffered(row.zone, told.obstacle)
+  return told
+}
+
+/** What new tenants of the zone get, or those of the backend. Throws 503 where nothing serves them. */
+function requireServed({ objectStorage = NOWHERE }: Parts, zone: string, backend?: Served['backend']): Served {
+  const offer = offerIn(objectStorage, zone, backend)
+  if ('obstacle' in offer) throw notOffered(zone, offer.obstacle)
+  return offer
+}
+
+async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectStorage, Customer>): Promise<object> {
+  const {
+    caller: { accountId },
+    body: { zone },
+    now,
+  } = call
+  if (parts.caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(worldOf(parts.caches), zone)
+  const known = await findObjectStorageIn(parts.db, accountId, zone)
+  const { backend } = requireServed(parts, zone, known?.backend)
+  requireSealing(parts)
+  const isNew = known === undefined && (await claim(parts, call, { backend, createdAt: now }))
+  const row = await findObjectStorageIn(parts.db, accountId, zone)
+  if (row === undefined) throw new Unavailable('the object storage')
+  if (!isNew) await whileBeingMade(parts, row)
+  const told = await whileTelling(
+    parts,
+    row,
+    async (_turn, current) => {
+      // It has been disabled meanwhile.
+      if (current === undefined) throw new Unavailable('the object storage')
+      return bringUp(parts, current)
+    },
+    () => {
+      throw new Unavailable('the object storage, while others change it')
+    },
+  )
+  // It shows the key, whoever has enabled it.
+  if (!isNew)
+    await parts.db
+      .transaction()
+      .execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts))
+  return answerOf(parts, told)
+}
+
+const hasObject = async ({ store }: Parts, { accountId, id }: ObjectStorageRow): Promise<boolean> =>
+  (await store.get(ObjectStorage, { namespace: accountNamespace(accountId), name: id })) !== undefined
+
+/** Whoever was faster has claimed it, and is about to make the object; one that died in between never will. */
+async function whileBeingMade(parts: Parts, row: ObjectStorageRow): Promise<void> {
+  const end = parts.clock.monotonicMilliseconds() + MAKING_MILLISECONDS
+  while (!(await hasObject(parts, row)) && parts.clock.monotonicMilliseconds() < end)
+    await parts.clock.sleep(LOOK_MILLISECONDS)
+}
+
+/** False when somebody else was faster. */
+async function claim(
+  parts: ObjectStorageParts,
+  call: Call<typeof enableObjectStorage, Customer>,
+  { backend, createdAt }: Pick<NewObjectStorage, 'backend' | 'createdAt'>,
+): Promise<boolean> {
+  const {
+    caller: { accountId },
+    body: { zone },
+  } = call
+  const { secretAccessKey, ...keys } = newTenantKeys(parts.random)
+  const id = newOrderedUuid(parts.random, createdAt)
+  const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
+  const row: NewObjectStorage & { readonly name: string } = {
+    ...keys,
+    id,
+    accountId,
+    zone,
+    sealedSecret,
+    backend,
+    createdAt,
+    name: zone,
+  }
+  const noun = {
+    name: 'object_storage',
+    resource: ObjectStorage,
+    finalizer: finalizerOf(ObjectStorage),
+    specOf: () => ({ zone }),
+    claim: (tx: Parameters<typeof addObjectStorage>[0]) => addObjectStorage(tx, row),
+    release: (tx: Parameters<typeof addObjectStorage>[0]) => removeObjectStorage(tx, row),
+  } as const
+  try {
+    await createClaimed(parts, noun, call, row)
+    return true
+  } catch (error) {
+    if (error instanceof Problem && error.members.reason === 'name_taken') return false
+    throw error
+  }
+}
+
+async function rotate(
+  parts: ObjectStorageParts,
+  call: Call<typeof rotateObjectStorageKeys, Customer>,
+): Promise<object> {
+  const {
+    caller: { accountId },
+    params: { zone },
+  } = call
+  const before = await findIn(parts, accountId, zone)
+  requireServed(parts, zone, before.backend)
+  requireSealing(parts)
+  const sealedSecret = parts.sealing.seal(newSecret(parts.random), objectStorageOwner(accountId, before.id))
+  // The store is told before the row is kept: a secret that cannot be told is never answered, and of a row that is not
+  // kept the controller undoes what was told.
+  const row = await whileTelling(
+    parts,
+    before,
+    async (turn, current) => {
+      await bringUp(parts, { ...requireRow(current), sealedSecret })
+      return parts.db.transaction().execute(async (tx) => {
+        await turn.require(tx)
+        const replaced = requireRow(await replaceObjectStorageSecret(tx, before, sealedSecret))
+        await appendAudit(tx, auditEntryOf(call, { resourceId: replaced.id }), parts)
+        return replaced
+      })
+    },
+    () => {
+      throw new Unavailable('the object storage, while others change it')
+    },
+  )
+  return answerOf(parts, row)
+}
+
+/** Throws 404. */
+function requireRow(row: ObjectStorageRow | undefined): ObjectStorageRow {
+  if (row === undefined) throw notFound('object storage')
+  return row
+}
+
+/** The controller does it. Throws 409 for what has moved, is moving or cannot be moved, and 503 where it cannot go. */
+async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
+  const {
+    caller: { accountId },
+    params: { zone },
+  } = call
+  const row = await findIn(parts, accountId, zone)
+  if (row.backend === 'rgw') throw conflict('state_not_allowed', 'The object storage is replicated.')
+  const single = requireServed(parts, zone, row.backend)
+  const offer = offerIn(parts.objectStorage ?? NOWHERE, zone, 'rgw')
+  if ('obstacle' in offer)
+    throw zoneLacks('replicated_storage', `Zone ${zone} has no replicated object storage to move to.`)
+  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = credentialsOf(parts, row)
+  const obstacle = await moveObstacle(single.openS3(zone, { accessKeyId, secretAccessKey })).catch((error: unknown) => {
+    throw new Unavailable('the object storage', error)
+  })
+  if (obstacle !== undefined) throw conflict('state_not_allowed', obstacle)
+  const verb: Verb<unknown, IdleFacts> = {
+    kind: 'object_storage.migrate',
+    validate: (facts) => requireIdle('object_storage', facts),
+    spec: {},
+  }
+  const operation = await begin(parts, parts.objectStorages, call, verb, row.id)
+  const [view] = await viewsOf(parts, [row])
+  return { object_storage: view, operation }
+}
+
+/** Tells the store what the row says, in its turn. Throws Unavailable for a row without an object: of one that is half
+ *  made, or half gone, the row is given back, and nobody would ever take what the store was told. */
+async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<ObjectStorageRow> {
+  if (!(await hasObject(parts, row))) throw new Unavailable('the object storage')
+  const facts = await tenantFacts(parts.db, row, parts.clock.now())
+  const { secret_access_key: secretAccessKey } = credentialsOf(parts, row)
+  await tellTenant(requireTold(parts, row), tenantOf(row), { ...facts, secretAccessKey })
+  return row
+}
+
+/** Throws 503 where nothing can be sealed. */
+function requireSealing({ sealing }: ObjectStorageParts): void {
+  if (!sealing.isAvailable)
+    throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
+}
+
+function credentialsOf(parts: ObjectStorageParts, row: ObjectStorageRow) {
+  requireSealing(parts)
+  return {
+    access_key_id: row.accessKeyId,
+    secret_access_key: parts.sealing.open(row.sealedSecret, objectStorageOwner(row.accountId, row.id)),
+  }
+}
+
+async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<object> {
+  const [view] = await viewsOf(parts, [row])
+  return { object_storage: view, credentials: credentialsOf(parts, row) }
+}
+
+/** Clients come by its entrance, and what it promises is what keeps it. */
+const reachOf = ({ keeper, entrance }: Told, zone: string): ObjectStorageReach => ({
+  endpoint: entrance.endpointOf(zone),
+  certificateAuthority: entrance.certificateAuthority,
+  durability: keeper.durability,
+})
+
+/** All of one account. */
+async function viewsOf(
+  { db, objectStorage = NOWHERE, clock }: Parts,
+  rows: readonly ObjectStorageRow[],
+): Promise<readonly ObjectStorageView[]> {
+  const [first] = rows
+  if (first === undefined) return []
+  const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
+  return rows.map((row) => {
+    const told = toldOf(objectStorage, row, clock.now())
+    return toObjectStorageView({ ...row, quotaBytes }, 'obstacle' in told ? UNREACHABLE : reachOf(told, row.zone))
+  })
+}

@@ -1,0 +1,15 @@
+import { ObjectStorage } from '../../../resources/object-storage/index.ts'
+import { kind } from '../../kit/admission/kind.ts'
+import { noun } from '../../kit/noun.ts'
+import { objectStorageAdmission } from './admission.ts'
+import { objectStorageEndpoints, type ObjectStorageParts } from './endpoints.ts'
+import { type ObjectStorages, openObjectStorages } from './objects.ts'
+
+export { type ObjectStorages } from './objects.ts'
+
+export const objectStorage = noun<ObjectStorageParts, { readonly objectStorages: ObjectStorages }>({
+  name: 'object_storage',
+  kinds: [kind(ObjectStorage, { access: 'write', target: 'object_storage', admission: objectStorageAdmission })],
+  open: (parts) => ({ objectStorages: openObjectStorages(parts) }),
+  endpoints: objectStorageEndpoints,
+})

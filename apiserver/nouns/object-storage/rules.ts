@@ -1,0 +1,21 @@
+/** Where object storage can be had. */
+import { unknownZone } from '../../../changes/kit/zone.ts'
+import { worldOf } from '../../../changes/kit/world.ts'
+import { zoneLacks } from '../../../domain/problem.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import type { ObjectStorageBackend } from '../../../resources/object-storage/index.ts'
+import type { Parts } from '../../kit/parts.ts'
+
+/** What keeps the objects of new tenants, by what the zone says of itself. Throws 400 for a zone that is not there, and
+ *  409 for one that keeps no objects. */
+export function requireOffering({ caches }: Pick<Parts, 'caches'>, name: string): ObjectStorageBackend {
+  const zone = caches.of(Zone).get({ name })
+  if (zone === undefined) throw unknownZone(worldOf(caches), name)
+  const { objectStorageBackend: backend, objectStorageObstacle: obstacle } = zone.status ?? {}
+  if (backend === undefined) throw notOffered(name, obstacle ?? 'nothing is known of it yet')
+  return backend
+}
+
+/** 409, or 503 by routes without 409, with the cause, which says what to do about it where that is known. */
+export const notOffered = (zone: string, obstacle: string) =>
+  zoneLacks('object_storage', `Zone ${zone} has no object storage: ${obstacle}.`)

@@ -1,0 +1,187 @@
+/** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
+import { isHiddenTarget } from '../../../domain/managed-machine/rules.ts'
+import { isFinal } from '../../../domain/operations.ts'
+import { notFound } from '../../../domain/problem.ts'
+import { isUuid } from '../../../domain/uuid.ts'
+import { findOperation, listOperationRows } from '../../../db/operation/index.ts'
+import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import { type Cache, isNewer } from '../../../kit/kube/cache.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import {
+  activeOperationOf,
+  cancelOperation,
+  carrierOf,
+  getOperation,
+  listOperations,
+  Operation,
+  type OperationSpec,
+  type OperationState,
+  type OperationView,
+  toOperationView,
+} from '../../../resources/operation/index.ts'
+import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
+import { readPageByTime } from '../../kit/list/page.ts'
+import type { Parts } from '../../kit/parts.ts'
+import type { Targets } from '../../kit/change/targets.ts'
+import { type Cancellables, markCancelled } from './cancel.ts'
+import { type Ends, openEnds } from './seen.ts'
+
+type OperationCache = Cache<OperationSpec, OperationState>
+
+type Needs = Parts & Cancellables & { readonly targets: Targets }
+
+export function operationEndpoints(parts: Needs): readonly Endpoint[] {
+  const cache = parts.caches.of(Operation)
+  const wait = createWaiting(parts, cache)
+  const ends = openEnds(parts)
+  return [
+    customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
+      const read = async () => {
+        const { view, record } = await readOperation(parts, caller.accountId, params.id)
+        return {
+          view: await ends.awaited(caller.accountId, view, record),
+          version: record?.metadata.resourceVersion ?? '',
+        }
+      }
+      const found = await read()
+      if (query.wait === undefined || isFinal(found.view.status))
+        return { status: 200, body: { operation: found.view } }
+      const key = { namespace: accountNamespace(caller.accountId), name: params.id }
+      await wait({
+        ...key,
+        accountId: caller.accountId,
+        thanVersion: found.version,
+        seconds: query.wait,
+        signal: request.signal,
+      })
+      return { status: 200, body: { operation: (await read()).view } }
+    }),
+    customerEndpoint(listOperations, (call) => list(parts, { cache, ends }, call)),
+    customerEndpoint(cancelOperation, (call) => cancel(parts, call)),
+  ]
+}
+
+async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
+  const {
+    caller: { accountId },
+    params: { id },
+  } = call
+  const { view } = await readOperation(parts, accountId, id)
+  await markCancelled(parts, call, view)
+  return { status: 202, body: { operation: (await readOperation(parts, accountId, id)).view } }
+}
+
+interface Found {
+  readonly view: OperationView
+  /** Its object, when there is one. */
+  readonly record: OperationObject | undefined
+}
+
+async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
+  const namespace = accountNamespace(accountId)
+  const object = await store.get(Operation, { namespace, name: id })
+  if (object !== undefined) {
+    if (isHiddenTarget(object.spec.target)) throw notFound('operation')
+    const view = ofObject(object)
+    return {
+      view: withProgress(view, servers.find(accountId, view.server_id ?? '')),
+      record: object,
+    }
+  }
+  const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
+  if (finished !== undefined) {
+    if (isHiddenTarget(finished.target)) throw notFound('operation')
+    return { view: ofHistory(finished), record: undefined }
+  }
+  const target = targets.find(id)
+  const active = target && activeOperationOf(target.object)
+  if (
+    target?.object.metadata.namespace !== namespace ||
+    active === undefined ||
+    isHiddenTarget({ type: target.type, id: target.object.metadata.name })
+  )
+    throw notFound('operation')
+  const { metadata, spec } = target.object
+  const reference = { type: target.type, id: metadata.name }
+  return { view: { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }, record: undefined }
+}
+
+interface Waiting {
+  readonly accountId: string
+  readonly namespace: string
+  readonly name: string
+  readonly thanVersion: string
+  readonly seconds: number
+  readonly signal: AbortSignal
+}
+
+/** Requests of one account that wait at the same time; more are answered at once. */
+const WAITING_MAXIMUM = 50
+
+/** Resolves when the operation's object is newer than the version, when time is up, or when nobody listens any more. */
+function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): (waiting: Waiting) => Promise<void> {
+  const waiters = new Map<string, number>()
+  return async ({ accountId, namespace, name, thanVersion, seconds, signal }) => {
+    const others = waiters.get(accountId) ?? 0
+    if (others >= WAITING_MAXIMUM) return
+    waiters.set(accountId, others + 1)
+    const changed = new AbortController()
+    const leave = cache.subscribe(({ object: { metadata } }) => {
+      if (
+        metadata.name === name &&
+        metadata.namespace === namespace &&
+        isNewer(metadata.resourceVersion ?? '', thanVersion)
+      )
+        changed.abort()
+    })
+    // It may have changed since it was read.
+    if (isNewer(cache.get({ namespace, name })?.metadata.resourceVersion ?? '', thanVersion)) changed.abort()
+    await clock.sleep(seconds * 1000, AbortSignal.any([signal, changed.signal]))
+    leave()
+    const left = (waiters.get(accountId) ?? 1) - 1
+    if (left === 0) waiters.delete(accountId)
+    else waiters.set(accountId, left)
+  }
+}
+
+async function list(
+  { db, cursors }: Parts,
+  { cache, ends }: { readonly cache: OperationCache; readonly ends: Ends },
+  call: Call<typeof listOperations, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    query: { id: ids, status, resource },
+  } = call
+  const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
+  const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
+  const isWanted = (operation: OperationObject) =>
+    !isHiddenTarget(operation.spec.target) &&
+    (ids === undefined || ids.includes(operation.metadata.name)) &&
+    (status === undefined || status === (operation.status?.status ?? 'pending')) &&
+    (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
+  const { items, nextCursor } = await readPageByTime(
+    cursors,
+    call,
+    async (after, limit) => {
+      const finished = await listOperationRows(db, accountId, {
+        after,
+        ids: ids?.filter(isUuid),
+        status,
+        target,
+        limit,
+      })
+      const namespace = accountNamespace(accountId)
+      const views = listedViews(finished, cache.inNamespace(namespace).filter(isWanted), after)
+      return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
+    },
+    placeOf,
+  )
+  return { status: 200, body: { items, next_cursor: nextCursor } }
+}
+
+const splitOnce = (text: string): [string, string] => [
+  text.slice(0, text.indexOf(':')),
+  text.slice(text.indexOf(':') + 1),
+]

@@ -1,0 +1,87 @@
+/** Operations as the API shows them: from their object, or from the history. */
+import { type FinishedOperation, stepsOf } from '../../../domain/operations.ts'
+import type { ListPlace } from '../../../db/kit/page.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import {
+  type OperationSpec,
+  type OperationState,
+  type OperationView,
+  toOperationView,
+} from '../../../resources/operation/index.ts'
+import { progressOfMove } from '../../../resources/server/index.ts'
+import type { OperationProgress } from '../../../resources/kit/shapes.ts'
+import type { ServerObject } from '../server/index.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
+
+export type OperationObject = KubeObject<OperationSpec, OperationState>
+
+/** Where an operation stands in lists. */
+export const placeOf = (view: Pick<OperationView, 'created_at' | 'id'>): ListPlace => ({
+  createdAt: new Date(view.created_at),
+  id: view.id,
+})
+
+/** Negative when `one` comes first. */
+const compareNewestFirst = (one: ListPlace, other: ListPlace): number =>
+  other.createdAt.getTime() - one.createdAt.getTime() || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
+
+/** What comes after the place, newest first and without events. Objects and history hold the same operation for a
+ *  while; it is listed once. */
+export function listedViews(
+  finished: readonly FinishedOperation[],
+  objects: readonly OperationObject[],
+  after: ListPlace | undefined,
+): Omit<OperationView, 'events'>[] {
+  const views = new Map(
+    [...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]),
+  )
+  return [...views.values()]
+    .filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0)
+    .sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
+}
+
+interface StoredEvent {
+  readonly at: string
+  readonly kind: string
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>> | undefined
+}
+const eventsOf = (events: readonly StoredEvent[]) =>
+  events.map(({ at, kind, message, data }) => ({ at, kind, message, data: { ...data } }))
+
+/** Of an operation that Kubernetes still has; before its first status it is pending. */
+export function ofObject({ metadata, spec, status }: OperationObject): OperationView {
+  const progress: OperationProgress = {
+    id: metadata.name,
+    kind: spec.kind,
+    status: status?.status ?? 'pending',
+    step: status?.step ?? stepsOf(spec.kind)[0] ?? '',
+    stepIndex: status?.stepIndex ?? 0,
+    stepCount: spec.stepCount,
+    error: status?.error ?? '',
+    actor: spec.actor,
+    createdAt: spec.createdAt,
+    deadlineAt: spec.deadlineAt,
+    startedAt: status?.startedAt,
+    finishedAt: status?.finishedAt,
+  }
+  return { ...toOperationView(progress, spec.target, spec.carrier), events: eventsOf(status?.events ?? []) }
+}
+
+/** With how far the guest is, while a server.migrate is under way. */
+export function withProgress(view: OperationView, server: ServerObject | undefined): OperationView {
+  const progress =
+    server === undefined || view.kind !== 'server.migrate' || view.status !== 'running'
+      ? undefined
+      : progressOfMove(storedOf(server), view.id)
+  return progress === undefined ? view : { ...view, progress }
+}
+
+/** Of an operation that only history has. */
+export function ofHistory(finished: FinishedOperation): OperationView {
+  const { startedAt, finishedAt, ...rest } = finished
+  const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }
+  // the reconciler recorded these
+  const [target, carrier] = [finished.target, finished.carrier] as [OperationSpec['target'], OperationSpec['carrier']]
+  return { ...toOperationView(progress, target, carrier), events: eventsOf(finished.events) }
+}

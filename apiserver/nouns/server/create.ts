@@ -1,0 +1,374 @@
+/** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import { requireDiskSize } from '../../../domain/storage/rules.ts'
+import { unknownPlan } from '../../../changes/kit/machine.ts'
+import { unknownZone } from '../../../changes/kit/zone.ts'
+import { defined } from '../../../domain/defined.ts'
+import type { Firewall } from '../../../domain/server/firewall.ts'
+import { badField, badRequest, type FieldError, unavailable } from '../../../domain/problem.ts'
+import type { PoolUse } from '../../../domain/public-pool/rules.ts'
+import { parsePublicKey } from '../../../domain/ssh-key/rules.ts'
+import { readUserData, runsProgramsOnly } from '../../../domain/server/user-data.ts'
+import { findInitScript } from '../../../db/init-script/index.ts'
+import { type ChangeIntent, recordIntents } from '../../../db/change/index.ts'
+import { type GroupCommit, openGroupCommit } from '../../../db/kit/group-commit.ts'
+import type { InterfaceDemand } from '../../../db/network-interface/index.ts'
+import {
+  batchKeyOf,
+  claimServers,
+  releaseServer,
+  type ServerClaims,
+  type ServerDemand,
+} from '../../../db/server/index.ts'
+import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import { type KubeObject, Namespace, Secret } from '../../../kit/kube/object.ts'
+import { isAlreadyExists } from '../../../kit/kube/store.ts'
+import { newOrderedUuid } from '../../../kit/sys/random.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { ACCOUNT_LABEL, SERVER_LABEL } from '../../../resources/kit/labels.ts'
+import { type PlanSpec, Template, Zone } from '../../../resources/catalog/index.ts'
+import { finalizerOf } from '../../../resources/kit/define.ts'
+import {
+  type CreateServer,
+  createServer,
+  Server,
+  type ServerSpec,
+  type ServerStatus,
+  SSH_KEYS_PER_SERVER_MAXIMUM,
+  storedFirewall,
+  toFirewall,
+} from '../../../resources/server/index.ts'
+import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import { toOperationView } from '../../../resources/operation/index.ts'
+import { accept, newStanza, OutcomeUnknown } from '../../kit/change/accept.ts'
+import { namingAlternatives } from './alternatives.ts'
+import { findServerPlan } from '../catalog/index.ts'
+import { auditEntryOf } from '../../kit/change/audit.ts'
+import { ensureNamespace } from '../../kit/change/namespaces.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { requireFilter } from './firewall.ts'
+import { chooseNetworks, entryOf } from './interfaces.ts'
+import { chooseSystem, type System } from './system.ts'
+import { requireBackupZone } from '../../../changes/kit/backups.ts'
+import { worldOf } from '../../../changes/kit/world.ts'
+import type { Servers } from './objects.ts'
+
+export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
+  parts.caches.of(Namespace)
+  parts.caches.of(Template)
+  const claim = openClaims(parts)
+  return customerEndpoint(createServer, (call) =>
+    create({ ...parts, claim }, servers, call).catch(namingAlternatives(parts, call.body, call.now)),
+  )
+}
+
+interface ClaimRequest {
+  readonly demand: ServerDemand
+  readonly intent: ChangeIntent
+}
+
+/** Servers of an account wait for its quotas anyway, so those that are alike and come at the same time are claimed in
+ *  one transaction. */
+const openClaims = ({ db, clock, random }: Parts): GroupCommit<ClaimRequest, ServerClaims> =>
+  openGroupCommit(db, async (tx, requests) => {
+    const claims = await claimServers(
+      tx,
+      requests.map(({ demand }) => demand),
+      { now: clock.now(), random },
+    )
+    await recordIntents(
+      tx,
+      requests.map(({ intent }) => intent),
+    )
+    return claims
+  })
+
+/** What the answer shows before the controller has written a status. */
+function claimedArguments({ macAddress, addresses }: ServerClaims): Record<string, string> {
+  const addressOf = (use: PoolUse) => addresses.find((held) => held.use === use)?.address
+  const [ipv4, ipv6] = [addressOf('server_ipv4'), addressOf('server_ipv6_prefix')]
+  return {
+    mac_address: macAddress,
+    ...defined({ public_ipv4: ipv4, public_ipv6: ipv6 }),
+  }
+}
+
+type CreateCall = Call<typeof createServer, Customer>
+
+async function create(
+  parts: Parts & { readonly claim: GroupCommit<ClaimRequest, ServerClaims> },
+  servers: Servers,
+  call: CreateCall,
+): Promise<Answer> {
+  const { caller, body, request, now } = call
+  const system = await chooseSystem(parts, { namespace: accountNamespace(caller.accountId), ...body, now })
+  const choice = chooseSize(parts, body, system)
+  const networks = await chooseNetworks(parts, caller.accountId, body.networks)
+  const firewall = body.firewall == null ? undefined : toFirewall(body.firewall)
+  requireFilter(parts, body.zone, firewall)
+  if (body.backup_schedule != null) requireBackupZone(worldOf(parts.caches), body.zone)
+  const sshKeys = await chooseKeys(parts, caller.accountId, body)
+  const userData = await chooseUserData(parts, caller.accountId, body)
+  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
+  const id = newOrderedUuid(parts.random, now)
+  const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
+  const secretName = userData === undefined ? undefined : `${id}-user-data`
+  const namespace = accountNamespace(caller.accountId)
+  const draft = (claims: ServerClaims) => ({
+    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [finalizerOf(Server)] },
+    spec: specOf(body, {
+      ...choice,
+      firewall,
+      sshKeys,
+      secretName,
+      operation: { ...operation, arguments: claimedArguments(claims) },
+    }),
+  })
+  const demand = demandOf(call, id, choice, networks)
+  const server = await accept(parts, {
+    id: operation.id,
+    accountId: caller.accountId,
+    resource: { type: 'server', id },
+    operation,
+    audit: auditEntryOf(call, {
+      resourceId: id,
+      detail: { hostname: body.hostname, zone: body.zone, plan: body.plan },
+    }),
+    claimTogether: (intent) => parts.claim(batchKeyOf(demand), { demand, intent }),
+    release: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
+    write: async (claims) => {
+      if (claims === undefined) throw new Error('a server is written with its claims')
+      await ensureNamespace(parts, caller.accountId)
+      if (secretName !== undefined)
+        await writeUserData(parts, { namespace, name: secretName, serverId: id, text: userData ?? '' })
+      return parts.store.create(Server, draft(claims))
+    },
+    read: () => parts.store.get(Server, { namespace, name: id }),
+    wasApplied: (object) => object.spec.operation?.id === operation.id || object.status !== undefined,
+  }).catch(async (error: unknown) => {
+    if (secretName !== undefined && !(error instanceof OutcomeUnknown))
+      await parts.store.delete(Secret, { namespace, name: secretName }).catch(() => {})
+    throw error
+  })
+  servers.cache.apply(server)
+  if (secretName !== undefined) await giveToServer(parts, { namespace, name: secretName }, server)
+  const view = servers.viewOf(server)
+  return {
+    status: 202,
+    body: {
+      server: view,
+      operation: view.active_operation ?? toOperationView(pendingOf(operation), { type: 'server', id }),
+    },
+  }
+}
+
+const demandOf = (
+  { caller, body }: CreateCall,
+  serverId: string,
+  { plan, region, storageGibibytes }: Size,
+  networks: readonly InterfaceDemand[],
+): ServerDemand => ({
+  accountId: caller.accountId,
+  serverId,
+  hostname: body.hostname,
+  zone: body.zone,
+  region,
+  serverGroupId: body.server_group_id ?? undefined,
+  publicIpv4: body.public_ipv4,
+  ...(networks.length === 0 ? {} : { networks }),
+  cpuPool: plan.cpuPool,
+  cores: plan.cores,
+  memoryMebibytes: plan.memoryMebibytes,
+  storageGibibytes,
+})
+
+const pendingOf = (operation: OperationStanza) =>
+  ({
+    ...operation,
+    status: 'pending',
+    step: '',
+    stepIndex: 0,
+    stepCount: 0,
+    error: '',
+    createdAt: operation.requestedAt,
+  }) as const
+
+export interface Size {
+  readonly plan: PlanSpec
+  /** Of the zone. */
+  readonly region: string
+  readonly storageGibibytes: number
+}
+
+/** What zone, plan and operating system come to. Throws 400 for names that do not exist or do not go together, 503 for
+ *  a closed zone. */
+export function chooseSize(
+  { caches }: Pick<Parts, 'caches'>,
+  body: Pick<CreateServer, 'zone' | 'plan' | 'storage_gibibytes'>,
+  system: System,
+): Size {
+  const zone = caches.of(Zone).get({ name: body.zone })
+  const plan = findServerPlan({ caches }, body.plan)
+  if (zone === undefined) throw unknownZone(worldOf(caches), body.zone)
+  if (plan === undefined) throw unknownPlan(worldOf(caches), body.plan)
+  const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
+  if (storageGibibytes < plan.spec.storageGibibytes)
+    throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
+  requireDiskSize(storageGibibytes, body.storage_gibibytes === undefined ? 'plan' : 'storage_gibibytes')
+  if (storageGibibytes < system.minStorageGibibytes)
+    throw badField('storage_gibibytes', `the ${system.noun} needs ${system.minStorageGibibytes}`)
+  if (plan.spec.memoryMebibytes < system.minMemoryMebibytes)
+    throw badField('plan', `the ${system.noun} needs ${system.minMemoryMebibytes} MiB of memory`)
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
+  return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
+}
+
+/** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones,
+ *  and without any. */
+export async function chooseKeys(
+  { db }: Pick<Parts, 'db'>,
+  accountId: string,
+  body: Pick<CreateServer, 'ssh_keys' | 'ssh_key_ids'>,
+): Promise<readonly string[]> {
+  const errors: FieldError[] = []
+  const given = (body.ssh_keys ?? []).flatMap((text, index) => {
+    const key = parsePublicKey(text)
+    if (typeof key !== 'string') return [key.text]
+    errors.push({ field: `ssh_keys.${index}`, detail: key })
+    return []
+  })
+  if (errors.length > 0) throw badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
+  const wantsAll = body.ssh_keys === undefined && body.ssh_key_ids === undefined
+  const isNamed = wantsAll || (body.ssh_key_ids ?? []).length > 0
+  const rows = isNamed
+    ? await db
+        .selectFrom('ssh_key')
+        .select(['id', 'public_key'])
+        .where('account_id', '=', accountId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+    : []
+  const unknown = (body.ssh_key_ids ?? []).find((id) => !rows.some((row) => row.id === id))
+  if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
+  const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
+  const keys = [...new Set([...given, ...named])]
+  if (keys.length === 0)
+    throw badField('ssh_key_ids', 'a server needs at least one SSH key: add one to the account, or give ssh_keys')
+  if (keys.length > SSH_KEYS_PER_SERVER_MAXIMUM)
+    throw badField('ssh_key_ids', `a server takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)
+  return keys
+}
+
+/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, for a script that
+ *  is not the account's, and for what the template cannot run. */
+export async function chooseUserData(
+  parts: Pick<Parts, 'caches' | 'db'>,
+  accountId: string,
+  { user_data, init_script_id, template }: Pick<CreateServer, 'user_data' | 'init_script_id' | 'template'>,
+): Promise<string | undefined> {
+  if (init_script_id === undefined || init_script_id === null)
+    return user_data === undefined
+      ? undefined
+      : requireRunnable(parts, template, { field: 'user_data', text: user_data })
+  if (user_data !== undefined) throw badField('init_script_id', 'cannot be given together with user_data')
+  const script = await findInitScript(parts.db, accountId, init_script_id)
+  if (script === undefined) throw badField('init_script_id', 'the account has no such init script')
+  return requireRunnable(parts, template, { field: 'init_script_id', text: script.content })
+}
+
+/** The controllers decode it in the same way for the guest: what is stored is what was given. */
+function requireRunnable(
+  { caches }: Pick<Parts, 'caches'>,
+  template: string | undefined,
+  { field, text }: { readonly field: string; readonly text: string },
+): string {
+  const built = template === undefined ? undefined : caches.of(Template).get({ name: template })?.spec.image.built
+  const read = readUserData(Buffer.from(text), { isProgramsOnly: runsProgramsOnly(built) })
+  if ('fault' in read) throw badField(field, read.fault)
+  return text
+}
+
+interface Chosen extends Size {
+  readonly sshKeys: readonly string[]
+  readonly secretName: string | undefined
+  readonly firewall: Firewall | undefined
+  readonly operation: OperationStanza
+}
+
+const specOf = (
+  body: CreateServer,
+  { storageGibibytes, sshKeys, secretName, firewall, operation }: Chosen,
+): ServerSpec => ({
+  hostname: body.hostname,
+  title: body.title,
+  zone: body.zone,
+  plan: body.plan,
+  ...defined({ template: body.template }),
+  ...(typeof body.custom_image_id === 'string' ? { customImageId: body.custom_image_id } : {}),
+  labels: body.labels,
+  desiredPower: body.start ? 'running' : 'stopped',
+  sshKeys: [...sshKeys],
+  ...defined({ userDataSecretName: secretName }),
+  ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
+  ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
+  haPolicy: body.ha_policy,
+  migrationPolicy: body.migration_policy,
+  publicIpv4: body.public_ipv4,
+  ...(body.networks.length === 0 ? {} : { networks: body.networks.map(entryOf) }),
+  ...(firewall === undefined ? {} : { firewall: storedFirewall(firewall) }),
+  metadataEnabled: body.metadata_enabled,
+  ...(body.backup_schedule == null ? {} : { backupSchedule: body.backup_schedule }),
+  storageGibibytes,
+  isProtected: false,
+  operation,
+})
+
+interface UserData {
+  readonly namespace: string
+  readonly name: string
+  readonly serverId: string
+  /** The server, where it is there already: the Secret goes with it. */
+  readonly owner?: KubeObject
+  readonly text: string
+}
+
+/** Free when the Secret is there: its name is that of one server and one request. */
+export async function writeUserData(
+  { store }: Pick<Parts, 'store'>,
+  { namespace, name, serverId, owner, text }: UserData,
+): Promise<void> {
+  const draft = {
+    metadata: {
+      name,
+      namespace,
+      labels: { [SERVER_LABEL]: serverId },
+      ...(owner === undefined ? {} : { ownerReferences: [ownerOf(owner)] }),
+    },
+    spec: undefined,
+    type: 'Opaque',
+    data: { userData: Buffer.from(text).toString('base64') },
+  }
+  await store.create(Secret, draft).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
+}
+
+/** From now on the Secret goes with its server. The controller does the same where this was missed. */
+async function giveToServer(
+  { store, log }: Parts,
+  secret: { readonly namespace: string; readonly name: string },
+  server: KubeObject<ServerSpec, ServerStatus>,
+): Promise<void> {
+  const { metadata } = server
+  await store
+    .patch(Secret, secret, { metadata: { ownerReferences: [ownerOf(server)] } })
+    .catch((error: unknown) => log.info('user data left without an owner', { server_id: metadata.name, error }))
+}
+
+const ownerOf = ({ apiVersion, kind, metadata }: KubeObject) => ({
+  apiVersion,
+  kind,
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+})

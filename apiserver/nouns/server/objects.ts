@@ -1,0 +1,60 @@
+/** Servers as requests find them, with what their view shows besides them. */
+import type { ServerFacts } from '../../../domain/server/rules.ts'
+import { isHiddenMachineId, requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import { Node } from '../../../resources/node/index.ts'
+import { Plan, Template, Zone } from '../../../resources/catalog/index.ts'
+import { CustomImage } from '../../../resources/custom-image/index.ts'
+import {
+  factsOf,
+  Server,
+  type ServerSpec,
+  type ServerStatus,
+  type ServerSurroundings,
+  type ServerView,
+  toServerView,
+} from '../../../resources/server/index.ts'
+import { type OperatedObjects, openOperated, type Verb } from '../../kit/change/operate.ts'
+import type { ObjectParts } from '../../kit/plain/objects.ts'
+
+export type ServerObject = KubeObject<ServerSpec, ServerStatus>
+export type Servers = OperatedObjects<ServerSpec, ServerStatus, ServerView, ServerFacts>
+export type ServerVerb<Claims = void> = Verb<ServerObject, ServerFacts, Claims>
+
+const ZONE_UNKNOWN = 'The zone is not known yet.'
+
+export function openServers(parts: ObjectParts): Servers {
+  const { caches } = parts
+  const [plans, zones, templates, nodes] = [caches.of(Plan), caches.of(Zone), caches.of(Template), caches.of(Node)]
+  const images = caches.of(CustomImage)
+  /** Of the system that it boots, also where that came through an image of the account. */
+  const templateOf = ({ metadata: { namespace = '' }, spec: { template, customImageId } }: ServerObject) => {
+    const image = customImageId === undefined ? undefined : images.get({ namespace, name: customImageId })
+    const name = template ?? image?.status?.origin?.name
+    return name === undefined ? undefined : templates.get({ name })?.spec
+  }
+  const surroundingsOf = (server: ServerObject): ServerSurroundings => {
+    const { spec, status } = server
+    const zone = zones.get({ name: spec.zone })
+    return {
+      plan: plans.get({ name: spec.plan })?.spec,
+      zone: zone?.spec,
+      loopbackTwins: parts.loopbackTwins,
+      haObstacle: zone?.status === undefined ? ZONE_UNKNOWN : zone.status.haObstacle,
+      template: templateOf(server),
+      work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
+    }
+  }
+  return openOperated(parts, {
+    name: 'server',
+    title: 'server',
+    resource: Server,
+    surroundingsOf,
+    toView: toServerView,
+    factsOf,
+    labelsOf: ({ labels }) => labels,
+    isHidden: isHiddenMachineId,
+    requireOwn: ({ spec: { managedBy } }) => requireOwnMachine(managedBy, 'other'),
+    fields: { hostname: ({ hostname }) => hostname },
+  })
+}

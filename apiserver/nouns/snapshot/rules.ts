@@ -1,0 +1,35 @@
+/** What snapshots need of their surroundings, whichever door a request comes through. */
+import { requireStaying } from '../../../domain/snapshot/rules.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import { CustomImage, isReading } from '../../../resources/custom-image/index.ts'
+import { factsOf, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
+
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+
+/** Throws 409 when the storage goes with what is done to the server that boots from it. */
+export function requireStayingWith(
+  server: KubeObject<ServerSpec, ServerStatus> | undefined,
+  { metadata: { name }, spec: { isBoot } }: StorageObject,
+): void {
+  if (isBoot) requireStaying(name, server && { ...factsOf(storedOf(server)), bootStorageId: server.spec.bootStorageId })
+}
+
+/** Whether a storage or a custom image is being made from the snapshot. */
+export const isCloned = (caches: Caches, namespace: string, snapshotId: string): boolean =>
+  caches
+    .of(Storage)
+    .inNamespace(namespace)
+    .some(
+      ({ metadata, spec, status }) =>
+        spec.source?.kind === 'snapshot' &&
+        spec.source.id === snapshotId &&
+        metadata.deletionTimestamp === undefined &&
+        (status?.state ?? 'creating') === 'creating',
+    ) ||
+  caches
+    .of(CustomImage)
+    .inNamespace(namespace)
+    .some((image) => isReading(image, { snapshotId }))

@@ -1,5 +1,0 @@
-import { noun } from '../noun.ts'
-import type { IdentityParts } from '../identity/parts.ts'
-import { organisationEndpoints } from './endpoints.ts'
-
-export const organisation = noun<IdentityParts>({ name: 'organisation', endpoints: organisationEndpoints })

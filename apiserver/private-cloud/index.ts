@@ -1,5 +1,0 @@
-import { noun } from '../noun.ts'
-import type { Parts } from '../parts.ts'
-import { privateCloudEndpoints } from './endpoints.ts'
-
-export const privateCloud = noun<Parts>({ name: 'private_cloud_request', endpoints: privateCloudEndpoints })
