@@ -20,6 +20,7 @@ COPY package.json ./
 COPY domain ./domain
 COPY resources ./resources
 COPY kit ./kit
+COPY integrations ./integrations
 
 FROM runtime AS control-plane
 # By which nodes are fenced: their management controllers, and storage that refuses them.
@@ -32,7 +33,7 @@ COPY crds ./crds
 COPY roles ./roles
 COPY apiserver ./apiserver
 COPY controllers ./controllers
-COPY hosts ./hosts
+COPY hosting ./hosting
 # What runs beside control planes in pods.
 COPY client ./client
 COPY addons ./addons

@@ -1,11 +1,11 @@
 /** Settings of the API server. */
 import { z } from 'zod'
 import { parseLoopbackTwins } from '../domain/network/loopback-twins.ts'
-import { controlPlanesSettings } from '../kit/control-planes/settings.ts'
+import { controlPlanesSettings } from '../integrations/control-planes/settings.ts'
 import { NamespaceRights } from '../kit/kube/namespace-rights.ts'
-import { objectStorageSettings } from '../kit/object-storage/settings.ts'
-import { organisationPlatformUrl } from '../kit/organisation-platform/settings.ts'
-import { paymentsSettings } from '../kit/payments/settings.ts'
+import { objectStorageSettings } from '../integrations/object-storage/settings.ts'
+import { organisationPlatformUrl } from '../integrations/organisation-platform/settings.ts'
+import { paymentsSettings } from '../integrations/payments/settings.ts'
 import { databaseSettings, Flag, List, logLevel, Port, sealingSettings } from '../kit/sys/settings.ts'
 
 export const AUDIT_VERIFY_SECONDS = 3600

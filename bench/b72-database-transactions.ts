@@ -6,7 +6,7 @@ import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runProgram } from '../agents/node/run-program.ts'
-import { probePort } from '../embedded/ports.ts'
+import { probePort } from '../embedded/kit/ports.ts'
 import { environment } from '../kit/sys/process.ts'
 import { passwordOf } from '../test/agents/node/images/database-machine.ts'
 import { until } from '../test/eventually.ts'

@@ -2,7 +2,7 @@
  *  says where it connects; the others put and get. Ends with its input. */
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { openExchange, type StoreExchange, type StoreRequest } from '../kit/object-storage/exchange.ts'
+import { openExchange, type StoreExchange, type StoreRequest } from '../kit/s3/exchange.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { exitProcess, printLine, standardStreams } from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'

@@ -1,9 +1,9 @@
 /** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
  *  one process. */
 import { defined } from '../domain/defined.ts'
-import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
+import type { ObjectStorageOffer } from '../integrations/object-storage/configuration.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
-import type { PaymentProcessor } from '../kit/payments/processor.ts'
+import type { PaymentProcessor } from '../integrations/payments/processor.ts'
 import { openEventRecorder } from '../kit/reconcile/events.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'

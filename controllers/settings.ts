@@ -1,10 +1,13 @@
 /** Settings of the controllers. */
 import { z } from 'zod'
-import { controlPlanesSettings } from '../kit/control-planes/settings.ts'
+import { controlPlanesSettings } from '../integrations/control-planes/settings.ts'
 import { NamespaceRights } from '../kit/kube/namespace-rights.ts'
-import { objectStorageSettings } from '../kit/object-storage/settings.ts'
-import { organisationPlatformTokenFile, organisationPlatformUrl } from '../kit/organisation-platform/settings.ts'
-import { paymentsSettings } from '../kit/payments/settings.ts'
+import { objectStorageSettings } from '../integrations/object-storage/settings.ts'
+import {
+  organisationPlatformTokenFile,
+  organisationPlatformUrl,
+} from '../integrations/organisation-platform/settings.ts'
+import { paymentsSettings } from '../integrations/payments/settings.ts'
 import { databaseSettings, Flag, logLevel, Port, sealingSettings } from '../kit/sys/settings.ts'
 
 export const AUDIT_CHECKPOINT_SECONDS = 3_600

@@ -7,18 +7,18 @@ import type { z } from 'zod'
 import type { NodeAgentSettings } from '../agents/node/settings.ts'
 import type { ApiServerSettings } from '../apiserver/settings.ts'
 import type { ControllersSettings } from '../controllers/settings.ts'
-import type { ControlPlanesSettings } from '../kit/control-planes/settings.ts'
-import type { ObjectStorageSettings } from '../kit/object-storage/settings.ts'
-import type { PaymentsSettings } from '../kit/payments/settings.ts'
+import type { ControlPlanesSettings } from '../integrations/control-planes/settings.ts'
+import type { ObjectStorageSettings } from '../integrations/object-storage/settings.ts'
+import type { PaymentsSettings } from '../integrations/payments/settings.ts'
 import { type Clock, TEST_CLOCK_VARIABLE } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
 import { SETTINGS_VARIABLE } from '../kit/sys/settings.ts'
 import { catalogFor, inOrder, nodesLeftOut, type PlannedNode, planNodes, REGION } from './catalog.ts'
-import { findKubernetes, kubernetesObstacle } from './control-planes/programs.ts'
-import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
-import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused } from './data-folder.ts'
+import { findKubernetes, kubernetesObstacle } from '../hosting/processes/programs.ts'
+import { nodesSocketIn, prepareControlPlanes } from '../hosting/processes/settings.ts'
+import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused } from './kit/data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
 import { openFakePaymentFiles } from './fake-payments/files.ts'
 import { type Access, embeddedAccess, isNodeRemoved, ownAccess } from './kubernetes-access.ts'
@@ -29,8 +29,13 @@ import { findEngine, NO_ENGINE } from './object-storage/program.ts'
 import { prepareObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
-import { takePort } from './ports.ts'
-import type { FakePaymentsSettings, KubernetesSettings, NetworkSettings, PostgresSettings } from './process-settings.ts'
+import { takePort } from './kit/ports.ts'
+import type {
+  FakePaymentsSettings,
+  KubernetesSettings,
+  NetworkSettings,
+  PostgresSettings,
+} from './kit/process-settings.ts'
 import { readSealingKeys } from './sealing-keys.ts'
 import { PASSED_ON, passedOn, PAYMENTS_PASSED_ON, type StartSettings } from './start-settings.ts'
 import { noteStores, requireStores } from './stores.ts'
@@ -399,7 +404,7 @@ export class Cloud {
       memoryMebibytes: settings.controlPlanesMemoryMebibytes,
       playgroundsPort: settings.playgroundsPort,
     })
-    await this.#startComponent<typeof process>('control-planes', 'embedded/control-planes/main.ts', {
+    await this.#startComponent<typeof process>('control-planes', 'hosting/processes/main.ts', {
       settings: {
         ...logSettings(),
         ...process,

@@ -1,6 +1,6 @@
 /** Sees to it that QEMU is there: installs it where that is allowed, and says loudly when guests will only be
  *  simulated. */
-import { StartRefused } from './data-folder.ts'
+import { StartRefused } from './kit/data-folder.ts'
 import type { HypervisorChoice } from './options.ts'
 import { adviceOf, ensurePackages, type Packages } from './packages.ts'
 

@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { type DataFolder, StartRefused } from './data-folder.ts'
+import { type DataFolder, StartRefused } from './kit/data-folder.ts'
 import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } from './kubernetes/server/credentials.ts'
 
 export interface Access {

@@ -3,8 +3,8 @@ import { systemClock } from '../kit/sys/clock.ts'
 import { exitProcess, sendAndExit, sendToParent } from '../kit/sys/process.ts'
 import { startProcess } from '../kit/sys/start-process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
-import { StartRefused } from './data-folder.ts'
-import { PostgresSettings } from './process-settings.ts'
+import { StartRefused } from './kit/data-folder.ts'
+import { PostgresSettings } from './kit/process-settings.ts'
 import { startPostgres } from './postgres.ts'
 
 const { settings, log, stopped } = await startProcess('postgres', PostgresSettings)

@@ -12,8 +12,8 @@ import type { Logger } from '../kit/sys/log.ts'
 import { isRoot, signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
 import { accountIds } from './account.ts'
-import { StartRefused } from './data-folder.ts'
-import { probePort } from './ports.ts'
+import { StartRefused } from './kit/data-folder.ts'
+import { probePort } from './kit/ports.ts'
 
 const run = promisify(execFile)
 

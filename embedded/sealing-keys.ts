@@ -5,7 +5,7 @@ import pg from 'pg'
 import { inWords, listSealedUses } from '../db/sealing-key/uses.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
-import { type DataFolder, StartRefused } from './data-folder.ts'
+import { type DataFolder, StartRefused } from './kit/data-folder.ts'
 
 const SEALING_KEY_BYTES = 32
 const ID_LETTERS = 6

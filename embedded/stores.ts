@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../kit/sys/durable-file.ts'
-import { type DataFolder, StartRefused } from './data-folder.ts'
+import { type DataFolder, StartRefused } from './kit/data-folder.ts'
 
 const STORES = ['postgres', 'kubernetes'] as const
 type StoreName = (typeof STORES)[number]

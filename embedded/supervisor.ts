@@ -9,8 +9,8 @@ import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { diskFault, FULL_BYTES, type ProcessRecord, StartRefused, startTicksOf } from './data-folder.ts'
-import { boundLogFile, lastLogged, openLogFile } from './log-file.ts'
+import { diskFault, FULL_BYTES, type ProcessRecord, StartRefused, startTicksOf } from './kit/data-folder.ts'
+import { boundLogFile, lastLogged, openLogFile } from './kit/log-file.ts'
 
 export interface ComponentOptions {
   readonly name: string

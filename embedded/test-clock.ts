@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeDurably } from '../kit/sys/durable-file.ts'
-import { StartRefused } from './data-folder.ts'
+import { StartRefused } from './kit/data-folder.ts'
 import type { TestClock } from './options.ts'
 
 const Stored = z.strictObject({ ahead_milliseconds: z.int().min(0) })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, inject } from 'vitest'
 import type { TestProject } from 'vitest/node'
-import { probePort } from '../embedded/ports.ts'
+import { probePort } from '../embedded/kit/ports.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { eventually } from './eventually.ts'
 

@@ -1,5 +1,5 @@
 /** A host of control planes that only counts: states go from one to the next with each look, nothing runs. */
-import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
+import type { ControlPlanesOffer } from '../integrations/control-planes/configuration.ts'
 import type {
   AddonGrant,
   AgentObject,
@@ -10,9 +10,9 @@ import type {
   ControlPlaneState,
   ServingRequest,
   SnapshotPlace,
-} from '../kit/control-planes/control.ts'
-import { markOf } from '../kit/control-planes/control.ts'
-import type { ClusterLoad } from '../kit/control-planes/load.ts'
+} from '../integrations/control-planes/control.ts'
+import { markOf } from '../integrations/control-planes/control.ts'
+import type { ClusterLoad } from '../integrations/control-planes/load.ts'
 import { conflict, Unavailable, unavailable } from '../domain/problem.ts'
 
 interface Plane {

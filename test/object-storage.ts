@@ -1,15 +1,15 @@
 /** A simulated object store for tests of who offers it: it knows its tenants, and what tests say that they hold. The
  *  real one is tested in `test/embedded/object-storage/`. */
 import { Unavailable } from '../domain/problem.ts'
-import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
+import type { ObjectStorageOffer } from '../integrations/object-storage/configuration.ts'
 import {
   fingerprintOf,
   type ObjectStorage,
   type ObjectStorageControl,
   type TenantSettings,
   type TenantState,
-} from '../kit/object-storage/control.ts'
-import type { S3 } from '../kit/object-storage/s3.ts'
+} from '../integrations/object-storage/control.ts'
+import type { S3 } from '../integrations/object-storage/s3.ts'
 
 export interface SimulatedTenant extends TenantSettings {
   bucketCount: number

@@ -1,8 +1,8 @@
 /** The fake payment processor behind the real client, without sockets: every request may meet a fault. */
 import { FakePayments, type FakeRequest, signedEvent } from '../embedded/fake-payments/processor.ts'
 import type { FakeEvent } from '../embedded/fake-payments/state.ts'
-import type { Payments } from '../kit/payments/configuration.ts'
-import { openStripe, readEvent } from '../kit/payments/stripe.ts'
+import type { Payments } from '../integrations/payments/configuration.ts'
+import { openStripe, readEvent } from '../integrations/payments/stripe.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 
 /** `lost`: nothing arrives. `unanswered`: it is done, and nobody hears of it. `busy`, `conflict`: it is not done.

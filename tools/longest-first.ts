@@ -17,7 +17,7 @@ export const LONGEST: readonly string[] = [
   'test/controllers/network/ovn/firewall-model.network.test.ts',
   'test/agents/node/network/user-mode.network.test.ts',
   'test/controllers/network/public-network/guest.network.test.ts',
-  'test/embedded/control-planes/host.kubernetes.test.ts',
+  'test/hosting/processes/host.kubernetes.test.ts',
   'test/controllers/nouns/kubernetes-cluster/life.kubernetes.test.ts',
   'test/agents/node/hypervisor.qemu.test.ts',
   'test/agents/node/agent.qemu.test.ts',

@@ -15,9 +15,9 @@ import {
   ObjectInterfaceSettings,
   ObjectStorageSettings,
   PostgresSettings,
-} from '../embedded/process-settings.ts'
+} from '../embedded/kit/process-settings.ts'
 import { PASSED_ON, PAYMENTS_PASSED_ON, StartSettings } from '../embedded/start-settings.ts'
-import { ControlPlanesHostSettings } from '../hosts/control-planes/process-settings.ts'
+import { ControlPlanesHostSettings } from '../hosting/pods/process-settings.ts'
 import { SETTINGS_VARIABLE, variableOf, variablesOf } from '../kit/sys/settings.ts'
 
 interface ProcessSettings {
@@ -41,7 +41,7 @@ export const PROCESSES: readonly ProcessSettings[] = [
   { title: 'Staff commands', about: '`npm run staff`', schema: StaffSettings },
   {
     title: 'Host of control planes in pods',
-    about: '`hosts/control-planes/main.ts`',
+    about: '`hosting/pods/main.ts`',
     schema: ControlPlanesHostSettings,
   },
   { title: 'CSI driver, controller', about: '`addons/csi/main.ts controller`', schema: CsiControllerSettings },

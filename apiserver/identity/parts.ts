@@ -1,7 +1,7 @@
 /** What the identity handlers are built from. */
 import type { Database } from '../../db/kit/open.ts'
 import type { Cursors } from '../../kit/http/cursor.ts'
-import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
+import type { ObjectStorageOffer } from '../../integrations/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Logger } from '../../kit/sys/log.ts'

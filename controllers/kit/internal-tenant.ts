@@ -13,10 +13,10 @@ import {
   recordToldTenant,
   removeInternalTenant,
 } from '../../db/internal-tenant/index.ts'
-import { AUDIT_PURPOSE, auditTenantKeys } from '../../kit/object-storage/audit-place.ts'
-import { offerIn } from '../../kit/object-storage/configuration.ts'
-import { fingerprintOf, type ObjectStorage } from '../../kit/object-storage/control.ts'
-import { newTenantKeys } from '../../kit/object-storage/keys.ts'
+import { AUDIT_PURPOSE, auditTenantKeys } from '../../integrations/object-storage/audit-place.ts'
+import { offerIn } from '../../integrations/object-storage/configuration.ts'
+import { fingerprintOf, type ObjectStorage } from '../../integrations/object-storage/control.ts'
+import { newTenantKeys } from '../../integrations/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { Outages } from '../../kit/sys/outages.ts'
 import { mayTakeAway } from './absence.ts'

@@ -1,9 +1,9 @@
 /** What every controller is built from. */
 import type { Database } from '../../db/kit/open.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
-import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
-import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
-import type { OrganisationPlatform } from '../../kit/organisation-platform/platform.ts'
+import type { ControlPlanesOffer } from '../../integrations/control-planes/configuration.ts'
+import type { ObjectStorageOffer } from '../../integrations/object-storage/configuration.ts'
+import type { OrganisationPlatform } from '../../integrations/organisation-platform/platform.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'

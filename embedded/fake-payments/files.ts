@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
-import { probePort } from '../ports.ts'
+import { probePort } from '../kit/ports.ts'
 
 const SECRET_CHARACTERS = 32
 const HOST = '127.0.0.1'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { exitProcess, sendToParent } from '../../kit/sys/process.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'
-import { FakePaymentsSettings } from '../process-settings.ts'
+import { FakePaymentsSettings } from '../kit/process-settings.ts'
 import { startFakePayments } from './server.ts'
 
 const { settings, log, stopped } = await startProcess('fake-payments', FakePaymentsSettings)

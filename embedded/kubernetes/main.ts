@@ -5,7 +5,7 @@ import { systemClock } from '../../kit/sys/clock.ts'
 import { exitProcess, printErrorLine, sendToParent } from '../../kit/sys/process.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
-import { KubernetesSettings } from '../process-settings.ts'
+import { KubernetesSettings } from '../kit/process-settings.ts'
 import { startKubernetesApi } from './server/serve.ts'
 import { FolderLocked, LogDamaged } from './storage/log.ts'
 

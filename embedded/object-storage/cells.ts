@@ -2,7 +2,7 @@
  *  orders (`orders.ts`), and knows tenants by their ids only. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fingerprintOf } from '../../kit/object-storage/control.ts'
+import { fingerprintOf } from '../../integrations/object-storage/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
@@ -15,7 +15,7 @@ import { moveIn } from './move-in.ts'
 import { CELL_PARTS, openPlaces, PlaceLost, type Places, type RecordedTenant, type Resident } from './places.ts'
 import { type EngineProcess, endLeftEngines, openSpawner, type Spawner } from './spawner.ts'
 import { type Measured, walkBuckets } from './usage.ts'
-import { MACHINE_REGISTRY, openUserRange } from './user-range.ts'
+import { MACHINE_REGISTRY, openUserRange } from '../kit/user-range.ts'
 
 export interface StartedEngine extends EngineProcess {
   /** Of its administrator, for this run. */

@@ -2,7 +2,7 @@
  *  store. Metrics are served here too. */
 import { createServer, type IncomingMessage } from 'node:http'
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../kit/object-storage/control.ts'
+import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../integrations/object-storage/control.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Registry } from '../../kit/sys/metrics.ts'
 import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'

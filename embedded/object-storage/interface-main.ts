@@ -6,7 +6,7 @@ import { openLog } from '../../kit/sys/log.ts'
 import { becomeUser, exitProcess, inheritedSocket, isRoot, onFatal, takeEnvironment } from '../../kit/sys/process.ts'
 import { SETTINGS_VARIABLE, settingsIn } from '../../kit/sys/settings.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
-import { ObjectInterfaceSettings } from '../process-settings.ts'
+import { ObjectInterfaceSettings } from '../kit/process-settings.ts'
 import { startInterface } from './interface.ts'
 import { openOrders } from './order-client.ts'
 

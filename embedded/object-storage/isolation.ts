@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { environment, isRoot } from '../../kit/sys/process.ts'
-import { tied } from '../daemon.ts'
+import { tied } from '../kit/daemon.ts'
 
 const run = promisify(execFile)
 

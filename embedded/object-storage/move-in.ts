@@ -4,7 +4,7 @@
 import { appendFile, lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { fingerprintOf } from '../../kit/object-storage/control.ts'
+import { fingerprintOf } from '../../integrations/object-storage/control.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { own, type Place } from './places.ts'
 

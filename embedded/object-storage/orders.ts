@@ -2,7 +2,7 @@
  *  over a pair of sockets that nobody else has. An order names a recorded tenant or a run of its engine, and nothing
  *  else: no path, no program, no user. */
 import { z } from 'zod'
-import { TenantSettings } from '../../kit/object-storage/control.ts'
+import { TenantSettings } from '../../integrations/object-storage/control.ts'
 
 /** Of a line. */
 export const ORDER_BYTES_MAXIMUM = 1_024

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { syncToDisk, UNFINISHED, writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Cell } from './isolation.ts'
-import type { UserRange } from './user-range.ts'
+import type { UserRange } from '../kit/user-range.ts'
 
 export const CELL_PARTS = ['data', 'versions', 'run'] as const
 

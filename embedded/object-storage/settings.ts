@@ -2,13 +2,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
-import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
-import type { ObjectStorageSettings as PlatformSettings } from '../../kit/object-storage/settings.ts'
+import { ARCHIVE_HOST } from '../../integrations/object-storage/archive.ts'
+import type { ObjectStorageSettings as PlatformSettings } from '../../integrations/object-storage/settings.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
-import { probePort, takePort } from '../ports.ts'
-import type { ObjectStorageSettings as ProcessSettings } from '../process-settings.ts'
+import { probePort, takePort } from '../kit/ports.ts'
+import type { ObjectStorageSettings as ProcessSettings } from '../kit/process-settings.ts'
 
 export interface ObjectStorageChoice {
   readonly folder: string

@@ -9,7 +9,7 @@ import { environment, signalProcess } from '../../kit/sys/process.ts'
 import { type Bounds, inGroup } from './cgroup.ts'
 import { engineCommand, engineEnvironment, type RootKey, SOCKETS } from './engine.ts'
 import { type Cell, HANDED, hasNamespaces, hasUsers, innerPaths, type Isolation, isolated } from './isolation.ts'
-import type { UserRange } from './user-range.ts'
+import type { UserRange } from '../kit/user-range.ts'
 
 export interface EngineProcess {
   /** Of the engine itself; undefined before it is known. */

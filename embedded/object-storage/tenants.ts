@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { TenantSettings, fingerprintOf } from '../../kit/object-storage/control.ts'
+import { TenantSettings, fingerprintOf } from '../../integrations/object-storage/control.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Usage } from './usage.ts'
 

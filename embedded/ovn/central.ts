@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Daemon, type DaemonOptions, tied } from '../daemon.ts'
+import { type Daemon, type DaemonOptions, tied } from '../kit/daemon.ts'
 import { schemaFile } from './programs.ts'
 
 const run = promisify(execFile)

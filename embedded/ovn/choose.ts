@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { variableOf } from '../../kit/sys/settings.ts'
-import { type DataFolder, StartRefused } from '../data-folder.ts'
+import { type DataFolder, StartRefused } from '../kit/data-folder.ts'
 import type { HypervisorChoice, NetworkChoice } from '../options.ts'
 import type { StartSettings } from '../start-settings.ts'
 import { planFile } from './network.ts'

@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net'
 import { exitProcess, onParentMessage } from '../../kit/sys/process.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'
-import { ForwarderSettings } from '../process-settings.ts'
+import { ForwarderSettings } from '../kit/process-settings.ts'
 import { openSocksProxy } from './socks-proxy.ts'
 import { openNodesListener } from './nodes-listener.ts'
 import type { Destination } from './twins.ts'

@@ -6,7 +6,7 @@ import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { PHYSICAL_NETWORK } from './address-plan.ts'
 import { type Central, ownFiles, prepareOvsdb } from './central.ts'
-import { type Daemon, type DaemonOptions, tied } from '../daemon.ts'
+import { type Daemon, type DaemonOptions, tied } from '../kit/daemon.ts'
 import { schemaFile } from './programs.ts'
 import { openSpace, pointTo, type Space } from './space.ts'
 

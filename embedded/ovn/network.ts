@@ -7,9 +7,9 @@ import type { NodeAgentSettings } from '../../agents/node/settings.ts'
 import type { ApiServerSettings } from '../../apiserver/settings.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { PlannedNode, ZoneNetwork } from '../catalog.ts'
-import type { DataFolder } from '../data-folder.ts'
-import { keepPort, probePort } from '../ports.ts'
-import type { NetworkSettings, NodesListener } from '../process-settings.ts'
+import type { DataFolder } from '../kit/data-folder.ts'
+import { keepPort, probePort } from '../kit/ports.ts'
+import type { NetworkSettings, NodesListener } from '../kit/process-settings.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import {
   nodeAddresses,

@@ -2,7 +2,7 @@
  *  Whatever comes to one of them goes on to the host of control planes by its socket, with the port in the first line.
  */
 import { connect, createServer, type Server } from 'node:net'
-import type { NodesListener } from '../process-settings.ts'
+import type { NodesListener } from '../kit/process-settings.ts'
 
 const CONNECTIONS_MAXIMUM = 1_024
 

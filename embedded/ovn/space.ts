@@ -6,7 +6,7 @@ import { readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promis
 import { promisify } from 'node:util'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { environment, isRoot, processId } from '../../kit/sys/process.ts'
-import { tied } from '../daemon.ts'
+import { tied } from '../kit/daemon.ts'
 
 const run = promisify(execFile)
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { defined } from '../../domain/defined.ts'
-import { openExchange, type StoreAddress, type StoreRequest } from '../object-storage/exchange.ts'
+import { openExchange, type StoreAddress, type StoreRequest } from '../s3/exchange.ts'
 import type { Clock } from '../sys/clock.ts'
 import {
   checkObjectName,

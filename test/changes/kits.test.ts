@@ -3,7 +3,17 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { expect, test } from 'vitest'
 
-const KITS = ['changes/kit', 'apiserver/kit', 'controllers/kit']
+const KITS = [
+  'changes/kit/',
+  'apiserver/kit/admission/changes.ts',
+  'apiserver/kit/create.ts',
+  'apiserver/kit/rest.ts',
+  'apiserver/kit/stanza.ts',
+  'apiserver/kit/words.ts',
+  'apiserver/kit/write-plain.ts',
+  'controllers/kit/changes.ts',
+  'controllers/kit/detect-change.ts',
+]
 const FLOORS = ['changes', 'apiserver', 'controllers']
 const ROOT = join(import.meta.dirname, '../..')
 const LINES_OF_FILE_MAXIMUM = 300
@@ -17,7 +27,7 @@ async function sourcesIn(folder: string): Promise<readonly (readonly [path: stri
 }
 
 const EXPORTED = /^export (?:const|(?:async )?function) (\w+)/gm
-const isOfKit = (path: string): boolean => KITS.some((kit) => path.startsWith(`${kit}/`))
+const isOfKit = (path: string): boolean => KITS.some((kit) => path.startsWith(kit))
 
 test('no function or value of the kits has the name of another one of the floors that use them', async () => {
   const all = (await Promise.all(FLOORS.map(sourcesIn))).flat()
@@ -29,7 +39,8 @@ test('no function or value of the kits has the name of another one of the floors
 })
 
 test('no file of the kits is too long', async () => {
-  const kits = (await Promise.all(KITS.map(sourcesIn))).flat()
+  const kits = (await Promise.all(FLOORS.map(sourcesIn))).flat().filter(([path]) => isOfKit(path))
+  expect(kits.length).toBeGreaterThan(KITS.length)
   const long = kits.filter(([, source]) => source.split('\n').length > LINES_OF_FILE_MAXIMUM)
   expect(long.map(([path]) => path)).toEqual([])
 })

@@ -12,7 +12,7 @@ import { CHANGES } from '../../changes/index.ts'
 import { ControllersSettings } from '../../controllers/settings.ts'
 import { MigrationsSettings } from '../../db/settings.ts'
 import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
-import { ControlPlanesHostSettings } from '../../hosts/control-planes/process-settings.ts'
+import { ControlPlanesHostSettings } from '../../hosting/pods/process-settings.ts'
 import { variablesOf } from '../../kit/sys/settings.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { VERSION } from '../../domain/version.ts'
@@ -93,7 +93,7 @@ const PROCESSES = [
   { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', schema: MigrationsSettings },
   {
     template: 'svccloud/templates/_host-process.tpl',
-    main: 'hosts/control-planes/main.ts',
+    main: 'hosting/pods/main.ts',
     schema: ControlPlanesHostSettings,
   },
   { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', schema: NodeAgentSettings },
@@ -248,9 +248,9 @@ it.each([
   { image: 'control-plane', main: 'apiserver/main.ts' },
   { image: 'control-plane', main: 'controllers/main.ts' },
   { image: 'control-plane', main: 'db/main.ts' },
-  { image: 'control-plane', main: 'hosts/control-planes/main.ts' },
-  { image: 'control-plane', main: 'hosts/control-planes/pod/issuer.ts' },
-  { image: 'control-plane', main: 'hosts/control-planes/pod/receive.ts' },
+  { image: 'control-plane', main: 'hosting/pods/main.ts' },
+  { image: 'control-plane', main: 'hosting/pods/pod/issuer.ts' },
+  { image: 'control-plane', main: 'hosting/pods/pod/receive.ts' },
   { image: 'control-plane', main: 'addons/cloud/main.ts' },
   { image: 'control-plane', main: 'addons/csi/main.ts' },
   { image: 'node-agent', main: 'agents/node/main.ts' },

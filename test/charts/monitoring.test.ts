@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHART = join(ROOT, 'charts/svccloud')
-const SOURCES = ['kit', 'apiserver', 'controllers', 'agents', 'embedded/object-storage', 'embedded/control-planes']
+const SOURCES = ['kit', 'apiserver', 'controllers', 'agents', 'embedded/object-storage', 'integrations', 'hosting']
 const WORDS = new Set(['by', 'and', 'or', 'unless', 'without', 'for'])
 
 /** Names of the series that a PromQL expression reads. */

@@ -10,7 +10,7 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { probePort } from '../../embedded/ports.ts'
+import { probePort } from '../../embedded/kit/ports.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { newAuthority, newServiceAccountKey, type Pair } from './certificates.ts'
 

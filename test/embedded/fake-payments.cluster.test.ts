@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FakePayments } from '../../embedded/fake-payments/processor.ts'
-import { openStripe } from '../../kit/payments/stripe.ts'
+import { openStripe } from '../../integrations/payments/stripe.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { buildTool, sourceFolder } from '../../tools/cluster/build.ts'
 

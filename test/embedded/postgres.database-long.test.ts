@@ -135,7 +135,7 @@ describe('the embedded PostgreSQL', () => {
 async function privateClone(): Promise<string> {
   const clone = await mkdtemp(join(homedir(), '.svccloud-clone-'))
   const modules = join(clone, 'node_modules')
-  for (const name of ['domain', 'embedded', 'kit', 'resources', 'package.json'])
+  for (const name of ['domain', 'embedded', 'hosting', 'integrations', 'kit', 'package.json'])
     await cp(join(PROJECT, name), join(clone, name), { recursive: true })
   await mkdir(modules)
   for (const name of await readdir(join(PROJECT, 'node_modules')))

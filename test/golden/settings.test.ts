@@ -6,7 +6,7 @@ import { SETTINGS_PAGE } from '../../tools/generate.ts'
 import { PROCESSES, settingsPage } from '../../tools/settings-page.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const FOLDERS = ['addons', 'agents', 'apiserver', 'controllers', 'db', 'embedded', 'hosts']
+const FOLDERS = ['addons', 'agents', 'apiserver', 'controllers', 'db', 'embedded', 'hosting']
 
 test('docs/settings.md is what the schemas make: npm run generate', async () => {
   expect(settingsPage()).toBe(await readFile(join(ROOT, SETTINGS_PAGE), 'utf8'))

@@ -7,10 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ociArchive } from '../../agents/node/images/oci-archive.ts'
-import { probePort } from '../../embedded/ports.ts'
-import { namespaceOf } from '../../hosts/control-planes/names.ts'
-import { openControlPlanesClient } from '../../kit/control-planes/client.ts'
-import type { ControlPlaneDesired, ControlPlanes, ControlPlaneState } from '../../kit/control-planes/control.ts'
+import { probePort } from '../../embedded/kit/ports.ts'
+import { namespaceOf } from '../../hosting/pods/names.ts'
+import { openControlPlanesClient } from '../../integrations/control-planes/client.ts'
+import type {
+  ControlPlaneDesired,
+  ControlPlanes,
+  ControlPlaneState,
+} from '../../integrations/control-planes/control.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { environment, printLine } from '../../kit/sys/process.ts'
@@ -19,8 +23,8 @@ import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { readStage } from '../../tools/images/dockerfile.ts'
 import { baseLayer, dependenciesLayer, sourcesLayer } from '../../tools/images/layers.ts'
-import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
-import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
+import { isWhole, type KubeClient, kubeClient, newDesired } from '../hosting/processes/hosted.ts'
+import { ISSUER_URL, openIssuer } from '../hosting/processes/issuer.ts'
 import { until } from '../eventually.ts'
 import { startHostileS3 } from '../kit/chunks/hostile-s3.ts'
 import { startKubectl, startWriter } from './api-writer.ts'
@@ -58,7 +62,10 @@ const kubectl = (...flags: readonly string[]) => kubectlOf(cluster)(...flags)
 /** Node, the packages, and of the sources those of hosts. */
 async function writePlatformImage(name: string): Promise<string> {
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8')
-  const stage = { ...readStage(dockerfile, 'control-plane'), copies: ['package.json', 'kit', 'domain', 'hosts'] }
+  const stage = {
+    ...readStage(dockerfile, 'control-plane'),
+    copies: ['package.json', 'kit', 'integrations', 'domain', 'hosting'],
+  }
   const file = join(folder, 'platform.tar')
   const dependencies = await dependenciesLayer(readStage(dockerfile, 'runtime'))
   const layers = [await baseLayer(), dependencies, await sourcesLayer(stage)]
@@ -67,7 +74,7 @@ async function writePlatformImage(name: string): Promise<string> {
 }
 
 async function startHost(): Promise<void> {
-  host = fork(join(ROOT, 'hosts/control-planes/main.ts'), [], {
+  host = fork(join(ROOT, 'hosting/pods/main.ts'), [], {
     env: { ...environment(), ...settings },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

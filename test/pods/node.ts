@@ -10,12 +10,12 @@ import {
   DNS_SERVICE_NUMBER,
   NODE_API,
   serviceAddress,
-} from '../../kit/control-planes/control.ts'
-import { NEWEST_RELEASE } from '../../kit/control-planes/programs.ts'
+} from '../../integrations/control-planes/control.ts'
+import { NEWEST_RELEASE } from '../../integrations/control-planes/programs.ts'
 import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../domain/kubernetes-cluster/versions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { until } from '../eventually.ts'
-import { type Hosted, newDesired, openHosted, untilState } from '../embedded/control-planes/hosted.ts'
+import { type Hosted, newDesired, openHosted, untilState } from '../hosting/processes/hosted.ts'
 import { type Machine, startMachine } from './machine.ts'
 
 const POOL = 'hosts'

@@ -1,8 +1,8 @@
 /** The host of control planes in virtual time, as processes of the platform reach it: it is slow and away, loses
  *  requests and answers, and those who ask it die of it. What it has been told it keeps. */
 import { Unavailable } from '../../domain/problem.ts'
-import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
-import type { ControlPlanes } from '../../kit/control-planes/control.ts'
+import type { ControlPlanesOffer } from '../../integrations/control-planes/configuration.ts'
+import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openSimulatedControlPlanes, type SimulatedControlPlanes } from '../control-planes.ts'
 import { type ClusterNodes, newClusterNodes } from './cluster-nodes.ts'

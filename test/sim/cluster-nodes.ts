@@ -2,7 +2,7 @@
  *  pods by their size; nothing of Kubernetes runs. What must hold of nodes at every instant is looked at here. */
 import { nodeNameOf, nodeNumberOf } from '../../domain/node-pool/rules.ts'
 import { wantedNumbers } from '../../controllers/nouns/node-pool/nodes.ts'
-import type { ClusterLoad, LoadPod } from '../../kit/control-planes/load.ts'
+import type { ClusterLoad, LoadPod } from '../../integrations/control-planes/load.ts'
 import { MachineAnswer, MachineDocument } from '../../resources/managed-machine/index.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../resources/node-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'

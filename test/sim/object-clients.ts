@@ -1,6 +1,6 @@
 /** S3 clients of customers: what they ask goes through the door of the single host, or to the gateway, and what was
  *  acknowledged to them is remembered. */
-import type { TenantSettings } from '../../kit/object-storage/control.ts'
+import type { TenantSettings } from '../../integrations/object-storage/control.ts'
 import { numberBetween } from '../../kit/sys/random.ts'
 import {
   bytesOf,

@@ -1,9 +1,9 @@
 /** S3 of a simulated store as the mover of the platform uses it. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import type { TenantSettings } from '../../kit/object-storage/control.ts'
-import type { StoreAnswer, StoreRequest } from '../../kit/object-storage/exchange.ts'
-import { refusalOf, type S3, StoreRefused } from '../../kit/object-storage/s3.ts'
+import type { TenantSettings } from '../../integrations/object-storage/control.ts'
+import type { StoreAnswer, StoreRequest } from '../../kit/s3/exchange.ts'
+import { refusalOf, type S3, StoreRefused } from '../../integrations/object-storage/s3.ts'
 import {
   type Bucket,
   digestOf,

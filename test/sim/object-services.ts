@@ -1,8 +1,8 @@
 /** Simulated stores as processes of the platform reach them: what the drivers of the single host and of the gateway
  *  are, with what goes wrong on the way. */
 import { Unavailable } from '../../domain/problem.ts'
-import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
-import type { ObjectStorage, ObjectStorageControl } from '../../kit/object-storage/control.ts'
+import type { ObjectStorageOffer } from '../../integrations/object-storage/configuration.ts'
+import type { ObjectStorage, ObjectStorageControl } from '../../integrations/object-storage/control.ts'
 import { s3Of } from './object-s3.ts'
 import { type ObjectStores, put, reach, type SimulatedStore, stateOf } from './object-stores.ts'
 import type { SimulatedProcess } from './scheduler.ts'

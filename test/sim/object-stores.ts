@@ -6,7 +6,7 @@ import {
   type ObjectStorage,
   type TenantSettings,
   type TenantState,
-} from '../../kit/object-storage/control.ts'
+} from '../../integrations/object-storage/control.ts'
 import { ZONES } from './catalog.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 

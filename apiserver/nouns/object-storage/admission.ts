@@ -2,7 +2,7 @@
  *  claimed. */
 import { conflict } from '../../../domain/problem.ts'
 import { addObjectStorage, findObjectStorage } from '../../../db/object-storage/index.ts'
-import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'

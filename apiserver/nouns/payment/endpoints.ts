@@ -12,13 +12,13 @@ import {
 } from '../../../db/billing/index.ts'
 import type { Answer, Call, Caller, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../../kit/http/endpoint.ts'
-import type { Payments } from '../../../kit/payments/configuration.ts'
+import type { Payments } from '../../../integrations/payments/configuration.ts'
 import {
   type CustomerMethods,
   defaultOf,
   type PaymentMethod,
   ProcessorRefusal,
-} from '../../../kit/payments/processor.ts'
+} from '../../../integrations/payments/processor.ts'
 import { CURRENCY } from '../../../resources/billing/index.ts'
 import * as routes from '../../../resources/payment/index.ts'
 import { type AuditedCall, auditEntryOf } from '../../kit/change/audit.ts'

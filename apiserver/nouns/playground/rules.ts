@@ -9,7 +9,7 @@ import {
 import { Problem } from '../../../domain/problem.ts'
 import { readStanding } from '../../../db/account/index.ts'
 import { findLivePlayground, type Playground, readAllowance } from '../../../db/playground/index.ts'
-import { guestRelease } from '../../../kit/control-planes/guests.ts'
+import { guestRelease } from '../../../integrations/control-planes/guests.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { requireHost } from '../kubernetes-cluster/index.ts'

@@ -187,7 +187,7 @@ spec:
         - name: control-planes
           image: {{ include "svccloud.image" $ }}
           imagePullPolicy: {{ $.Values.image.pullPolicy }}
-          args: [hosts/control-planes/main.ts]
+          args: [hosting/pods/main.ts]
           env:
             - name: SVCCLOUD_DATA
               value: /data

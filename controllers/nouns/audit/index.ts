@@ -3,13 +3,13 @@
 import { hasEntry, listHeads, STAFF_CHAIN, verifyAudit, type Witnessed } from '../../../db/audit/index.ts'
 import { findAuditTenant, internalBucketOf } from '../../../db/internal-tenant/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
-import { AUDIT_PURPOSE, openAuditStore } from '../../../kit/object-storage/audit-place.ts'
+import { AUDIT_PURPOSE, openAuditStore } from '../../../integrations/object-storage/audit-place.ts'
 import {
   type CheckpointHead,
   readCheckpoints,
   type Testimony,
   writeCheckpoint,
-} from '../../../kit/object-storage/checkpoints.ts'
+} from '../../../integrations/object-storage/checkpoints.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 import { openInternalTenant } from '../../kit/internal-tenant.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../db/billing/index.ts'
 import { paymentStatusOf } from '../../../domain/billing/payment.ts'
 import { isUuid } from '../../../domain/uuid.ts'
-import type { ProcessorInvoice } from '../../../kit/payments/processor.ts'
+import type { ProcessorInvoice } from '../../../integrations/payments/processor.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import { recordInvoiceState } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'

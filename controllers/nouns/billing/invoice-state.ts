@@ -12,7 +12,7 @@ import {
   suspensionLiftedMail,
 } from '../../../domain/mail/texts.ts'
 import { GRACE_DAYS, paymentStatusOf } from '../../../domain/billing/payment.ts'
-import type { ProcessorInvoice } from '../../../kit/payments/processor.ts'
+import type { ProcessorInvoice } from '../../../integrations/payments/processor.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import type { Parts } from '../../kit/parts.ts'
 

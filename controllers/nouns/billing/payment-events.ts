@@ -10,7 +10,7 @@ import {
   type StoredEvent,
 } from '../../../db/billing/index.ts'
 import { isUuid } from '../../../domain/uuid.ts'
-import { defaultOf } from '../../../kit/payments/processor.ts'
+import { defaultOf } from '../../../integrations/payments/processor.ts'
 import { recordInvoiceState, systemEntry } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'
 

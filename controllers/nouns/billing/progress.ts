@@ -1,5 +1,5 @@
 /** How far metering and invoices are, for the numbers that alerts watch. */
-import type { PaymentProcessor } from '../../../kit/payments/processor.ts'
+import type { PaymentProcessor } from '../../../integrations/payments/processor.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 export interface BillingProgress {

@@ -16,7 +16,7 @@ import {
   type ProcessorInvoice,
   type ProcessorLine,
   ProcessorRefusal,
-} from '../../../kit/payments/processor.ts'
+} from '../../../integrations/payments/processor.ts'
 import { recordInvoiceState } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'
 

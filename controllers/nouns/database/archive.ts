@@ -16,15 +16,15 @@ import {
   listExpiredArchives,
   removeEndedArchive,
 } from '../../../db/database/index.ts'
-import { ARCHIVE_HOST } from '../../../kit/object-storage/archive.ts'
-import { archivesIn } from '../../../kit/object-storage/configuration.ts'
+import { ARCHIVE_HOST } from '../../../integrations/object-storage/archive.ts'
+import { archivesIn } from '../../../integrations/object-storage/configuration.ts'
 import {
   fingerprintOf,
   measurementOf,
   type ObjectStorage,
   type TenantState,
-} from '../../../kit/object-storage/control.ts'
-import { newSecret, newTenantKeys } from '../../../kit/object-storage/keys.ts'
+} from '../../../integrations/object-storage/control.ts'
+import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 import type { DatabaseSpec } from '../../../resources/database/index.ts'

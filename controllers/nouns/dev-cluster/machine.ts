@@ -9,7 +9,7 @@ import {
 } from '../../../domain/dev-cluster/rules.ts'
 import { newestRelease, TOKEN_ISSUER_URL } from '../../../domain/kubernetes-cluster/rules.ts'
 import { DEV_CLUSTER_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
-import { DNS_SERVICE_NUMBER, serviceAddress } from '../../../kit/control-planes/control.ts'
+import { DNS_SERVICE_NUMBER, serviceAddress } from '../../../integrations/control-planes/control.ts'
 import { DEV_CLUSTER_RELEASES } from '../../../domain/kubernetes-cluster/versions.ts'
 import { DevCluster } from '../../../resources/dev-cluster/index.ts'
 import type { MachineDocumentParts } from '../../../resources/managed-machine/index.ts'

@@ -11,7 +11,7 @@ import {
   noteKubeconfigRemoved,
 } from '../../../db/kubeconfig/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
-import { controlPlanesIn } from '../../../kit/control-planes/configuration.ts'
+import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 import { DevCluster } from '../../../resources/dev-cluster/index.ts'

@@ -7,8 +7,8 @@ import {
   endOtherClusterTokens,
   keepOneClusterToken,
 } from '../../../db/kubernetes-cluster/index.ts'
-import { ADDON_SCOPES, type AddonName, isAddonName } from '../../../kit/control-planes/addons.ts'
-import type { ControlPlanes } from '../../../kit/control-planes/control.ts'
+import { ADDON_SCOPES, type AddonName, isAddonName } from '../../../integrations/control-planes/addons.ts'
+import type { ControlPlanes } from '../../../integrations/control-planes/control.ts'
 import { newBase62, newUuid } from '../../../kit/sys/random.ts'
 import { formatClusterToken, TOKEN_SECRET_CHARACTERS } from '../../../kit/sys/token-format.ts'
 import { orUnavailable } from '../../kit/outage.ts'

@@ -18,9 +18,9 @@ import {
   setClusterRelease,
 } from '../../../db/kubernetes-cluster/index.ts'
 import { isEdit } from '../../../db/request/index.ts'
-import { controlPlanesIn } from '../../../kit/control-planes/configuration.ts'
-import { type ControlPlaneDesired, type ControlPlanes, markOf } from '../../../kit/control-planes/control.ts'
-import { replicasFor } from '../../../kit/control-planes/replicas.ts'
+import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
+import { type ControlPlaneDesired, type ControlPlanes, markOf } from '../../../integrations/control-planes/control.ts'
+import { replicasFor } from '../../../integrations/control-planes/replicas.ts'
 import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
 import { type EffectReport, watch } from '../../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'

@@ -3,13 +3,13 @@ import type { KindOf } from '../../../domain/operations.ts'
 import type { ClusterClaim, ClusterId, ClusterSnapshot, ClusterToken } from '../../../db/kubernetes-cluster/index.ts'
 import type { AssociatedObject } from './associated.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
-import type { AddonName } from '../../../kit/control-planes/addons.ts'
+import type { AddonName } from '../../../integrations/control-planes/addons.ts'
 import type {
   ControlPlaneNode,
   ControlPlaneOffer,
   ControlPlaneSnapshot,
   ControlPlaneState,
-} from '../../../kit/control-planes/control.ts'
+} from '../../../integrations/control-planes/control.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../../resources/kubernetes-cluster/index.ts'
 import type { NodePoolSpec, NodePoolStatus } from '../../../resources/node-pool/index.ts'

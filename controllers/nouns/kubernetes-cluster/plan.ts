@@ -4,7 +4,7 @@
 import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../../domain/kubernetes-cluster/rules.ts'
 import { derivedId } from '../../../domain/uuid.ts'
 import type { ClusterClaim } from '../../../db/kubernetes-cluster/index.ts'
-import type { ControlPlaneState } from '../../../kit/control-planes/control.ts'
+import type { ControlPlaneState } from '../../../integrations/control-planes/control.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import {
   KubernetesCluster,

@@ -3,7 +3,7 @@
  *  only. */
 import { hkdfSync } from 'node:crypto'
 import type { ClusterClaim } from '../../../db/kubernetes-cluster/index.ts'
-import type { SnapshotPlace } from '../../../kit/control-planes/control.ts'
+import type { SnapshotPlace } from '../../../integrations/control-planes/control.ts'
 import { accountKey, type BackupAccess } from '../../kit/backup-key.ts'
 import { findInternalPlace, type InternalPlace, openInternalTenant } from '../../kit/internal-tenant.ts'
 import type { Parts } from '../../kit/parts.ts'

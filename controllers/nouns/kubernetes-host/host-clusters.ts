@@ -1,7 +1,7 @@
 /** How hosts of control planes are made and reached, as their controller is given it. */
-import type { ControlPlanes } from '../../../kit/control-planes/control.ts'
-import type { HostClustersSettings } from '../../../kit/control-planes/host-clusters.ts'
-import type { MadeHost } from '../../../kit/control-planes/made-hosts.ts'
+import type { ControlPlanes } from '../../../integrations/control-planes/control.ts'
+import type { HostClustersSettings } from '../../../integrations/control-planes/host-clusters.ts'
+import type { MadeHost } from '../../../integrations/control-planes/made-hosts.ts'
 import type { ServerAccess } from '../../../kit/kube/https-transport.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 

@@ -12,7 +12,7 @@ import {
   registerHost,
   sealHostSecrets,
 } from '../../../db/kubernetes-host/index.ts'
-import type { HostClustersSettings } from '../../../kit/control-planes/host-clusters.ts'
+import type { HostClustersSettings } from '../../../integrations/control-planes/host-clusters.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import { watch, type Watch } from '../../../kit/reconcile/reconciler.ts'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'

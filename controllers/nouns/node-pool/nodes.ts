@@ -9,7 +9,7 @@ import {
   NODE_API,
   type NodeMarks,
   serviceAddress,
-} from '../../../kit/control-planes/control.ts'
+} from '../../../integrations/control-planes/control.ts'
 import type { MachineDocumentParts } from '../../../resources/managed-machine/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand, machineName, type Owner } from '../managed-machine/index.ts'

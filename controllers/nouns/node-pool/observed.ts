@@ -10,7 +10,7 @@ import type {
   ControlPlaneState,
   NodeMarks,
   ServingRequest,
-} from '../../../kit/control-planes/control.ts'
+} from '../../../integrations/control-planes/control.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../../resources/kubernetes-cluster/index.ts'
 import type { NodePoolSpec, NodePoolStatus } from '../../../resources/node-pool/index.ts'

@@ -14,9 +14,9 @@ import {
   type Playground as Row,
 } from '../../../db/playground/index.ts'
 import { listKubernetesRequests } from '../../../db/request/index.ts'
-import { controlPlanesIn } from '../../../kit/control-planes/configuration.ts'
-import type { ControlPlaneDesired, ControlPlanes } from '../../../kit/control-planes/control.ts'
-import { guestRelease } from '../../../kit/control-planes/guests.ts'
+import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
+import type { ControlPlaneDesired, ControlPlanes } from '../../../integrations/control-planes/control.ts'
+import { guestRelease } from '../../../integrations/control-planes/guests.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'

@@ -3,7 +3,7 @@
 import { hasTakenTooLong, type EndReason, playgroundStateOf } from '../../../domain/playground/rules.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import type { Playground as Row } from '../../../db/playground/index.ts'
-import type { ControlPlaneState } from '../../../kit/control-planes/control.ts'
+import type { ControlPlaneState } from '../../../integrations/control-planes/control.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import { Playground, type PlaygroundSpec, type PlaygroundStatus } from '../../../resources/playground/index.ts'

@@ -6,7 +6,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runProgram } from '../../../agents/node/run-program.ts'
-import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
+import { findKubernetes } from '../../../hosting/processes/programs.ts'
 import { nodeBinary } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { toolsFolder } from '../../../kit/sys/tools-folder.ts'
@@ -19,7 +19,7 @@ import {
   newDesired,
   openHosted,
   untilState,
-} from '../../embedded/control-planes/hosted.ts'
+} from '../../hosting/processes/hosted.ts'
 import { until } from '../../eventually.ts'
 
 const SPACE = `cloud-${newUuid(systemRandom).slice(0, 6)}`

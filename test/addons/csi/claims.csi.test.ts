@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, unwrap } from '../../../client/index.ts'
 import { createClusterToken } from '../../../db/kubernetes-cluster/index.ts'
 import { openDatabase } from '../../../db/kit/open.ts'
-import { findAddons } from '../../../embedded/control-planes/addon-table.ts'
-import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
-import { ADDON_SCOPES } from '../../../kit/control-planes/addons.ts'
+import { findAddons } from '../../../hosting/processes/addon-table.ts'
+import { findKubernetes } from '../../../hosting/processes/programs.ts'
+import { ADDON_SCOPES } from '../../../integrations/control-planes/addons.ts'
 import { newBase62, newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { formatClusterToken } from '../../../kit/sys/token-format.ts'
 import { Customer } from '../../e2e/customer.ts'
@@ -22,7 +22,7 @@ import {
   newDesired,
   openHosted,
   untilState,
-} from '../../embedded/control-planes/hosted.ts'
+} from '../../hosting/processes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
 import { addNode, reportReady, STORAGE } from './kube-objects.ts'
 import { UNREAD } from '../../e2e/warnings.ts'

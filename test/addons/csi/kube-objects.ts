@@ -1,6 +1,6 @@
 /** A node of a cluster, as objects. */
 import { DRIVER_NAME, ZONE_KEY } from '../../../addons/csi/identity.ts'
-import type { KubeClient } from '../../embedded/control-planes/hosted.ts'
+import type { KubeClient } from '../../hosting/processes/hosted.ts'
 
 export const STORAGE = '/apis/storage.k8s.io/v1'
 async function create(admin: KubeClient, path: string, body: object): Promise<void> {

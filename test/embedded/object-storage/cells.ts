@@ -9,7 +9,7 @@ import { type EnginesOptions, openEngines } from '../../../embedded/object-stora
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openCells } from '../../../embedded/object-storage/cells.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
-import { newTenantKeys, type TenantKeys } from '../../../kit/object-storage/keys.ts'
+import { newTenantKeys, type TenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'

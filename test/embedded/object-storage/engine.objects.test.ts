@@ -9,7 +9,7 @@ import { type Engine, type Key, openEngine, REGION } from '../../../embedded/obj
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
-import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { isRoot } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'

@@ -12,7 +12,7 @@ import {
   unknownBuckets,
 } from '../../../embedded/object-storage/move-in.ts'
 import { openPlaces } from '../../../embedded/object-storage/places.ts'
-import { fingerprintOf } from '../../../kit/object-storage/control.ts'
+import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
 import { isRoot } from '../../../kit/sys/process.ts'
 
 const USERS = isRoot() ? { first: 0x7abc_0000, count: 1_024 } : undefined

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fingerprintIn } from '../../../embedded/object-storage/cells.ts'
 import { openPlaces, PlaceLost } from '../../../embedded/object-storage/places.ts'
-import { fingerprintOf } from '../../../kit/object-storage/control.ts'
+import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
 
 const residentOf = (id: string) => ({ id, accessKeyId: id.toUpperCase(), bucketPrefix: `${id}-` })
 

@@ -12,10 +12,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../embedded/ports.ts'
-import { openControl, type ObjectStorageControl, type TenantSettings } from '../../../kit/object-storage/control.ts'
-import { openExchange } from '../../../kit/object-storage/exchange.ts'
-import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { probePort } from '../../../embedded/kit/ports.ts'
+import {
+  openControl,
+  type ObjectStorageControl,
+  type TenantSettings,
+} from '../../../integrations/object-storage/control.ts'
+import { openExchange } from '../../../kit/s3/exchange.ts'
+import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'

@@ -13,9 +13,13 @@ import { Unavailable } from '../../../domain/problem.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../embedded/ports.ts'
-import { type ObjectStorageControl, openControl, type TenantSettings } from '../../../kit/object-storage/control.ts'
-import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { probePort } from '../../../embedded/kit/ports.ts'
+import {
+  type ObjectStorageControl,
+  openControl,
+  type TenantSettings,
+} from '../../../integrations/object-storage/control.ts'
+import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, signalProcess } from '../../../kit/sys/process.ts'

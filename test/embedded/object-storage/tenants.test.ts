@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { defined } from '../../../domain/defined.ts'
 import { openTenants, TenantConflict } from '../../../embedded/object-storage/tenants.ts'
 import { openUsage } from '../../../embedded/object-storage/usage.ts'
-import { fingerprintOf } from '../../../kit/object-storage/control.ts'
+import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const KEY = 'K'.repeat(16)

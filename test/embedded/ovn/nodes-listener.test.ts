@@ -4,7 +4,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { probePort } from '../../../embedded/ports.ts'
+import { probePort } from '../../../embedded/kit/ports.ts'
 import { openNodesListener } from '../../../embedded/ovn/nodes-listener.ts'
 
 let folder: string

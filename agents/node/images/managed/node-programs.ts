@@ -15,7 +15,7 @@ import {
   PAUSE_VERSION,
   TUNNEL_VERSION,
 } from '../../../../domain/kubernetes-cluster/versions.ts'
-import { NEWEST_RELEASE } from '../../../../kit/control-planes/programs.ts'
+import { NEWEST_RELEASE } from '../../../../integrations/control-planes/programs.ts'
 import { toolsFolder } from '../../../../kit/sys/tools-folder.ts'
 import { VERSION } from '../../../../domain/version.ts'
 import { ociArchive } from '../oci-archive.ts'

@@ -13,7 +13,7 @@ import {
   type ManagedTemplate,
 } from '../../../../domain/managed-machine/rules.ts'
 import { METADATA_ADDRESS } from '../../../../domain/network/metadata-service.ts'
-import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
+import { ARCHIVE_HOST } from '../../../../integrations/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 import { bakeFolder, bakeImages } from './bake-images.ts'
 import { CONTENT_COMMANDS, CONTENT_PACKAGES } from './database-contents.ts'

@@ -19,7 +19,7 @@ import {
 import type { Database } from '../../../../db/kit/open.ts'
 import { Unavailable } from '../../../../domain/problem.ts'
 import { totalOf } from '../../../../embedded/fake-payments/processor.ts'
-import { ProcessorRefusal } from '../../../../kit/payments/processor.ts'
+import { ProcessorRefusal } from '../../../../integrations/payments/processor.ts'
 import { silentLog as log } from '../../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { createAccount } from '../../../accounts.ts'

@@ -17,7 +17,7 @@ import {
   type KubernetesClusterStatus,
 } from '../../../../resources/kubernetes-cluster/index.ts'
 import type { KubeObject } from '../../../../kit/kube/object.ts'
-import { openPlatformClient } from '../../../../kit/organisation-platform/client.ts'
+import { openPlatformClient } from '../../../../integrations/organisation-platform/client.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import type { OperationStanza } from '../../../../resources/kit/shapes.ts'

@@ -1,8 +1,8 @@
 /** A host cluster for tests: settings as the chart renders them, in small, and an API that keeps what is applied. */
 import type { HostClusters } from '../../../../controllers/nouns/kubernetes-host/index.ts'
-import type { ControlPlanes } from '../../../../kit/control-planes/control.ts'
-import { type HostClustersSettings, readHostClusters } from '../../../../kit/control-planes/host-clusters.ts'
-import type { MadeHost } from '../../../../kit/control-planes/made-hosts.ts'
+import type { ControlPlanes } from '../../../../integrations/control-planes/control.ts'
+import { type HostClustersSettings, readHostClusters } from '../../../../integrations/control-planes/host-clusters.ts'
+import type { MadeHost } from '../../../../integrations/control-planes/made-hosts.ts'
 import { keyText, type KubeObject, type ResourceType } from '../../../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../../../kit/kube/store.ts'
 import { Unavailable } from '../../../../domain/problem.ts'

@@ -6,7 +6,7 @@ import { machineName, type Machine } from '../../../../controllers/nouns/managed
 import { demandOf, documentOf, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
 import { plan } from '../../../../controllers/nouns/node-pool/plan.ts'
 import type { NodePoolObject, Observed } from '../../../../controllers/nouns/node-pool/observed.ts'
-import type { ControlPlaneNode, ServingRequest } from '../../../../kit/control-planes/control.ts'
+import type { ControlPlaneNode, ServingRequest } from '../../../../integrations/control-planes/control.ts'
 import { poolStateOf } from '../../../../resources/node-pool/index.ts'
 import {
   at,

@@ -4,7 +4,7 @@ import { machineName, type Machine } from '../../../../controllers/nouns/managed
 import { demandOf, marksOf, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
 import type { ApiView, NodePoolObject, Observed } from '../../../../controllers/nouns/node-pool/observed.ts'
 import { plan } from '../../../../controllers/nouns/node-pool/plan.ts'
-import type { ControlPlaneNode, ServingRequest } from '../../../../kit/control-planes/control.ts'
+import type { ControlPlaneNode, ServingRequest } from '../../../../integrations/control-planes/control.ts'
 import { KubernetesCluster } from '../../../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../../../resources/node-pool/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'

@@ -8,14 +8,14 @@ import { findObjectStorage } from '../../../../db/object-storage/index.ts'
 import { openCertificates } from '../../../../embedded/kubernetes/server/certificates.ts'
 import { findEngine } from '../../../../embedded/object-storage/program.ts'
 import { startObjectStorage } from '../../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../../embedded/ports.ts'
+import { probePort } from '../../../../embedded/kit/ports.ts'
 import {
   type ObjectStorage as Store,
   openControl,
   type TenantSettings,
-} from '../../../../kit/object-storage/control.ts'
-import { openExchange, type StoreExchange, type StoreRequest } from '../../../../kit/object-storage/exchange.ts'
-import { openS3 } from '../../../../kit/object-storage/s3.ts'
+} from '../../../../integrations/object-storage/control.ts'
+import { openExchange, type StoreExchange, type StoreRequest } from '../../../../kit/s3/exchange.ts'
+import { openS3 } from '../../../../integrations/object-storage/s3.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'

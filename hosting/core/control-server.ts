@@ -1,0 +1,107 @@
+/** The platform's way in, with a token. Metrics are served here too. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { CALLS, type CallName } from '../../integrations/control-planes/calls.ts'
+import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
+import type { Certificate } from '../../kit/sys/certificate.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Registry } from '../../kit/sys/metrics.ts'
+import { LOOPBACK } from './credentials.ts'
+import { Refused } from './refused.ts'
+
+export interface ControlServerOptions {
+  readonly port: number
+  /** Where it listens for others than this machine: over TLS, by this certificate; absent for this machine alone. */
+  readonly open?: { readonly host: string; readonly certificate: Certificate } | undefined
+  readonly token: string
+  readonly planes: ControlPlanes
+  readonly metrics: Registry
+  readonly log: Logger
+}
+
+/** As much as the agent of an organisation platform may have. */
+const BODY_BYTES_MAXIMUM = 262_144
+const HEADER_BYTES_MAXIMUM = 16_384
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+interface Answer {
+  readonly status: number
+  readonly text?: string
+  readonly type?: string
+}
+
+/** Answers what stops it. */
+export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
+  const expected = digest(`Bearer ${options.token}`)
+  const listen: RequestListener = (request, response) => {
+    const isKnown = timingSafeEqual(digest(request.headers.authorization ?? ''), expected)
+    const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
+    answering
+      .catch((error: unknown): Answer => {
+        if (error instanceof Refused) return { status: 409, text: JSON.stringify(error.toBody()) }
+        // Whoever asked asks again, and tells when that does not help.
+        options.log.info('control request failed', { error })
+        return { status: 503, text: 'try again' }
+      })
+      .then(({ status, text = '', type = 'application/json' }) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
+      })
+      .catch(() => response.destroy())
+  }
+  const { open } = options
+  const server =
+    open === undefined
+      ? createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, listen)
+      : createSecureServer(
+          { maxHeaderSize: HEADER_BYTES_MAXIMUM, cert: open.certificate.certificate, key: open.certificate.key },
+          listen,
+        )
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: open?.host ?? LOOPBACK, port: options.port }, resolve)
+  })
+  return {
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const isCall = (name: string): name is CallName => Object.hasOwn(CALLS, name)
+
+async function answer({ planes, metrics }: ControlServerOptions, request: IncomingMessage): Promise<Answer> {
+  const { pathname } = new URL(request.url ?? '', 'http://localhost')
+  if (pathname === '/metrics' && request.method === 'GET')
+    return { status: 200, text: await metrics.metrics(), type: metrics.contentType }
+  const name = /^\/calls\/([A-Za-z]{1,32})$/.exec(pathname)?.[1]
+  if (name === undefined || !isCall(name)) return { status: 404 }
+  if (request.method !== 'POST') return { status: 405 }
+  const body = await readBody(request)
+  if (body === undefined) return { status: 413 }
+  const values = CALLS[name].takes.safeParse(parse(body))
+  if (!values.success) return { status: 400, text: values.error.message }
+  // The row of this name has parsed what its method takes.
+  const call = planes[name] as (...taken: readonly unknown[]) => Promise<unknown>
+  return { status: 200, text: JSON.stringify(await call(...values.data)) ?? '' }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined when it is too long. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += String(chunk)
+    if (text.length > BODY_BYTES_MAXIMUM) return undefined
+  }
+  return text
+}

@@ -1,0 +1,152 @@
+/** Keys and certificates of one control plane, made once in its folder; what expires soon, or lacks a name, is made
+ *  anew whenever somebody looks. Four authorities that trust nothing of each other: the cluster's, etcd's, that of the
+ *  front proxy, and the key of service accounts. */
+import { X509Certificate } from 'node:crypto'
+import { defined } from '../../domain/defined.ts'
+import { isGood, readPair, writePair } from '../../kit/sys/certificate-pair.ts'
+import { AUTOSCALER, AUTOSCALER_USER } from './load.ts'
+import { type Certificate, makeCertificate } from '../../kit/sys/certificate.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
+
+const AUTHORITY_DAYS = 3_650
+const LEAF_DAYS = 365
+const RENEW_BEFORE_DAYS = 60
+export const LOOPBACK = '127.0.0.1'
+const NAMES_IN_CLUSTER = [
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+  'localhost',
+]
+
+export interface CredentialsOptions {
+  readonly folder: string
+  /** What the API is reached by besides the names that every cluster has. */
+  readonly hosts: readonly string[]
+  /** What members of etcd are reached by besides the loopback address. */
+  readonly etcdHosts?: readonly string[]
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export interface Credentials {
+  /** PEM of the cluster's authority. */
+  readonly authority: string
+  /** What the API is served with. */
+  readonly apiserver: Certificate
+  readonly etcdAuthority: string
+  /** Of this host, to the API server as an administrator, and to etcd. */
+  readonly admin: Certificate
+  readonly etcdClient: Certificate
+  readonly controllerManager: Certificate
+  readonly scheduler: Certificate
+  readonly autoscaler: Certificate
+}
+
+interface Leaf {
+  readonly commonName: string
+  readonly organization?: string
+  readonly hosts?: readonly string[]
+  readonly isClient?: boolean
+}
+
+type LeafOptions = Pick<CredentialsOptions, 'folder' | 'clock' | 'random'>
+
+async function openLeaf(
+  { folder, clock, random }: LeafOptions,
+  name: string,
+  authority: Certificate,
+  wanted: Leaf,
+): Promise<Certificate> {
+  const now = clock.now()
+  const known = await readPair(folder, name)
+  if (known !== undefined && isGood(known, { authority, hosts: wanted.hosts ?? [], now, days: RENEW_BEFORE_DAYS }))
+    return known
+  return writePair(folder, name, await makeCertificate({ ...wanted, days: LEAF_DAYS, authority, now, random }))
+}
+
+async function openAuthority({ folder, clock, random }: LeafOptions, name: string): Promise<Certificate> {
+  const made = { commonName: `svccloud-${name}`, days: AUTHORITY_DAYS, isAuthority: true, now: clock.now(), random }
+  return (await readPair(folder, name)) ?? writePair(folder, name, await makeCertificate(made))
+}
+
+/** Of one more client of the API, once the credentials of the cluster are there. */
+export const openClientCertificate = async (
+  options: LeafOptions,
+  name: string,
+  commonName: string,
+): Promise<Certificate> => openLeaf(options, name, await authorityIn(options.folder), { commonName, isClient: true })
+
+/** Of what serves API servers beside them, likewise. */
+export const openServerCertificate = async (
+  options: LeafOptions,
+  name: string,
+  hosts: readonly string[],
+): Promise<Certificate> => openLeaf(options, name, await authorityIn(options.folder), { commonName: name, hosts })
+
+export interface ReaderCredentials {
+  /** PEM. */
+  readonly authority: string
+  /** What it is served with. */
+  readonly server: Certificate
+  /** Of whoever asks it. */
+  readonly client: Certificate
+}
+
+/** As whom a reader in a pod is known. */
+export const READER_NAME = 'reader'
+
+/** Of an authority that signs nothing else: one that the cluster's authority signs anybody may have who may approve
+ *  requests for certificates in the cluster, and one of etcd's opens etcd. */
+export async function openReaderCredentials(options: LeafOptions): Promise<ReaderCredentials> {
+  const authority = await openAuthority(options, 'reader-ca')
+  return {
+    authority: authority.certificate,
+    server: await openLeaf(options, READER_NAME, authority, { commonName: READER_NAME, hosts: [READER_NAME] }),
+    client: await openLeaf(options, 'reader-client', authority, { commonName: 'svccloud:host', isClient: true }),
+  }
+}
+
+async function authorityIn(folder: string): Promise<Certificate> {
+  const authority = await readPair(folder, 'ca')
+  if (authority === undefined) throw new Error('the cluster has no authority')
+  return authority
+}
+
+/** Files `NAME.crt` and `NAME.key` in the folder. */
+export async function openCredentials(options: CredentialsOptions): Promise<Credentials> {
+  const { hosts, etcdHosts = [] } = options
+  const authority = (name: string) => openAuthority(options, name)
+  const leaf = (name: string, signer: Certificate, wanted: Leaf) => openLeaf(options, name, signer, wanted)
+  const [cluster, etcd, frontProxy] = [await authority('ca'), await authority('etcd-ca'), await authority('front-ca')]
+  await authority('service-account') // its key signs tokens
+  const client = (name: string, commonName: string, organization?: string) =>
+    leaf(name, cluster, { commonName, isClient: true, ...defined({ organization }) })
+  const onLoopback = { hosts: [LOOPBACK, 'localhost', ...etcdHosts], isClient: true }
+  const apiserver = await leaf('apiserver', cluster, {
+    commonName: 'kube-apiserver',
+    hosts: [...new Set([...NAMES_IN_CLUSTER, LOOPBACK, ...hosts])],
+  })
+  await client('kubelet-client', 'kube-apiserver-kubelet-client', 'svccloud:kubelet-clients')
+  await leaf('front-proxy', frontProxy, { commonName: 'front-proxy', isClient: true })
+  await leaf('etcd', etcd, { commonName: 'etcd', ...onLoopback })
+  await leaf('etcd-peer', etcd, { commonName: 'etcd-peer', ...onLoopback })
+  return {
+    authority: cluster.certificate,
+    apiserver,
+    etcdAuthority: etcd.certificate,
+    etcdClient: await leaf('etcd-client', etcd, { commonName: 'kube-apiserver', isClient: true }),
+    admin: await client('admin', 'svccloud:host', 'system:masters'),
+    controllerManager: await client('controller-manager', 'system:kube-controller-manager'),
+    scheduler: await client('scheduler', 'system:kube-scheduler'),
+    autoscaler: await client(AUTOSCALER, AUTOSCALER_USER),
+  }
+}
+
+/** When the first of those ends that are made anew; the others of the cluster were made with them. */
+export function endOf({ apiserver, admin, etcdClient, controllerManager, scheduler, autoscaler }: Credentials): Date {
+  const leaves = [apiserver, admin, etcdClient, controllerManager, scheduler, autoscaler]
+  return new Date(Math.min(...leaves.map(({ certificate }) => Date.parse(new X509Certificate(certificate).validTo))))
+}

@@ -1,0 +1,52 @@
+/** What a host of control planes counts. */
+import { bytesOfNext } from '../../integrations/control-planes/replicas.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
+
+/** A host with what it says of itself. */
+export interface HostedPlanes extends ControlPlanes {
+  /** When the first certificate of any of them ends; undefined while there is none. */
+  certificatesEndAt(): Date | undefined
+  /** Everything stays for the next start. */
+  stop(): Promise<void>
+}
+
+/** Read when they are asked for. */
+export function openHostMetrics(
+  registry: Registry,
+  planes: Pick<HostedPlanes, 'offer' | 'certificatesEndAt'>,
+  clock: Pick<Clock, 'now'>,
+): void {
+  const gauge = (name: string, help: string, read: 'memoryBytes' | 'reservedBytes') =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set((await planes.offer())[read])
+      },
+    })
+  gauge('svccloud_control_planes_memory_bytes', 'Memory for control planes of Kubernetes.', 'memoryBytes')
+  gauge('svccloud_control_planes_reserved_bytes', 'Of it, what is reserved for those there are.', 'reservedBytes')
+  new Gauge({
+    name: 'svccloud_control_planes_next_bytes',
+    help: 'What another one would take.',
+    registers: [registry],
+    async collect() {
+      this.set(bytesOfNext(await planes.offer()))
+    },
+  })
+  new Gauge({
+    name: 'svccloud_control_planes_certificate_seconds',
+    help: 'Until the first certificate of a control plane expires; absent without any.',
+    labelNames: [],
+    registers: [registry],
+    collect() {
+      this.reset()
+      const at = planes.certificatesEndAt()
+      if (at === undefined) this.remove()
+      else this.set((at.getTime() - clock.now().getTime()) / 1_000)
+    },
+  })
+}

@@ -1,0 +1,213 @@
+/** Nodes of a cluster: what its API knows of them, what they are told to be, how they are emptied, and requests of
+ *  kubelets. */
+import { z } from 'zod'
+import { type ControlPlaneNode, type NodeMarks, ServingRequest } from '../../integrations/control-planes/control.ts'
+import { readCertificateRequest } from '../../kit/sys/certificate-request.ts'
+import { isOfNameServer } from './addons.ts'
+import { type KubeApi, listAll, send } from './kube-api.ts'
+
+const NODES = '/api/v1/nodes'
+const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+const SERVING = 'kubernetes.io/kubelet-serving'
+/** What a node was told to be last: digest, names of labels, and taints. */
+const MARKS = 'svccloud.dev/marks'
+/** More than a cluster has: of one that has more nothing is read. */
+const [NODES_MAXIMUM, REQUESTS_MAXIMUM] = [5_000, 5_000]
+const [NOT_FOUND, CONFLICT, TOO_MANY_REQUESTS] = [404, 409, 429]
+
+const Taint = z.object({ key: z.string(), value: z.string().optional(), effect: z.string() }).loose()
+const Marks = z.object({
+  digest: z.string(),
+  labels: z.array(z.string()),
+  taints: z.array(z.object({ key: z.string(), effect: z.string() })),
+})
+const Node = z.object({
+  metadata: z.object({
+    name: z.string(),
+    resourceVersion: z.string(),
+    annotations: z.record(z.string(), z.string()).default({}),
+  }),
+  spec: z
+    .object({
+      podCIDR: z.string().default(''),
+      taints: z.array(Taint).default([]),
+      unschedulable: z.boolean().default(false),
+    })
+    .prefault({}),
+  status: z.object({
+    conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
+    addresses: z.array(z.object({ type: z.string(), address: z.string() })).default([]),
+    nodeInfo: z.object({ kubeletVersion: z.string() }).optional(),
+  }),
+})
+type Node = z.infer<typeof Node>
+
+export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode[]> {
+  const nodes = await listAll(api, NODES, Node, NODES_MAXIMUM)
+  return nodes.map((node) => ({
+    name: node.metadata.name,
+    isReady: isReady(node),
+    kubeletVersion: node.status.nodeInfo?.kubeletVersion ?? '',
+    address: node.status.addresses.find(({ type }) => type === 'InternalIP')?.address ?? '',
+    podCidr: node.spec.podCIDR,
+    marked: marksOf(node).digest,
+  }))
+}
+
+const isReady = ({ status }: Node): boolean =>
+  status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+
+/** Whoever may write nodes may write this, too: nothing but labels and taints follows from it. */
+function marksOf({ metadata: { annotations } }: Node): z.infer<typeof Marks> {
+  try {
+    return Marks.parse(JSON.parse(annotations[MARKS] ?? ''))
+  } catch {
+    return { digest: '', labels: [], taints: [] }
+  }
+}
+
+/** One conditional write: labels and taints that others have given stay. Free for a node that is not there. */
+export async function markNode(api: KubeApi, name: string, marks: NodeMarks): Promise<void> {
+  const { status, text } = await send(api, 'GET', `${NODES}/${name}`, { accepted: [NOT_FOUND] })
+  if (status === NOT_FOUND) return
+  const node = Node.parse(JSON.parse(text))
+  const before = marksOf(node)
+  const isOwn = (taint: { readonly key: string; readonly effect: string }) =>
+    [...before.taints, ...marks.taints].some(({ key, effect }) => key === taint.key && effect === taint.effect)
+  const given: z.infer<typeof Marks> = {
+    digest: marks.digest,
+    labels: Object.keys(marks.labels),
+    taints: marks.taints.map(({ key, effect }) => ({ key, effect })),
+  }
+  await send(api, 'PATCH', `${NODES}/${name}`, {
+    body: {
+      metadata: {
+        resourceVersion: node.metadata.resourceVersion,
+        labels: { ...Object.fromEntries(before.labels.map((label) => [label, null])), ...marks.labels },
+        annotations: { [MARKS]: JSON.stringify(given) },
+      },
+      spec: { taints: [...node.spec.taints.filter((taint) => !isOwn(taint)), ...marks.taints] },
+    },
+    type: 'application/merge-patch+json',
+    accepted: [NOT_FOUND, CONFLICT],
+  })
+}
+
+const Request = z
+  .object({
+    metadata: z.object({ name: z.string() }),
+    spec: z.object({
+      request: z.string(),
+      signerName: z.string(),
+      username: z.string().default(''),
+      groups: z.array(z.string()).default([]),
+      usages: z.array(z.string()).default([]),
+    }),
+    status: z
+      .object({ conditions: z.array(z.object({ type: z.string() }).loose()).default([]) })
+      .loose()
+      .prefault({}),
+  })
+  .loose()
+
+/** Those of kubelets that nobody has judged. */
+export async function listServingRequests(api: KubeApi): Promise<readonly ServingRequest[]> {
+  const path = `${CSRS}?fieldSelector=${encodeURIComponent(`spec.signerName=${SERVING}`)}`
+  const requests = await listAll(api, path, Request, REQUESTS_MAXIMUM)
+  return requests.flatMap(({ metadata: { name }, spec, status }) => {
+    if (spec.signerName !== SERVING || status.conditions.length > 0) return []
+    const { username, groups, usages } = spec
+    try {
+      const names = readCertificateRequest(Buffer.from(spec.request, 'base64').toString())
+      return [ServingRequest.parse({ name, username, groups, usages, ...names })]
+    } catch {
+      return [] // whatever it is, nobody approves it
+    }
+  })
+}
+
+/** Free for one that is judged or gone. */
+export async function approveServing(api: KubeApi, name: string): Promise<void> {
+  const { status, text } = await send(api, 'GET', `${CSRS}/${name}`, { accepted: [NOT_FOUND] })
+  if (status === NOT_FOUND) return
+  const request = Request.parse(JSON.parse(text))
+  if (request.spec.signerName !== SERVING || request.status.conditions.length > 0) return
+  const approved = {
+    type: 'Approved',
+    status: 'True',
+    reason: 'NodeOfPool',
+    message: 'Its server is a node of a pool.',
+  }
+  await send(api, 'PUT', `${CSRS}/${name}/approval`, {
+    body: { ...request, status: { ...request.status, conditions: [approved] } },
+    accepted: [NOT_FOUND, CONFLICT],
+  })
+}
+
+/** Free for a node that is not there. */
+export async function uncordonNode(api: KubeApi, name: string): Promise<void> {
+  await send(api, 'PATCH', `${NODES}/${name}`, {
+    body: { spec: { unschedulable: null } },
+    type: 'application/merge-patch+json',
+    accepted: [NOT_FOUND],
+  })
+}
+
+export async function removeNode(api: KubeApi, name: string): Promise<void> {
+  await send(api, 'DELETE', `${NODES}/${name}`, { accepted: [NOT_FOUND] })
+}
+
+const Pods = z.object({
+  items: z.array(
+    z.object({
+      metadata: z.object({
+        name: z.string(),
+        namespace: z.string(),
+        labels: z.record(z.string(), z.string()).default({}),
+        annotations: z.record(z.string(), z.string()).default({}),
+        ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
+      }),
+      status: z.object({ phase: z.string().optional() }),
+    }),
+  ),
+})
+const MIRROR = 'kubernetes.io/config.mirror'
+
+/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now; that of
+ *  the name server holds while another node takes pods. True when there are none. Free for a node that is not there. */
+export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
+  const { status } = await send(api, 'PATCH', `${NODES}/${name}`, {
+    body: { spec: { unschedulable: true } },
+    type: 'application/merge-patch+json',
+    accepted: [NOT_FOUND],
+  })
+  if (status === NOT_FOUND) return true
+  const { text } = await send(api, 'GET', `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`)
+  const leaving = Pods.parse(JSON.parse(text)).items.filter(
+    ({ metadata, status: { phase } }) =>
+      !['Succeeded', 'Failed'].includes(phase ?? '') &&
+      metadata.annotations[MIRROR] === undefined &&
+      !metadata.ownerReferences.some(({ kind }) => kind === 'DaemonSet'),
+  )
+  for (const { metadata } of leaving) {
+    const pod = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
+    const { status: answer } = await send(api, 'POST', `${pod}/eviction`, {
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: metadata.name, namespace: metadata.namespace },
+      },
+      accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
+    })
+    if (answer === TOO_MANY_REQUESTS && isOfNameServer(metadata) && !(await hasOtherPlace(api, name)))
+      await send(api, 'DELETE', pod, { accepted: [NOT_FOUND, CONFLICT] })
+  }
+  return leaving.length === 0
+}
+
+/** Whether another node takes pods. On the last one the name server would keep its own budget for as long as a drain
+ *  may take: what it has lost already cannot come back elsewhere. */
+async function hasOtherPlace(api: KubeApi, name: string): Promise<boolean> {
+  const nodes = await listAll(api, NODES, Node, NODES_MAXIMUM)
+  return nodes.some((node) => node.metadata.name !== name && !node.spec.unschedulable && isReady(node))
+}

@@ -1,0 +1,117 @@
+/** The pods of add-ons: the programs of each in one pod, with a Secret that has its token and what they get into the
+ *  cluster with. Pure. */
+import {
+  type AddonNeeds,
+  type AddonUser,
+  CLOUD_USER,
+  CSI_CONTROLLER,
+  CSI_OBJECTS,
+  kindsOf,
+  platformSettings,
+  SIDECAR_KINDS,
+  sidecarFlags,
+  sidecarUser,
+  SNAPSHOT_CONTROLLER_USER,
+} from '../core/addon-parts.ts'
+import type { AddonName } from '../../integrations/control-planes/addons.ts'
+import type { Manifest } from './kinds.ts'
+import { selectorOf } from './base.ts'
+import { CSI_SOCKET, FOLDERS } from './names.ts'
+import type { PodsRecord } from './record.ts'
+import type { HostSettings } from './settings.ts'
+import { SIZES } from './sizes.ts'
+import { type Container, containerOf, deployment, digestOf, filesVolume, podSpec, template } from './workloads.ts'
+
+/** Of a program, in its Secret. */
+export const kubeconfigName = ({ name }: AddonUser): string => `${name}.kubeconfig`
+export const TOKEN = 'token'
+const pathOf = (name: string): string => `${FOLDERS.files}/${name}`
+
+/** What each consists of, and needs in the cluster. */
+export const needsOf = (name: AddonName, { snapshotKinds }: HostSettings): AddonNeeds =>
+  name === 'cloud-controller'
+    ? { name, programs: [CLOUD_USER], objects: [] }
+    : {
+        name,
+        objects: [...kindsOf(snapshotKinds), ...CSI_OBJECTS],
+        programs: [CSI_CONTROLLER, ...SIDECAR_KINDS.map(sidecarUser), SNAPSHOT_CONTROLLER_USER],
+      }
+
+/** One pod, and the one before has ended before there is another: these programs elect nobody. A new token is in its
+ *  file a minute later, and read with the next request; with other kubeconfigs they begin anew. */
+export function addonManifest(
+  record: PodsRecord,
+  settings: HostSettings,
+  name: AddonName,
+  kubeconfigs: readonly string[],
+): Manifest {
+  const spec = podSpec(
+    settings,
+    selectorOf(name).matchLabels,
+    name === 'cloud-controller'
+      ? { containers: [cloud(record, settings)], volumes: [filesVolume(name)] }
+      : { containers: csi(record, settings), volumes: [filesVolume(name), { name: 'csi', emptyDir: {} }] },
+  )
+  return deployment(record, name, {
+    replicas: 1,
+    strategy: { type: 'Recreate' },
+    template: template(record, name, spec, digestOf(...kubeconfigs)),
+  })
+}
+
+/** Of a program of this project. */
+const own = (
+  { addons }: PodsRecord,
+  { images, platform }: HostSettings,
+  addon: AddonName,
+  container: Omit<Container, 'image'>,
+  more: Readonly<Record<string, string>>,
+) => {
+  const { clusterId = '', zone = '' } = addons[addon] ?? {}
+  const given = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
+  const env = Object.entries({ ...given, ...more }).map(([variable, value]) => ({ name: variable, value }))
+  return containerOf({ ...container, image: images.platform, more: { env } })
+}
+
+const cloud = (record: PodsRecord, settings: HostSettings) =>
+  own(
+    record,
+    settings,
+    'cloud-controller',
+    {
+      name: CLOUD_USER.name,
+      size: SIZES.cloudController,
+      mounts: { files: FOLDERS.files },
+      command: ['node', 'addons/cloud/main.ts'],
+    },
+    { KUBECONFIG: pathOf(kubeconfigName(CLOUD_USER)) },
+  )
+
+function csi(record: PodsRecord, settings: HostSettings) {
+  const { sidecars } = settings.images
+  if (sidecars === undefined) throw new Error('there are no images of the driver of volumes')
+  const mounts = { files: FOLDERS.files, csi: FOLDERS.csi }
+  const beside = (user: AddonUser, image: string, args: readonly string[]) =>
+    containerOf({ name: user.name, image, args, mounts, size: SIZES.sidecar })
+  return [
+    own(
+      record,
+      settings,
+      'csi-driver',
+      {
+        name: CSI_CONTROLLER.name,
+        size: SIZES.csiController,
+        mounts,
+        command: ['node', 'addons/csi/main.ts', 'controller'],
+      },
+      { SVCCLOUD_CSI_SOCKET: CSI_SOCKET },
+    ),
+    ...SIDECAR_KINDS.map((kind) => {
+      const user = sidecarUser(kind)
+      return beside(user, sidecars[kind], sidecarFlags(kind, pathOf(kubeconfigName(user)), CSI_SOCKET))
+    }),
+    beside(SNAPSHOT_CONTROLLER_USER, sidecars.snapshotController, [
+      `--kubeconfig=${pathOf(kubeconfigName(SNAPSHOT_CONTROLLER_USER))}`,
+    ]),
+  ]
+}

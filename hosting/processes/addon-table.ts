@@ -1,0 +1,117 @@
+/** The add-ons of clusters as processes of this machine: where their programs are, and how they are called. Whoever
+ *  adds one adds a row. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type AddonNeeds,
+  type AddonObject,
+  type AddonUser,
+  CLOUD_USER,
+  CSI_CONTROLLER,
+  CSI_OBJECTS,
+  kindsOf,
+  type PlatformPlace,
+  platformSettings,
+  type Sidecar,
+  SIDECAR_KINDS,
+  sidecarFlags,
+  sidecarUser,
+  SNAPSHOT_CONTROLLER_USER,
+} from '../core/addon-parts.ts'
+import {
+  CSI_SIDECARS,
+  SNAPSHOT_CONTROLLER_VERSION,
+  SNAPSHOT_KINDS_FILE,
+} from '../../domain/kubernetes-cluster/versions.ts'
+import { toolsFolder } from '../../kit/sys/tools-folder.ts'
+import { VERSION } from '../../domain/version.ts'
+import { GO_ENVIRONMENT } from '../core/flags.ts'
+import { ownProgram } from './own-programs.ts'
+import { areThere } from './programs.ts'
+import { RUN_FOLDER } from './users.ts'
+
+/** What a program is told of the cluster that it is for. It runs in the folder of the control plane: paths are below
+ *  that. */
+export interface AddonPlace extends PlatformPlace {
+  /** By which the program gets into the cluster; there where it has rules. */
+  readonly kubeconfig: string
+}
+
+/** Its name is that of the process and of its log. */
+export interface AddonProgram extends AddonUser {
+  command(place: AddonPlace): readonly string[]
+  environment(place: AddonPlace): Readonly<Record<string, string>>
+}
+
+export interface Addon extends AddonNeeds {
+  readonly version: string
+  /** What its programs take for themselves together, without load and without their text, and a tenth of that:
+   *  reserved for each cluster. */
+  readonly bytes: number
+  /** In the order of their start. */
+  readonly programs: readonly AddonProgram[]
+}
+
+const MEBIBYTE = 1024 ** 2
+
+/** Those whose programs are there: of Kubernetes they must be built. */
+export async function findAddons(folder = toolsFolder()): Promise<readonly Addon[]> {
+  const sidecar = (name: Sidecar) => join(folder, CSI_SIDECARS[name], `csi-${name}`)
+  const sidecars = {
+    provisioner: sidecar('provisioner'),
+    attacher: sidecar('attacher'),
+    resizer: sidecar('resizer'),
+    snapshotter: sidecar('snapshotter'),
+    'snapshot-controller': join(folder, SNAPSHOT_CONTROLLER_VERSION, 'snapshot-controller'),
+  }
+  if (!(await areThere(Object.values(sidecars)))) return [CLOUD_CONTROLLER]
+  const file = join(folder, SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE)
+  const kinds = await readFile(file, 'utf8').catch(() => undefined)
+  return [CLOUD_CONTROLLER, ...(kinds === undefined ? [] : [csiDriver(sidecars, kindsOf(kinds))])]
+}
+
+const CLOUD_CONTROLLER: Addon = {
+  name: 'cloud-controller',
+  version: VERSION,
+  bytes: 85 * MEBIBYTE,
+  objects: [],
+  programs: [
+    {
+      ...CLOUD_USER,
+      command: () => ownProgram('addons/cloud/main.ts'),
+      environment: (place) => ({ ...platformSettings(place), KUBECONFIG: place.kubeconfig }),
+    },
+  ],
+}
+
+/** Sidecars take a path from the root on only. */
+const CSI_SOCKET = join('/proc/self/cwd', RUN_FOLDER, 'csi.sock')
+
+const csiDriver = (
+  files: Readonly<Record<Sidecar | 'snapshot-controller', string>>,
+  kinds: readonly AddonObject[],
+): Addon => ({
+  name: 'csi-driver',
+  version: VERSION,
+  bytes: 140 * MEBIBYTE,
+  objects: [...kinds, ...CSI_OBJECTS],
+  programs: [
+    {
+      ...CSI_CONTROLLER,
+      command: () => ownProgram('addons/csi/main.ts', ['controller']),
+      environment: (place) => ({ ...platformSettings(place), SVCCLOUD_CSI_SOCKET: CSI_SOCKET }),
+    },
+    ...SIDECAR_KINDS.map(
+      (kind): AddonProgram => ({
+        ...sidecarUser(kind),
+        environment: () => GO_ENVIRONMENT,
+        command: (place) => [files[kind], ...sidecarFlags(kind, place.kubeconfig, CSI_SOCKET)],
+      }),
+    ),
+    {
+      ...SNAPSHOT_CONTROLLER_USER,
+      environment: () => GO_ENVIRONMENT,
+      command: ({ kubeconfig }) => [files['snapshot-controller'], `--kubeconfig=${kubeconfig}`],
+    },
+  ],
+})

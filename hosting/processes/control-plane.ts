@@ -1,0 +1,584 @@
+/** One control plane: brings its programs to what its record says, again and again, so that whatever ended meanwhile
+ *  is made good by the next round. */
+import { execFile } from 'node:child_process'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Socket } from 'node:net'
+import { promisify } from 'node:util'
+import { StoreAway } from '../../kit/chunks/object-store.ts'
+import {
+  type AddonGrant,
+  type ControlPlaneDesired,
+  type ControlPlaneState,
+  serviceAddress,
+} from '../../integrations/control-planes/control.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
+import { ADDONS } from '../core/addons.ts'
+import type { Addon } from './addon-table.ts'
+import { RunningAddons } from './addons-running.ts'
+import { type Balancer, pipeTo, startBalancer } from './balancer.ts'
+import {
+  apiserverCommand,
+  controllerManagerCommand,
+  dataFolder,
+  etcdCommand,
+  restoreCommand,
+  schedulerCommand,
+  tunnelCommand,
+  TUNNEL_SOCKET_HERE,
+  tunnelSocket,
+  withCredentials,
+} from './commands.ts'
+import { writeConfiguration } from '../core/configuration-files.ts'
+import { GO_ENVIRONMENT } from '../core/flags.ts'
+import type { Playground } from './guests/apps.ts'
+import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
+import { GATEWAY } from './guests/machine.ts'
+import { type Credentials, endOf, LOOPBACK, openCredentials } from '../core/credentials.ts'
+import type { IssuerListener } from './issuer-listener.ts'
+import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
+import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
+import { Reader } from './reading/reader.ts'
+import { type ClusterReading, SNAPSHOT, type TaskName } from '../core/reading/tasks.ts'
+import type { UserRange } from '../../embedded/kit/user-range.ts'
+import { asUser, giveCopy, giveData, giveFolder, reachable, RUN_FOLDER, takeBack } from './users.ts'
+import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
+import { releasePort } from '../../embedded/kit/ports.ts'
+import { SnapshotKeeper } from '../core/snapshot-keeper.ts'
+import { snapshotFile, type TakenSnapshot } from '../core/snapshots.ts'
+
+const run = promisify(execFile)
+
+export interface ControlPlaneOptions {
+  readonly folder: string
+  readonly record: ControlPlaneRecord
+  readonly programs: ControlPlanePrograms
+  /** What programs of control planes run as; as this process when absent. */
+  readonly users?: UserRange | undefined
+  readonly issuerListener: IssuerListener
+  /** What the endpoint listens on. */
+  readonly host: string
+  /** By which clients reach this machine; in the certificate too. */
+  readonly addresses: readonly string[]
+  /** By which nodes reach it, in the certificate too; undefined when they do not. */
+  readonly nodeAddress: string | undefined
+  /** Programs that run beside it once they have a token, and the API of the platform that they call. */
+  readonly addons: { readonly apiUrl: string; readonly known: readonly Addon[] }
+  /** What guests begin from, and how large they are; undefined where there are none. */
+  readonly guests: Pick<KeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+interface Opened {
+  readonly desired: ControlPlaneDesired
+  readonly credentials: Credentials
+}
+
+const ROUND_MILLISECONDS = 1_000
+const ROLL_MILLISECONDS = 180_000
+/** So often it is looked at whether a certificate ends soon. */
+const CREDENTIALS_MILLISECONDS = 3_600_000
+
+/** Of what listens on this machine. */
+const urlOf = (port: number): string => `https://${LOOPBACK}:${port}`
+const etcdName = (member: number): string => `etcd-${member}`
+const apiName = (replica: number): string => `kube-apiserver-${replica}`
+const [MANAGER, SCHEDULER, TUNNEL] = ['kube-controller-manager', 'kube-scheduler', 'konnectivity-server']
+
+export class ControlPlane {
+  readonly folder: string
+  readonly snapshots: SnapshotKeeper
+  readonly #options: ControlPlaneOptions
+  readonly #stopping = new AbortController()
+  readonly #killing = new AbortController()
+  readonly #programs: RunningPrograms
+  readonly #addons: RunningAddons
+  readonly #reader: Reader
+  readonly #leaving = new Set<number>()
+  #record: ControlPlaneRecord
+  #opened: Opened | undefined
+  #openedAt = Number.NEGATIVE_INFINITY
+  #balancer: Balancer | undefined
+  #areObjectsApplied = false
+  #readyApis: readonly number[] = []
+  #readyMembers: readonly number[] = []
+  #detail = ''
+  #observedAt: Date | undefined
+  #wake = new AbortController()
+  #changing: Promise<unknown> = Promise.resolve()
+  #snapshotting: Promise<unknown> = Promise.resolve()
+  #running: Promise<void> = Promise.resolve()
+  readonly #guest: GuestKeeper | undefined
+  #guestRunning: Promise<void> = Promise.resolve()
+  isGone = false
+
+  constructor(options: ControlPlaneOptions) {
+    const { folder, record, addons, clock, random, log } = options
+    this.folder = folder
+    this.#options = options
+    this.#record = record
+    this.#programs = new RunningPrograms(folder, { clock, random, log, signal: this.#killing.signal })
+    const programs = this.#programs
+    this.#reader = new Reader({ programs, clock, as: (words) => asUser(this.#uid(), words) })
+    this.#addons = new RunningAddons({
+      folder,
+      addons: addons.known,
+      apiUrl: addons.apiUrl,
+      clock,
+      random,
+      run: async (name, [program = '', ...words], more) =>
+        this.#run(name, [await reachable(program, this.#uid()), ...words], more),
+      running: () => programs.names(),
+      give: () => giveFolder(folder, this.#uid()),
+    })
+    this.snapshots = new SnapshotKeeper({
+      folder,
+      clock,
+      random,
+      log,
+      controlPlane: record.desired.id,
+      take: (into, id) => this.#inTurn(() => this.#takeSnapshot(snapshotFile(into, id))),
+    })
+    this.#guest = this.#guestOf(options)
+  }
+
+  #guestOf({ folder, record, guests, clock }: ControlPlaneOptions): GuestKeeper | undefined {
+    const { guest } = record.desired
+    if (guest === undefined || guests === undefined) return undefined
+    return new GuestKeeper({
+      folder,
+      guest,
+      ...guests,
+      programs: this.#programs,
+      record: () => this.#record,
+      cluster: () => this.cluster(),
+      authority: () => this.#opened?.credentials.authority,
+      clock,
+      signal: this.#stopping.signal,
+    })
+  }
+
+  /** Its time is over, whatever has become of it. */
+  #isOver(): boolean {
+    const { guest } = this.#record.desired
+    return guest !== undefined && Date.parse(guest.endsAt) <= this.#options.clock.now().getTime()
+  }
+
+  get record(): ControlPlaneRecord {
+    return this.#record
+  }
+
+  /** Process of a program of it, by its name and number. */
+  pid(name: string): number | undefined {
+    return this.#programs.pid(name)
+  }
+
+  start(): void {
+    this.#running = this.#keep()
+    if (this.#guest !== undefined) this.#guestRunning = this.#guest.keep()
+  }
+
+  /** The programs end in order; the record stays. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wake.abort()
+    await this.#running
+  }
+
+  /** Durable when this resolves, and acted on soon. One change after the other. */
+  change(to: (record: ControlPlaneRecord) => ControlPlaneRecord): Promise<void> {
+    const changed = this.#changing.then(async () => {
+      const next = to(this.#record)
+      if (JSON.stringify(next) === JSON.stringify(this.#record)) return
+      await writeRecord(this.folder, next)
+      this.#record = next
+      this.#wake.abort()
+    })
+    this.#changing = changed.catch(() => undefined) // whoever asked is told
+    return changed
+  }
+
+  state(): ControlPlaneState {
+    const { desired, release, restoreId, endpointPort } = this.#record
+    const total = this.#record.replicas.length
+    const ready = this.#readyApis.length
+    return {
+      id: desired.id,
+      phase: this.#phase(),
+      release,
+      endpoint: this.#balancer === undefined ? null : `https://${this.#endpointHost()}:${endpointPort}`,
+      certificateAuthority: this.#opened?.credentials.authority ?? null,
+      apiServer: this.#observedAt === undefined ? 'unknown' : ready > 0 ? 'healthy' : 'unhealthy',
+      apiServersReady: ready,
+      etcdMembersReady: this.#readyMembers.length,
+      etcdMembersTotal: total,
+      hasEtcdQuorum: this.#readyMembers.length > total / 2,
+      forNodes: this.#forNodes(),
+      addons: [...(this.#record.tunnel === null ? [] : ADDONS), ...this.#addons.versions()],
+      grants: this.#addons.grants(this.#record),
+      restoreId,
+      snapshotStore: this.snapshots.state,
+      detail: this.#detail === '' ? (this.#guest?.detail ?? '') : this.#detail,
+      observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
+    }
+  }
+
+  #forNodes(): ControlPlaneState['forNodes'] {
+    const { tunnel, nodePorts, endpointPort } = this.#record
+    const { nodeAddress: host } = this.#options
+    if (tunnel === null || host === undefined) return null
+    const ports = nodePorts ?? { endpoint: endpointPort, tunnel: tunnel.agents }
+    return { endpoint: `https://${bracketed(host)}:${ports.endpoint}`, tunnel: { host, port: ports.tunnel } }
+  }
+
+  /** Of a node that came to that port of those that nodes know; false when it is none of this one's. */
+  takeNode(client: Socket, port: number): boolean {
+    const { nodePorts, tunnel } = this.#record
+    if (port === nodePorts?.endpoint) this.#balancer?.take(client)
+    else if (port === nodePorts?.tunnel && tunnel !== null) pipeTo(client, tunnel.agents)
+    else return false
+    return true
+  }
+
+  #phase(): ControlPlaneState['phase'] {
+    const { isRemoved, restore, release, desired } = this.#record
+    if (isRemoved) return 'stopping'
+    if (restore !== null) return 'restoring'
+    if (release === null || !this.#areObjectsApplied) return 'starting'
+    if (desired.guest !== undefined && this.#guest?.isReady !== true) return 'starting'
+    return release === desired.release ? 'running' : 'upgrading'
+  }
+
+  /** Undefined while no API server is ready. */
+  cluster(): ClusterReading | undefined {
+    const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
+    if (port === undefined || this.#opened === undefined || !this.#areObjectsApplied) return undefined
+    // The types of its words and of its answer are those of the interface.
+    const ask = this.#reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
+    return { ask: async (task, ...words) => ask(task, urlOf(port), ...words) }
+  }
+
+  /** How what is in a playground of that name is reached; undefined for another one, and until its guest is ready. */
+  playground(name: string): Playground | undefined {
+    const cluster = this.cluster()
+    if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || cluster === undefined)
+      return undefined
+    return {
+      routes: () => cluster.ask('routes'),
+      target: (route) => cluster.ask('target', route),
+      tunnel: tunnelSocket(this.folder),
+    }
+  }
+
+  /** When the first of its certificates ends that are renewed; undefined before it has any. */
+  certificatesEndAt(): Date | undefined {
+    return this.#opened && endOf(this.#opened.credentials)
+  }
+
+  /** False for an add-on that cannot run here. */
+  async grant(addon: string, { token, ...told }: AddonGrant): Promise<boolean> {
+    if (!this.#addons.can(addon)) return false
+    await this.#addons.writeToken(addon, { token })
+    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: told } }))
+    return true
+  }
+
+  async #takeSnapshot(file: string): Promise<TakenSnapshot> {
+    const port = this.#record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
+    if (port === undefined) throw new Error('etcd is not ready')
+    await this.#reader.ask('snapshot', urlOf(port), this.#options.programs.etcdutl)
+    return takeBack(join(this.folder, RUN_FOLDER, SNAPSHOT), file)
+  }
+
+  /** One after the other: there is one file to take it by. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#snapshotting.then(work)
+    this.#snapshotting = result.catch(() => undefined) // whoever asked is told
+    return result
+  }
+
+  async #keep(): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#stopping
+    const outages = new Outages({ log, clock }, 'control plane not as it should be')
+    await this.snapshots.start()
+    while (!signal.aborted && !this.isGone) {
+      this.#wake = new AbortController()
+      try {
+        if (this.#isOver()) await this.change((record) => ({ ...record, isRemoved: true }))
+        await this.#round()
+        outages.over()
+        this.#detail = ''
+      } catch (error) {
+        const detail = textOf(error)
+        if (!signal.aborted) outages.failed(error, { controlPlane: this.#record.desired.id })
+        this.#detail = detail
+      }
+      if (!signal.aborted && !this.isGone) await clock.sleep(ROUND_MILLISECONDS, this.#wake.signal)
+    }
+    await this.#end()
+  }
+
+  async #round(): Promise<void> {
+    if (this.#record.isRemoved) {
+      this.#stopping.abort()
+      await this.#programs.stop([GUEST])
+      await this.#end()
+      await rm(this.folder, { recursive: true, force: true })
+      for (const port of portsOf(this.#record)) await releasePort(port)
+      this.isGone = true
+      return
+    }
+    const opened = await this.#open()
+    if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore)
+    await this.#startReader(opened)
+    // What has ended runs again, whoever may look at it.
+    const failure = await this.#look().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
+    await this.#startPrograms(opened)
+    if (failure !== undefined) throw failure.error
+    await this.#finish(opened)
+    await this.#programs.boundLogs()
+  }
+
+  /** Whoever uses the API before it, and API servers before what they store in: none waits for what is gone. */
+  async #end(): Promise<void> {
+    this.#readyApis = []
+    await this.#guestRunning
+    await this.#balancer?.stop()
+    this.#balancer = undefined
+    await this.#stopPrograms()
+    this.#killing.abort()
+    await this.snapshots.stop()
+    this.#opened = undefined
+  }
+
+  async #stopPrograms(): Promise<void> {
+    const isStore = (name: string) => name.startsWith('etcd')
+    await this.#programs.stop([GUEST])
+    for (const name of this.#addons.names()) await this.#programs.stop([name])
+    await this.#programs.stop(this.#programs.names().filter((name) => !isStore(name)))
+    await this.#programs.stop(this.#programs.names())
+    ;[this.#readyApis, this.#readyMembers] = [[], []]
+  }
+
+  #endpointHost(): string {
+    const { host } = this.#options
+    return bracketed(host === '0.0.0.0' || host === '::' ? LOOPBACK : host)
+  }
+
+  /** Keys and files for what is desired now, and the listener in front. */
+  async #open(): Promise<Opened> {
+    const { folder, clock, random, host, addresses, nodeAddress, issuerListener } = this.#options
+    const { desired, endpointPort } = this.#record
+    const now = clock.monotonicMilliseconds()
+    if (this.#opened?.desired !== desired || now - this.#openedAt >= CREDENTIALS_MILLISECONDS) {
+      const forNodes = nodeAddress === undefined ? [] : [nodeAddress]
+      const forGuest = desired.guest === undefined ? [] : [GATEWAY.address]
+      const hosts = [
+        ...addresses,
+        ...forGuest,
+        ...forNodes,
+        ...serviceAddresses(desired.serviceCidrs),
+        ...desired.serverNames,
+      ]
+      const credentials = await openCredentials({ folder, hosts, clock, random })
+      const endpoint = `https://${this.#endpointHost()}:${endpointPort}`
+      const discovery = issuerListener.discoveryOf(desired.id)
+      const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: TUNNEL_SOCKET_HERE, random }
+      await writeConfiguration(of)
+      this.#openedAt = now
+      this.#addons.applyAnew() // with certificates of their own
+      this.#opened = { desired, credentials }
+    }
+    this.#balancer ??= await startBalancer({
+      host,
+      port: endpointPort,
+      ready: () =>
+        this.#readyApis
+          .filter((replica) => !this.#leaving.has(replica))
+          .map((replica) => this.#record.replicas[replica]?.api ?? 0),
+    })
+    return this.#opened
+  }
+
+  /** It reads its credentials once. */
+  async #startReader({ credentials }: Opened): Promise<void> {
+    await giveFolder(this.folder, this.#uid())
+    const { authority, admin, etcdAuthority, etcdClient, autoscaler } = credentials
+    const pems = [authority, etcdAuthority, ...[admin, etcdClient, autoscaler].map(({ certificate }) => certificate)]
+    await this.#reader.start(withCredentials(GO_ENVIRONMENT, ...pems))
+  }
+
+  async #startPrograms(opened: Opened): Promise<void> {
+    const { programs } = this.#options
+    const { credentials } = opened
+    const record = this.#record
+    const kubernetes = programs.releases.find(({ release }) => release === record.desired.release)
+    if (kubernetes === undefined) throw new Error(`the programs of ${record.desired.release} are not here`)
+    const members = record.replicas.map((_, index) => index)
+    await giveFolder(this.folder, this.#uid())
+    if (record.tunnel !== null && programs.tunnel !== undefined)
+      await this.#run(TUNNEL ?? '', tunnelCommand(programs.tunnel, record.tunnel), {
+        environment: withCredentials(GO_ENVIRONMENT, credentials.apiserver.certificate),
+      })
+    for (const member of members) {
+      await giveData(dataFolder(this.folder, record.generation, member), this.#uid())
+      await this.#run(etcdName(member), etcdCommand(programs, record, member))
+    }
+    for (const replica of members) await this.#startApi(kubernetes, replica)
+    if (this.#readyApis.length === 0) return
+    const asManager = withCredentials(GO_ENVIRONMENT, credentials.controllerManager.certificate)
+    await this.#run(MANAGER ?? '', controllerManagerCommand(kubernetes, record), { environment: asManager })
+    const asScheduler = withCredentials(GO_ENVIRONMENT, credentials.scheduler.certificate)
+    await this.#run(SCHEDULER ?? '', schedulerCommand(kubernetes), { environment: asScheduler })
+  }
+
+  #uid(): number | undefined {
+    const { users } = this.#options
+    const { user } = this.#record
+    return users === undefined || user === null ? undefined : users.first + user
+  }
+
+  /** As the user of the control plane. */
+  async #run(name: string, command: readonly string[], more: Omit<ProgramOptions, 'as'> = {}): Promise<void> {
+    await this.#programs.start(name, command, { ...more, as: (words) => asUser(this.#uid(), words) })
+  }
+
+  /** One that runs another release makes way only while all others serve. */
+  async #startApi(kubernetes: KubernetesPrograms, replica: number): Promise<void> {
+    const command = apiserverCommand(kubernetes, this.#record, replica)
+    const name = apiName(replica)
+    if (!this.#programs.isOther(name, command)) return
+    if (!this.#programs.names().includes(name)) return this.#run(name, command)
+    await this.#look()
+    const others = this.#record.replicas.map((_, index) => index).filter((index) => index !== replica)
+    if (!others.every((other) => this.#readyApis.includes(other)))
+      throw new Error(`${name} is not replaced while another does not serve`)
+    this.#leaving.add(replica)
+    try {
+      await this.#run(name, command)
+      await this.#untilReady(replica)
+    } finally {
+      this.#leaving.delete(replica)
+    }
+  }
+
+  async #untilReady(replica: number): Promise<void> {
+    const { clock } = this.#options
+    const deadline = clock.monotonicMilliseconds() + ROLL_MILLISECONDS
+    do {
+      if (this.#stopping.signal.aborted) throw new Error('it is being stopped')
+      if (clock.monotonicMilliseconds() > deadline) throw new Error(`${apiName(replica)} did not get ready`)
+      await clock.sleep(ROUND_MILLISECONDS / 4, this.#stopping.signal)
+      await this.#look()
+    } while (!this.#readyApis.includes(replica))
+  }
+
+  async #look(): Promise<void> {
+    const { replicas } = this.#record
+    const ofRunning = (port: number, name: string) => (this.#programs.pid(name) === undefined ? null : urlOf(port))
+    const addresses = {
+      apis: replicas.map(({ api }, index) => ofRunning(api, apiName(index))),
+      members: replicas.map(({ etcdClient }, index) => ofRunning(etcdClient, etcdName(index))),
+    }
+    const indices = (found: readonly unknown[]) => found.flatMap((is, index) => (is === true ? [index] : []))
+    const isThere = (of: readonly (string | null)[]) => (index: number) => (of[index] ?? null) !== null
+    try {
+      const { apis, members } = await this.#reader.ask('look', addresses)
+      this.#readyApis = indices(apis).filter(isThere(addresses.apis))
+      this.#readyMembers = indices(members).filter(isThere(addresses.members))
+      this.#observedAt = this.#options.clock.now()
+    } catch (error) {
+      // Who looks has ended, and not what was looked at: clients are served by what still runs.
+      this.#readyApis = this.#readyApis.filter(isThere(addresses.apis))
+      this.#readyMembers = this.#readyMembers.filter(isThere(addresses.members))
+      throw error
+    }
+  }
+
+  /** Notes what has been reached. */
+  async #finish({ credentials }: Opened): Promise<void> {
+    const record = this.#record
+    const api = record.replicas[this.#readyApis[0] ?? -1]?.api
+    if (api === undefined) return
+    if (!this.#areObjectsApplied) {
+      await this.#reader.ask('prepare', urlOf(api), record.desired, record.tunnel !== null)
+      this.#addons.applyAnew()
+      this.#areObjectsApplied = true
+    }
+    await this.#addons.start({
+      record,
+      authority: credentials.authority,
+      apply: (needs) => this.#reader.ask('applyAddon', urlOf(api), needs),
+      endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
+    })
+    if (this.#readyApis.length < record.replicas.length) return
+    const { release } = record.desired
+    await this.change((current) =>
+      current.desired.release === release && current.restore?.isWritten !== false
+        ? {
+            ...current,
+            release,
+            restoreId: current.restore === null ? current.restoreId : current.restore.id,
+            restore: null,
+          }
+        : current,
+    )
+    await this.#removeOldGenerations()
+  }
+
+  async #removeOldGenerations(): Promise<void> {
+    const { restore, generation } = this.#record
+    if (restore !== null) return
+    for (const name of await readdir(this.folder)) {
+      const of = /^etcd-(\d+)-\d+$/.exec(name)?.[1]
+      if (of !== undefined && Number(of) !== generation) await rm(join(this.folder, name), { recursive: true })
+    }
+  }
+
+  /** The next generation from the snapshot; the old one stays until the new one serves. A snapshot that is no good
+   *  changes nothing. */
+  async #writeRestore(restore: { readonly id: string; readonly snapshotId: string }): Promise<void> {
+    const next = { ...this.#record, generation: this.#record.generation + 1 }
+    try {
+      const snapshot = await this.snapshots.fileOf(restore.snapshotId)
+      await this.#stopPrograms()
+      for (const member of next.replicas.keys()) {
+        const data = dataFolder(this.folder, next.generation, member)
+        await rm(data, { recursive: true, force: true })
+        await giveFolder(this.folder, this.#uid())
+        await giveData(data, this.#uid())
+        const own = await giveCopy(snapshot, this.folder, this.#uid())
+        const command = restoreCommand(this.#options.programs, { record: next, member, snapshot: own.here })
+        const [program = '', ...words] = asUser(this.#uid(), command)
+        await run(program, words, { cwd: this.folder })
+        await rm(own.path)
+      }
+    } catch (error) {
+      // A store that is away is waited for, and what runs goes on meanwhile.
+      if (!(error instanceof StoreAway)) await this.change((current) => ({ ...current, restore: null }))
+      throw error
+    }
+    this.#areObjectsApplied = false
+    await this.change((current) => ({
+      ...current,
+      generation: next.generation,
+      restore: { ...restore, isWritten: true },
+    }))
+  }
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** The first of each range, which the service `kubernetes` has. */
+const serviceAddresses = (cidrs: readonly string[]): readonly string[] =>
+  cidrs.flatMap((cidr) => serviceAddress(cidr, 1) ?? [])

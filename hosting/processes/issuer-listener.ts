@@ -1,0 +1,67 @@
+/** Where API servers of this machine get the public keys by which tokens of people are judged, over TLS on the loopback
+ *  address: what the platform said last of each control plane. Tokens are taken also while the platform is away. */
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
+import { makeCertificate } from '../../kit/sys/certificate.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { DISCOVERY_PATH, type Discovery, discoveryDocument } from '../core/configuration-files.ts'
+import { LOOPBACK } from '../core/credentials.ts'
+
+export interface IssuerListener {
+  /** Of the control plane of that id. */
+  discoveryOf(id: string): Discovery
+  stop(): Promise<void>
+}
+
+export interface IssuerListenerOptions {
+  /** Undefined for a control plane that takes no tokens, or is not there. */
+  readonly issuerOf: (id: string) => ControlPlaneDesired['issuer'] | undefined
+  readonly clock: Clock
+  readonly random: Random
+}
+
+const DAYS = 3_650
+
+/** Its certificate is made anew at every start: nobody else trusts it. */
+export async function openIssuerListener({ issuerOf, clock, random }: IssuerListenerOptions): Promise<IssuerListener> {
+  const common = { days: DAYS, now: clock.now(), random }
+  const authority = await makeCertificate({ ...common, commonName: 'svccloud-issuer-door', isAuthority: true })
+  const { certificate: cert, key } = await makeCertificate({
+    ...common,
+    commonName: 'issuer-door',
+    hosts: [LOOPBACK],
+    authority,
+  })
+  let url = ''
+  const server = createServer({ cert, key }, (request, response) => {
+    const [, id = '', path] = /^\/([0-9a-f-]{36})\/(.{1,64})$/.exec(request.url ?? '') ?? []
+    const issuer = issuerOf(id)
+    const body =
+      issuer &&
+      (path === 'jwks'
+        ? { keys: issuer.keys }
+        : path === DISCOVERY_PATH
+          ? discoveryDocument(issuer.url, `${url}/${id}/jwks`)
+          : undefined)
+    response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' })
+    response.end(body ? JSON.stringify(body) : '')
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: LOOPBACK, port: 0 }, resolve)
+  })
+  url = `https://${LOOPBACK}:${(server.address() as AddressInfo).port}` // it listens on a port
+  return {
+    discoveryOf: (id) => ({
+      discoveryURL: `${url}/${id}/${DISCOVERY_PATH}`,
+      certificateAuthority: authority.certificate,
+    }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

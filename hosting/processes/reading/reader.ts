@@ -1,0 +1,77 @@
+/** The process that reads for one control plane of this machine: started with the rights of its user, and asked by
+ *  lines over pipes. */
+import type { Readable, Writable } from 'node:stream'
+import { readLines } from '../../../kit/http/bounded.ts'
+import { GO_ENVIRONMENT } from '../../core/flags.ts'
+import { Asking } from '../../core/reading/asking.ts'
+import { ANSWER_BYTES_MAXIMUM } from '../../core/reading/messages.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import { signalProcess } from '../../../kit/sys/process.ts'
+import { handedToOwn, ownProgram } from '../own-programs.ts'
+import type { RunningPrograms } from '../programs-running.ts'
+
+/** Its name among the programs of a control plane. */
+export const READER = 'reader'
+const MEBIBYTE = 1024 ** 2
+/** Of its heap, and of all that it may have for itself. */
+const [HEAP_MEBIBYTES, READER_BYTES] = [384, 1_024 * MEBIBYTE]
+export const READER_COMMAND = [
+  'prlimit',
+  `--data=${READER_BYTES}`,
+  '--',
+  ...ownProgram('hosting/processes/reading/main.ts', [], [`--max-old-space-size=${HEAP_MEBIBYTES}`]),
+]
+
+export interface ReaderOptions {
+  readonly programs: RunningPrograms
+  /** As whom it runs. */
+  readonly as: (command: readonly string[]) => readonly string[]
+  readonly clock: Clock
+}
+
+export class Reader {
+  readonly #options: ReaderOptions
+  readonly #asking: Asking
+  #input: Writable | undefined
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+    this.#asking = new Asking({
+      clock: options.clock,
+      end: () => this.#kill(),
+      send: (question) => {
+        if (this.#input === undefined) throw new Error('what reads its API is being started')
+        this.#input.write(`${JSON.stringify(question)}\n`)
+      },
+    })
+  }
+
+  /** Runs from now on. `environment` changes with the credentials that it reads at its start. */
+  async start(environment: Readonly<Record<string, string>> = GO_ENVIRONMENT): Promise<void> {
+    const { programs, as } = this.#options
+    const onPipes = (input: Writable, output: Readable) => void this.#listen(input, output)
+    await programs.start(READER, READER_COMMAND, { environment, as, onPipes, handed: handedToOwn() })
+  }
+
+  get ask(): Asking['ask'] {
+    return this.#asking.ask.bind(this.#asking)
+  }
+
+  async #listen(input: Writable, output: Readable): Promise<void> {
+    this.#input = input
+    let why = 'it has ended'
+    try {
+      for await (const line of readLines(output, ANSWER_BYTES_MAXIMUM)) this.#asking.hear(line)
+    } catch {
+      why = 'it said what cannot be meant'
+    }
+    if (this.#input === input) this.#asking.end(why)
+  }
+
+  /** Another one is started in its place. */
+  #kill(): void {
+    this.#input = undefined
+    const pid = this.#options.programs.pid(READER)
+    if (pid !== undefined) signalProcess(pid, 'SIGKILL')
+  }
+}

@@ -1,0 +1,99 @@
+/** What the platform is told of the hosts of control planes that it makes itself: where their own control planes run,
+ *  and what runs in them, which is the chart's part `control-planes` as it is rendered. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { parse, parseAllDocuments } from 'yaml'
+import { z } from 'zod'
+import type { ResourceType } from '../../kit/kube/object.ts'
+import type { ControlPlanesSettings } from './settings.ts'
+
+const HostClusters = z.strictObject({
+  /** Whose host of control planes, one of the settings, runs those of host clusters. */
+  region: z.string().min(1).max(63),
+  /** Whether their nodes have public IPv4 addresses, for registries that have no others. */
+  publicIpv4: z.boolean().default(true),
+  /** That the host process is in. */
+  namespace: z.string().min(1).max(63).default('svccloud'),
+  /** Documents of YAML, without the Secret of the host process. */
+  manifests: z.string().min(1),
+})
+
+const Document = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string().min(1), namespace: z.string().optional() }),
+})
+
+export interface HostDocument {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly [field: string]: unknown
+}
+
+export interface HostManifest {
+  readonly type: ResourceType
+  readonly document: HostDocument
+}
+
+export interface HostClustersSettings {
+  readonly region: string
+  readonly publicIpv4: boolean
+  /** In the order in which they are applied. */
+  readonly manifests: readonly HostManifest[]
+  /** Of them. */
+  readonly digest: string
+  /** The Service of the host process, by whose name its Secret is called too. */
+  readonly service: { readonly namespace: string; readonly name: string }
+}
+
+const PLURALS: Readonly<Record<string, string>> = {
+  ConfigMap: 'configmaps',
+  ServiceAccount: 'serviceaccounts',
+  Service: 'services',
+  StatefulSet: 'statefulsets',
+  NetworkPolicy: 'networkpolicies',
+  ClusterRole: 'clusterroles',
+  ClusterRoleBinding: 'clusterrolebindings',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+  ValidatingAdmissionPolicyBinding: 'validatingadmissionpolicybindings',
+}
+const OF_CLUSTERS = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+]
+
+/** Undefined where the platform makes no hosts. Throws for a file that cannot be read or is no such settings. */
+export async function readHostClusters({
+  hostClustersFile: file,
+}: ControlPlanesSettings): Promise<HostClustersSettings | undefined> {
+  if (file === undefined) return undefined
+  const read = HostClusters.safeParse(parse(await readFile(file, 'utf8')))
+  if (!read.success) throw new Error(`${file}: ${z.prettifyError(read.error)}`)
+  const { manifests: text, namespace, region, publicIpv4 } = read.data
+  const manifests = manifestsOf(text, namespace)
+  const [service, another] = manifests.filter(({ type }) => type.kind === 'Service')
+  if (service === undefined || another !== undefined) throw new Error(`${file}: manifests must have one Service`)
+  const digest = createHash('sha256').update(text).digest('hex')
+  return { region, publicIpv4, manifests, digest, service: { namespace, name: service.document.metadata.name } }
+}
+
+/** Those without a namespace go into the given one. Throws for a kind that no part of a host process is. */
+const manifestsOf = (text: string, namespace: string): readonly HostManifest[] =>
+  parseAllDocuments(text)
+    .map((document): unknown => document.toJS())
+    .filter((document) => document !== null)
+    .map((each) => {
+      const document = Document.parse(each)
+      const { apiVersion, kind, metadata: given } = document
+      const plural = PLURALS[kind]
+      if (plural === undefined) throw new Error(`manifests of a host cluster have a ${kind}: nothing is known of that`)
+      const [version = '', group = ''] = apiVersion.split('/').toReversed()
+      const { namespace: own = namespace, ...rest } = given
+      const isOfCluster = OF_CLUSTERS.includes(kind)
+      const metadata = isOfCluster ? rest : { ...rest, namespace: own }
+      const scope = isOfCluster ? 'Cluster' : 'Namespaced'
+      return { type: { group, version, kind, plural, scope }, document: { ...document, metadata } }
+    })

@@ -1,0 +1,172 @@
+/** What of S3 the move of a tenant needs, asked of any server of it. Names in lists are asked for escaped, because XML
+ *  cannot hold all of them. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { readWhole } from '../../kit/http/bounded.ts'
+import type { StoreAnswer, StoreExchange, StoreRequest } from '../../kit/s3/exchange.ts'
+
+/** The server said something else than was asked for. */
+export class StoreRefused extends Error {
+  /** Method, status and S3's code, without what was asked for: the same for every object that is refused so. */
+  readonly answer: string | undefined
+  readonly status: number | undefined
+  constructor(message: string, answer?: string, status?: number) {
+    super(message)
+    this.answer = answer
+    this.status = status
+  }
+}
+
+export interface Listed {
+  readonly key: string
+  readonly bytes: number
+  /** Without quotes. */
+  readonly etag: string
+  readonly modifiedAt: Date
+}
+
+export interface Head {
+  readonly bytes: number
+  readonly etag: string
+  /** What was said of the object when it was stored, by lower-case name. */
+  readonly kept: Readonly<Record<string, string>>
+}
+
+export type BucketSetting = 'cors' | 'tagging' | 'versioning' | 'object-lock'
+
+export interface S3 {
+  readonly exchange: StoreExchange
+  /** In order, and what the time is there. */
+  buckets(): Promise<{ readonly names: readonly string[]; readonly at: Date }>
+  /** As XML; undefined where it is not set, or not known there. */
+  settingOf(bucket: string, setting: BucketSetting): Promise<string | undefined>
+  /** Undefined takes it away. */
+  putSetting(bucket: string, setting: 'cors' | 'tagging', xml: string | undefined): Promise<void>
+  /** At most `count` whose keys come after that one, in the order of the server. */
+  list(bucket: string, after: string, count: number): Promise<readonly Listed[]>
+  head(bucket: string, key: string): Promise<Head | undefined>
+  /** As name and value by turns, in order. */
+  tagsOf(bucket: string, key: string): Promise<readonly string[]>
+  ensureBucket(bucket: string): Promise<void>
+  /** Free where they are not there. */
+  removeObject(bucket: string, key: string): Promise<void>
+  removeBucket(bucket: string): Promise<void>
+  /** Throws StoreRefused but for success and the statuses. */
+  ask(request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer>
+}
+
+const KEPT = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-type', 'expires']
+const ERROR_CHARACTERS = 300
+
+export function openS3(exchange: StoreExchange): S3 {
+  const ask = async (request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer> => {
+    const answer = await exchange.askWhole(request)
+    if (answer.status < 300 || accepted.includes(answer.status)) return answer
+    throw refusalOf(request, answer.status, answer.text)
+  }
+  const send = async (request: StoreRequest, ...accepted: readonly number[]) => void (await ask(request, ...accepted))
+  return {
+    exchange,
+    ask,
+    async buckets() {
+      const { text, headers } = await ask({ method: 'GET' })
+      if (!text.includes('ListAllMyBucketsResult')) throw new StoreRefused('a list of buckets is something else')
+      const names = [...text.matchAll(/<Name>([^<]*)<\/Name>/g)].map(([, name = '']) => name)
+      return { names: names.toSorted(), at: new Date(headers.date ?? Number.NaN) }
+    },
+    async settingOf(bucket, setting) {
+      const { status, text } = await ask({ method: 'GET', path: bucket, query: { [setting]: '' } }, 404, 501)
+      return status < 300 ? text : undefined
+    },
+    async putSetting(path, setting, xml) {
+      const query = { [setting]: '' }
+      if (xml === undefined) return send({ method: 'DELETE', path, query }, 404)
+      const body = Buffer.from(xml)
+      const headers = { 'content-md5': createHash('md5').update(body).digest('base64') }
+      await send({ method: 'PUT', path, query, headers, body })
+    },
+    async list(bucket, after, count) {
+      const query = {
+        'list-type': '2',
+        'max-keys': String(count),
+        'encoding-type': 'url',
+        ...(after === '' ? {} : { 'start-after': after }),
+      }
+      return readList((await ask({ method: 'GET', path: bucket, query })).text)
+    },
+    async head(bucket, key) {
+      const { status, headers } = await ask({ method: 'HEAD', path: `${bucket}/${key}` }, 404)
+      return status === 404 ? undefined : headOf(headers)
+    },
+    async tagsOf(bucket, key) {
+      const request: StoreRequest = { method: 'GET', path: `${bucket}/${key}`, query: { tagging: '' } }
+      const { status, text } = await ask(request, 404)
+      return status === 404 ? [] : readTags(text)
+    },
+    ensureBucket: (bucket) => send({ method: 'PUT', path: bucket }),
+    removeObject: (bucket, key) => send({ method: 'DELETE', path: `${bucket}/${key}` }, 404),
+    removeBucket: (bucket) => send({ method: 'DELETE', path: bucket }, 404),
+  }
+}
+
+export const refusalOf = ({ method, path = '' }: StoreRequest, status: number, text: string): StoreRefused =>
+  new StoreRefused(
+    `${method} /${path}: status ${status}: ${text.slice(0, ERROR_CHARACTERS)}`,
+    [method, status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? []].flat().join(' '),
+    status,
+  )
+
+/** What the answer to a request for an object says of it. */
+export const headOf = (headers: IncomingMessage['headers']): Head => ({
+  bytes: Number(headers['content-length'] ?? Number.NaN),
+  etag: withoutQuotes(headers.etag ?? ''),
+  kept: Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === 'string' && (KEPT.includes(name) || name.startsWith('x-amz-meta-')) ? [[name, value]] : [],
+    ),
+  ),
+})
+
+/** Reads an answer that should be short. */
+export async function textOf(answer: IncomingMessage): Promise<string> {
+  return (await readWhole(answer, 1024 * 1024)).toString()
+}
+
+export const withoutQuotes = (etag: string): string => etag.replaceAll('"', '')
+
+const SIGNS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const unescapeXml = (text: string): string =>
+  text.replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
+    if (name !== undefined) return SIGNS[name] ?? whole
+    return String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
+  })
+export const valueOf = (text: string, element: string): string | undefined => {
+  const value = new RegExp(`<${element}>([^<]*)</${element}>`).exec(text)?.[1]
+  return value === undefined ? undefined : unescapeXml(value)
+}
+
+/** Throws for a list that cannot be read whole: what would be overlooked would be lost. */
+function readList(xml: string): readonly Listed[] {
+  if (!xml.includes('<ListBucketResult')) throw new StoreRefused('a list of objects is something else')
+  const isEscaped = valueOf(xml, 'EncodingType') === 'url'
+  const listed = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']): Listed => {
+    const name = valueOf(content, 'Key')
+    const [bytes, modifiedAt] = [
+      Number(valueOf(content, 'Size') ?? Number.NaN),
+      new Date(valueOf(content, 'LastModified') ?? ''),
+    ]
+    if (name === undefined || Number.isNaN(bytes) || Number.isNaN(modifiedAt.getTime()))
+      throw new StoreRefused('a list of objects cannot be read')
+    const key = isEscaped ? decodeURIComponent(name.replaceAll('+', ' ')) : name
+    return { key, bytes, modifiedAt, etag: withoutQuotes(valueOf(content, 'ETag') ?? '') }
+  })
+  if (valueOf(xml, 'IsTruncated') === 'true' && listed.length === 0)
+    throw new StoreRefused('a list of objects has more and shows nothing')
+  return listed
+}
+
+const readTags = (xml: string): readonly string[] =>
+  [...xml.matchAll(/<Tag>(.*?)<\/Tag>/gs)]
+    .map(([, tag = '']) => [valueOf(tag, 'Key') ?? '', valueOf(tag, 'Value') ?? ''] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .flat()
