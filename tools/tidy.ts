@@ -17,83 +17,100 @@ export interface Finding {
 }
 
 interface ImportRule {
-  /** Path prefixes of the repository, besides the folder itself. */
+  /** Path prefixes of the repository, besides the folder itself; with a star at the end, files of that folder only. */
   readonly paths: readonly string[]
   /** Packages and Node's own modules; undefined for any. */
   readonly packages?: readonly string[]
   readonly never?: readonly string[]
 }
 
-/** The import table. Folders that are not listed (tools, test, bench) may import everything. */
+/** What services may load, and nothing that customers or hosts start. */
+const SERVED = ['domain/', 'resources/', 'db/', 'changes/', 'kit/', 'integrations/'] as const
+const NO_DATABASE = ['express', 'pg', 'kysely'] as const
+
+/** The import table. Of two folders that hold a file, the longer one has the rule. Folders that are not listed (tools,
+ *  test, bench) may import everything. A path of a single file has its reason beside it. */
 export const IMPORTS: Readonly<Record<string, ImportRule>> = {
   domain: { paths: [], packages: ['node:crypto', 'node:zlib', 'canonicalize'] },
+  // A noun offers routes: their shape is all that it needs of kit.
   resources: { paths: ['domain/', 'kit/http/route.ts'], packages: ['zod'] },
-  kit: { paths: ['domain/'] },
+  // What starts an operation answers one, whatever the noun.
+  'resources/kit': { paths: ['domain/', 'kit/http/route.ts', 'resources/operation/index.ts'], packages: ['zod'] },
+  kit: { paths: ['domain/*'] },
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
+  'db/kit': { paths: ['db/*', 'domain/', 'kit/sys/'], never: ['express'] },
+  // Routes as above; kit/kube for the types of objects.
   changes: {
-    paths: [
-      'domain/',
-      'resources/',
-      'db/',
-      'kit/http/route.ts',
-      'kit/kube/',
-      'kit/sys/random.ts',
-      'kit/control-planes/versions.ts',
-    ],
+    paths: ['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/'],
     packages: ['node:util', 'kysely', 'zod'],
   },
-  apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/', 'changes/'] },
-  controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/', 'changes/'], never: ['express'] },
+  'changes/kit': {
+    paths: ['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/'],
+    packages: ['node:util', 'kysely', 'zod'],
+  },
+  integrations: { paths: ['domain/', 'kit/'], never: NO_DATABASE },
+  'hosting/core': { paths: ['domain/', 'kit/', 'integrations/'], never: NO_DATABASE },
+  'hosting/pods': { paths: ['domain/', 'kit/', 'integrations/', 'hosting/core/'], never: NO_DATABASE },
+  'hosting/processes': {
+    paths: [
+      'domain/',
+      'kit/',
+      'integrations/',
+      'hosting/core/',
+      'embedded/kit/',
+      // Playgrounds are guests of this machine: what boots them, and what runs in them.
+      'agents/node/images/template-store.ts',
+      'agents/node/guest-agent/run-in-guest.ts',
+    ],
+    never: NO_DATABASE,
+  },
+  apiserver: { paths: SERVED },
+  'apiserver/kit': { paths: [...SERVED, 'apiserver/identity/'] },
+  controllers: { paths: SERVED, never: ['express'] },
+  'controllers/kit': { paths: [...SERVED, 'controllers/network/'], never: ['express'] },
   agents: {
     paths: [
       'domain/',
-      'resources/backup-job/index.ts',
-      'resources/instance/index.ts',
-      'resources/managed-machine/index.ts',
-      'resources/define.ts',
-      'resources/shapes.ts',
-      'resources/version.ts',
       'kit/',
+      'integrations/',
+      'resources/backup-job/',
+      'resources/instance/',
+      'resources/managed-machine/',
     ],
-    never: ['express', 'pg', 'kysely'],
+    never: NO_DATABASE,
   },
   embedded: {
     paths: [
-      'kit/sys/',
-      'kit/object-storage/',
-      'kit/payments/settings.ts',
-      'kit/s3/',
-      'kit/http/bounded.ts',
-      'kit/control-planes/',
-      'kit/chunks/',
-      'agents/node/guest-agent/run-in-guest.ts',
+      'domain/',
+      'kit/',
+      'integrations/',
+      'hosting/processes/',
+      // The images that guests need are built before the first one asks for them.
       'agents/node/images/template-store.ts',
-      // of what `npm start` starts
+      // What it starts is configured as each process declares.
       'agents/node/settings.ts',
       'apiserver/settings.ts',
       'controllers/settings.ts',
-      'domain/defined.ts',
-      'domain/metered-bytes.ts',
-      'domain/node-pool.ts',
+      // Which columns are sealed: a start without their key is refused.
       'db/sealing-key/uses.ts',
-      'resources/version.ts',
     ],
+    never: ['express', 'kysely'],
   },
-  hosts: {
-    paths: ['domain/defined.ts', 'domain/problem.ts', 'kit/', 'resources/version.ts'],
-    never: ['express', 'pg', 'kysely'],
-  },
-  addons: {
-    paths: ['client/', 'domain/', 'kit/kube/', 'kit/reconcile/events.ts', 'kit/sys/', 'resources/version.ts'],
-    never: ['express', 'pg', 'kysely'],
-  },
+  'embedded/kit': { paths: ['domain/*', 'kit/'], never: NO_DATABASE },
+  addons: { paths: ['client/', 'domain/', 'kit/'], never: NO_DATABASE },
   client: { paths: [], packages: ['openapi-fetch'] },
   cli: {
-    paths: ['domain/', 'resources/', 'kit/chunks/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
-    never: ['pg', 'kysely', '@kubernetes/client-node'],
+    paths: [
+      'domain/',
+      'resources/',
+      'kit/',
+      // The check that auditors run by hand is a command as well.
+      'tools/verify-audit.ts',
+    ],
+    never: ['express', 'pg', 'kysely', '@kubernetes/client-node'],
   },
 }
-const PRODUCT_FOLDERS = Object.keys(IMPORTS)
+const PRODUCT_FOLDERS = [...new Set(Object.keys(IMPORTS).map((folder) => folder.split('/')[0] ?? folder))]
 const OTHER_FOLDERS = ['tools', 'test', 'bench']
 /** The only places that may touch the clock, randomness and the process; the client stands alone and has its own. */
 const SYSTEM_PLACES = ['kit/sys/', 'client/timer.ts']
@@ -123,12 +140,22 @@ const BOUNDED_PLACES = [
   'kit/sys/terminal.ts',
   'kit/kube/client.ts',
   'kit/kube/reviews.ts',
-  'embedded/daemon.ts',
+  'embedded/kit/daemon.ts',
   'embedded/kubernetes/server/https.ts',
   'apiserver/identity/pages.ts',
 ]
 /** Folders of programs that read what others than their user decide about. */
-const BOUNDED_FOLDERS = ['addons/', 'agents/', 'apiserver/', 'controllers/', 'db/', 'embedded/', 'hosts/', 'kit/']
+const BOUNDED_FOLDERS = [
+  'addons/',
+  'agents/',
+  'apiserver/',
+  'controllers/',
+  'db/',
+  'embedded/',
+  'hosting/',
+  'integrations/',
+  'kit/',
+]
 const UNBOUNDED_BANS: readonly Ban[] = [
   {
     pattern: /\.(text|json|arrayBuffer|blob|formData)\(\)|\bcreateInterface\(/g,
@@ -183,17 +210,26 @@ const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g
 
 const isWithin = (path: string, prefixes: readonly string[]): boolean =>
-  prefixes.some((prefix) => path === prefix || (prefix.endsWith('/') && path.startsWith(prefix)))
+  prefixes.some((prefix) =>
+    prefix.endsWith('/*')
+      ? posix.dirname(path) === prefix.slice(0, -2)
+      : path === prefix || (prefix.endsWith('/') && path.startsWith(prefix)),
+  )
 const packageOf = (specifier: string): string =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
+/** The folder of the table that holds the file, and its rule: the longest of them. */
+const ruleFor = (file: string): readonly [string, ImportRule] | undefined =>
+  Object.entries(IMPORTS)
+    .filter(([folder]) => file.startsWith(`${folder}/`))
+    .toSorted(([one], [other]) => other.length - one.length)[0]
+
 function importFault(file: string, specifier: string): string | undefined {
-  const folder = file.split('/')[0] ?? ''
-  const rule = IMPORTS[folder]
-  if (rule === undefined) return undefined
+  const [folder, rule] = ruleFor(file) ?? []
+  if (folder === undefined || rule === undefined) return undefined
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(file), specifier)
     if (file === 'embedded/up.ts' && target.endsWith('/main.ts')) return undefined
@@ -210,19 +246,26 @@ const importFindings = (file: string, source: string): Finding[] =>
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
 
-/** The layers whose nouns have a folder each; a folder with an `index.ts` is a noun, the others are what nouns share.
- */
+/** The layers in which a folder with an `index.ts` is reached through it. */
 const NOUN_LAYERS = ['resources', 'db', 'apiserver', 'controllers']
 
-/** Within a layer a noun is known by its `index.ts` only: `files` are all files of the repository. */
+const isNoun = (folder: string, files: ReadonlySet<string>): boolean =>
+  folder.includes('/') && files.has(`${folder}/index.ts`)
+
+/** Within a layer a noun is known by its `index.ts` only, and a file of changes by the list alone: `files` are all
+ *  files of the repository. */
 function nounFault(file: string, specifier: string, files: ReadonlySet<string>): string | undefined {
-  const [layer = '', ...rest] = file.split('/')
-  if (!specifier.startsWith('.') || !NOUN_LAYERS.includes(layer)) return undefined
+  const [layer = ''] = file.split('/')
   const target = posix.join(posix.dirname(file), specifier)
-  const [targetLayer, noun = '', ...inside] = target.split('/')
-  if (targetLayer !== layer || inside.length === 0 || (rest.length > 1 && rest[0] === noun)) return undefined
-  const index = `${layer}/${noun}/index.ts`
-  return target === index || !files.has(index) ? undefined : `${target} is reached through ${index}`
+  if (!specifier.startsWith('.') || !target.startsWith(`${layer}/`)) return undefined
+  if (layer === 'changes' && isWithin(file, ['changes/*']) && isWithin(target, ['changes/*']))
+    return file === 'changes/index.ts' ? undefined : `${file} knows no other changes, as ${target}`
+  if (!NOUN_LAYERS.includes(layer)) return undefined
+  const parts = posix.dirname(target).split('/')
+  const folder = parts.map((_part, index) => parts.slice(0, index + 1).join('/')).find((each) => isNoun(each, files))
+  if (folder === undefined || file.startsWith(`${folder}/`)) return undefined
+  const index = `${folder}/index.ts`
+  return target === index ? undefined : `${target} is reached through ${index}`
 }
 
 const nounFindings = (file: string, source: string, files: ReadonlySet<string>): Finding[] =>
@@ -230,6 +273,82 @@ const nounFindings = (file: string, source: string, files: ReadonlySet<string>):
     const fault = nounFault(file, match[1] ?? match[2] ?? match[3] ?? '', files)
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
+
+/** The files of a layer that are in none of its folders: what knows all of its nouns, and in `domain/` what knows none.
+ *  Files of `changes/` are nouns. */
+export const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
+  domain: [
+    'defined',
+    'idle-rules',
+    'operations',
+    'permissions',
+    'printable',
+    'problem',
+    'store-age',
+    'suggestion',
+    'uuid',
+    'version',
+  ],
+  resources: ['account-roles', 'descriptions', 'index', 'uses'],
+  db: ['identity-tables', 'main', 'prepare', 'settings', 'tables'],
+  apiserver: ['app', 'look', 'main', 'nouns', 'settings'],
+  controllers: ['alarms', 'index', 'main', 'rights', 'settings'],
+  kit: [],
+  integrations: [],
+  hosting: [],
+}
+
+/** Where nouns have folders. Each has one of the same name in `resources/` or `db/`. */
+const NOUN_FOLDERS = ['domain', 'apiserver/nouns', 'controllers/nouns']
+/** But for these. */
+const NOUNS_ELSEWHERE: Readonly<Record<string, string>> = {
+  capacity: 'what operators see of all zones; its route is among those of operators',
+  orphan: 'what has lost its owner, of many kinds',
+  'sign-in': 'its routes are those of identity, of which sessions and second factors are nouns as well',
+  zone: 'its kind is one of the catalogue, as regions and plans are',
+}
+
+const foldersIn = (place: string, files: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set(
+    [...files].flatMap((file) => {
+      const [folder = '', ...inside] = file.startsWith(`${place}/`) ? file.slice(place.length + 1).split('/') : []
+      return inside.length === 0 ? [] : [folder]
+    }),
+  )
+
+/** Where files are: no file is loose, a noun has the same name in each layer and an index where others reach it, and
+ *  kit has none. */
+export function placeFindings(files: ReadonlySet<string>): Finding[] {
+  const loose = [...files].flatMap((file) => {
+    const [layer = '', name = '', ...inside] = file.split('/')
+    const isLoose = inside.length === 0 && TOP_FILES[layer]?.includes(name.replace(/\.ts$/, '')) === false
+    return isLoose ? [{ file, line: 1, rule: `${layer}/ has no file beside its folders but its lists` }] : []
+  })
+  const known = new Set([...foldersIn('resources', files), ...foldersIn('db', files)])
+  const nouns = NOUN_FOLDERS.flatMap((place) => [...foldersIn(place, files)].map((noun) => ({ place, noun })))
+  const names = new Set(nouns.map(({ noun }) => noun))
+  return [
+    ...loose,
+    ...nouns.flatMap(({ place, noun }) => {
+      const index = `${place}/${noun}/index.ts`
+      const file = [...files].find((each) => each.startsWith(`${place}/${noun}/`)) ?? index
+      const isKnown = known.has(noun) || noun in NOUNS_ELSEWHERE
+      return [
+        ...(isKnown ? [] : [{ file, line: 1, rule: `${noun} has a folder of its name in resources/ or db/` }]),
+        ...(place === 'domain' || files.has(index) ? [] : [{ file, line: 1, rule: 'a noun has an index.ts' }]),
+      ]
+    }),
+    ...[...files].flatMap((file) => {
+      const noun = file.startsWith('kit/')
+        ? posix
+            .dirname(file)
+            .split('/')
+            .find((name) => names.has(name))
+        : undefined
+      return noun === undefined ? [] : [{ file, line: 1, rule: `kit has no noun, as ${noun}` }]
+    }),
+  ]
+}
 
 const LINE_LENGTH_MAXIMUM = 120
 
@@ -264,7 +383,7 @@ function castFindings(file: string, source: string): Finding[] {
 /** Layers that speak to more than the database. */
 const TRANSACTION_LAYERS = ['apiserver/', 'controllers/']
 /** What those layers may call. */
-const CALLED_IN_TRANSACTIONS = [...TRANSACTION_LAYERS, 'db/', 'domain/', 'kit/']
+const CALLED_IN_TRANSACTIONS = [...TRANSACTION_LAYERS, 'db/', 'domain/', 'integrations/', 'kit/']
 
 const transactionFindings = (file: string, source: string, promises?: ReadonlySet<string>): Finding[] =>
   foreignWaits(file, source, promises).map((offset) => ({
@@ -373,6 +492,7 @@ export async function tidy(root: string): Promise<Finding[]> {
   const called = sources.filter(([file]) => isWithin(file, CALLED_IN_TRANSACTIONS))
   const promises = new Set(called.flatMap(([file, source]) => promisesOf(file, source)))
   const found = sources.flatMap(([file, source]) => findings(file, source, all, promises))
+  found.push(...placeFindings(all))
   for (const file of await documentsOf(root))
     found.push(...documentFindings(file, await readFile(join(root, file), 'utf8')))
   return found

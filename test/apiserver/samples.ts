@@ -1,5 +1,5 @@
 /** One object of each noun for the tests that loop over routes. How one is made stands beside the tests of its noun, in
- *  `test/apiserver/<noun>/sample.ts`. */
+ *  `test/apiserver/nouns/<noun>/sample.ts`. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cloud, Person } from './cloud.ts'

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { documentFindings, findings, IMPORTS, tidy } from '../../tools/tidy.ts'
+import { documentFindings, findings, placeFindings, IMPORTS, tidy } from '../../tools/tidy.ts'
 
 const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
 
@@ -38,8 +38,28 @@ describe('the import table', () => {
     ['agents/node/main.ts', `const db = await import('../../db/open.ts')`, 'agents never imports db/open.ts'],
     [
       'embedded/postgres.ts',
-      `export { notFound } from '../domain/problem.ts'`,
-      'embedded never imports domain/problem.ts',
+      `export { Server } from '../resources/server/index.ts'`,
+      'embedded never imports resources/server/index.ts',
+    ],
+    [
+      'kit/http/call.ts',
+      `import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'`,
+      'kit never imports domain/account/quota.ts',
+    ],
+    [
+      'controllers/kit/plan.ts',
+      `import { plan } from '../nouns/server/index.ts'`,
+      'controllers/kit never imports controllers/nouns/server/index.ts',
+    ],
+    [
+      'hosting/pods/host.ts',
+      `import { programs } from '../processes/programs.ts'`,
+      'hosting/pods never imports hosting/processes/programs.ts',
+    ],
+    [
+      'changes/router.ts',
+      `import { networkChanges } from './network.ts'`,
+      'changes/router.ts knows no other changes, as changes/network.ts',
     ],
   ])('%s: %s', (file, source, rule) => expect(rules(file, source)).toEqual([rule]))
 
@@ -48,6 +68,10 @@ describe('the import table', () => {
     ['kit/http/respond.ts', `import { Problem } from '../../domain/problem.ts'`],
     ['agents/node/plan.ts', `import type { InstanceSpec } from '../../resources/instance/index.ts'`],
     ['embedded/up.ts', `import { main } from '../apiserver/main.ts'`],
+    ['changes/index.ts', `import { networkChanges } from './network.ts'`],
+    ['apiserver/nouns/server/index.ts', `import { noun } from '../../kit/noun.ts'`],
+    ['controllers/nouns/server/index.ts', `import { openOvn } from '../../network/ovn/ovn.ts'`],
+    ['hosting/pods/host.ts', `import { openHost } from '../core/planes.ts'`],
     ['test/db/audit.database.test.ts', `import { open } from '../../db/open.ts'`],
   ])('%s may: %s', (file, source) => expect(rules(file, source)).toEqual([]))
 })
@@ -113,11 +137,47 @@ describe('nouns', () => {
     expect(faults('db/node/nodes.ts', '../server/index.ts')).toEqual([])
   })
 
+  it('are so in their folder of folders too', () => {
+    const nouns = new Set(['apiserver/nouns/server/index.ts', 'apiserver/nouns/server/deep/index.ts'])
+    const fault = (file: string, specifier: string) =>
+      findings(file, `import { a } from '${specifier}'`, nouns).map(({ rule }) => rule)
+    expect(fault('apiserver/nouns/node/nodes.ts', '../server/create.ts')).toEqual([
+      'apiserver/nouns/server/create.ts is reached through apiserver/nouns/server/index.ts',
+    ])
+    expect(fault('apiserver/nouns/server/create.ts', './deep/one.ts')).toEqual([])
+  })
+
   it('see all of themselves, and whatever is no noun', () => {
     expect(faults('db/server/sizes.ts', './claims.ts')).toEqual([])
     expect(faults('db/server/sizes.ts', '../placement/placement.ts')).toEqual([])
     expect(faults('apiserver/server/create.ts', '../../db/server/claims.ts')).toEqual([])
     expect(faults('test/db/server/claims.database.test.ts', '../../../db/server/claims.ts')).toEqual([])
+  })
+})
+
+describe('places', () => {
+  const found = (...files: readonly string[]) =>
+    placeFindings(new Set(files)).map(({ file, rule }) => `${file}: ${rule}`)
+  const SERVER = ['resources/server/index.ts', 'domain/server/rules.ts', 'apiserver/nouns/server/index.ts']
+
+  it.each([
+    ['controllers/standing.ts', 'controllers/standing.ts: controllers/ has no file beside its folders but its lists'],
+    ['hosting/host.ts', 'hosting/host.ts: hosting/ has no file beside its folders but its lists'],
+    ['domain/vehicle/rules.ts', 'domain/vehicle/rules.ts: vehicle has a folder of its name in resources/ or db/'],
+    ['controllers/nouns/server/plan.ts', 'controllers/nouns/server/plan.ts: a noun has an index.ts'],
+    ['kit/server/pool.ts', 'kit/server/pool.ts: kit has no noun, as server'],
+  ])('%s has none', (file, finding) => expect(found(...SERVER, file)).toEqual([finding]))
+
+  it('are known of lists, of nouns, and of what a layer shares', () => {
+    expect(
+      found(
+        ...SERVER,
+        'apiserver/nouns.ts',
+        'domain/problem.ts',
+        'kit/sys/clock.ts',
+        'controllers/nouns/zone/index.ts',
+      ),
+    ).toEqual([])
   })
 })
 
