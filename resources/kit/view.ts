@@ -5,13 +5,15 @@ import { z } from 'zod'
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name
-/** A moment is shown as RFC 3339. What is absent is null, where the field may be that. */
+/** A moment is shown as RFC 3339. What is absent is left out where the field may be, and null where it may be that. */
 type Shown<Value, Field> = Value extends Date
   ? string
   : Value extends undefined
-    ? null extends Field
-      ? null
-      : undefined
+    ? undefined extends Field
+      ? undefined
+      : null extends Field
+        ? null
+        : undefined
     : Value
 /** Lists may be read-only: nothing changes a view. */
 type Shape<View> = { readonly [F in keyof View]: Readonly<View[F]> }
@@ -30,7 +32,13 @@ type Rest<View, Source> = Omit<View, Found<View, Source>> &
   Required<Pick<View, Exclude<Found<View, Source>, Same<View, Source>>>> &
   Partial<Pick<View, Same<View, Source>>>
 
-type Fields = readonly { readonly name: string; readonly key: string; readonly isNullable: boolean }[]
+interface Field {
+  readonly name: string
+  readonly key: string
+  readonly isNullable: boolean
+  readonly isOptional: boolean
+}
+type Fields = readonly Field[]
 const FIELDS = new WeakMap<z.ZodObject, Fields>()
 
 function fieldsOf(view: z.ZodObject): Fields {
@@ -40,6 +48,7 @@ function fieldsOf(view: z.ZodObject): Fields {
     name,
     key: name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
     isNullable: z.safeParse(field, null).success,
+    isOptional: z.safeParse(field, undefined).success,
   }))
   FIELDS.set(view, fields)
   return fields
@@ -52,8 +61,9 @@ export function viewOf<View extends z.ZodObject, Source extends object>(
   source: Source,
   rest: Rest<Shape<z.infer<View>>, Source>,
 ): z.infer<View> {
-  const shown = fieldsOf(view).map(({ name, key, isNullable }) => {
-    const value: unknown = Reflect.get(source, key) ?? (isNullable ? null : undefined)
+  const shown = fieldsOf(view).map(({ name, key, isNullable, isOptional }) => {
+    const stored: unknown = Reflect.get(source, key)
+    const value = stored ?? (isNullable && (stored === null || !isOptional) ? null : undefined)
     return [name, value instanceof Date ? value.toISOString() : value] as const
   })
   const found = Object.fromEntries(shown.filter(([, value]) => value !== undefined))

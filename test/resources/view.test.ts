@@ -11,6 +11,7 @@ const Thing = z.strictObject({
   size: z.int(),
   note: z.string().optional(),
   ended_at: z.iso.datetime().nullable(),
+  reason: z.string().nullable().optional(),
 })
 interface Row {
   readonly id: string
@@ -18,6 +19,7 @@ interface Row {
   readonly tags: readonly string[]
   readonly size: string
   readonly endedAt: Date | null
+  readonly reason?: string | null
   readonly secret: string
 }
 const row: Row = { id: 'one', tags: ['a'], size: '7', endedAt: null, secret: 'never shown' }
@@ -30,6 +32,11 @@ test('fields are found under their name in camelCase; what is absent is null whe
     size: 7,
     ended_at: null,
   })
+})
+
+test('what may be left out is left out, unless the source says that it is null', () => {
+  expect(viewOf(Thing, row, { size: 7 })).not.toHaveProperty('reason')
+  expect(viewOf(Thing, { ...row, reason: null }, { size: 7 })).toHaveProperty('reason', null)
 })
 
 test('moments are shown as RFC 3339, and what is named wins over what is found', () => {

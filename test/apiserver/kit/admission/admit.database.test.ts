@@ -1567,7 +1567,7 @@ test('a caller that has not proven to be the Kubernetes API is answered, and lea
       },
     }).request
   const good = { hostname: 'forged', zone: 'z1', plan: 'tiny', template: 'tiny-linux' }
-  const bad = { ...good, storageGibibytes: 20_000 }
+  const bad = { ...good, storageGibibytes: 16_384 }
   const written = async () => [
     (await listAudit(database.db, accountId, { limit: 100 })).length,
     Number(

@@ -77,7 +77,7 @@ test('an account that is opened while Kubernetes is away gets its namespace from
     const one = await cloud.signUp('one@example.com')
     expect(one.accountId).toMatch(/^[0-9a-f-]{36}$/)
     const parts = { db: cloud.db, store: cloud.store, clock, log }
-    await makeAccountNamespaces(parts)
+    await expect(makeAccountNamespaces(parts)).rejects.toThrow('the Kubernetes API is not available')
     expect(await unmade(cloud)).toContain(one.accountId)
     expect(await isWhole(cloud, one.accountId)).toBe(false)
     isAway = false
