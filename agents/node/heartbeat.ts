@@ -46,6 +46,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
   let hasNews = false
   let reportedImages: string | undefined
   const reported = Promise.withResolvers<void>()
+  const reportOutages = new Outages({ log, clock }, 'report failed')
 
   async function renew(): Promise<void> {
     const spec = {
@@ -71,9 +72,10 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
       await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
     } catch (error) {
       if (!hasReported) throw error
-      log.info('report failed', { error })
+      reportOutages.failed(error)
       return false
     }
+    reportOutages.over()
     hasReported = true
     reportedImages = builtImages
     reported.resolve()

@@ -36,11 +36,12 @@ export interface UpkeepOptions {
 export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Promise<void> {
   const ageMilliseconds = (options.auditVerifySeconds ?? AUDIT_VERIFY_SECONDS) * 1000
   const outages = new Outages(options, 'upkeep failed')
+  const readings = outagesOfReadings(options)
   let isFirst = true
   while (!signal.aborted) {
     try {
       const now = options.clock.now()
-      await upkeep(options, new Date(now.getTime() - (isFirst ? 0 : ageMilliseconds)))
+      await upkeep(options, new Date(now.getTime() - (isFirst ? 0 : ageMilliseconds)), readings)
       isFirst = false
       outages.over()
     } catch (error) {
@@ -50,22 +51,33 @@ export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Pr
   }
 }
 
-const testimonyOf = (options: UpkeepOptions) =>
-  readTestimony(options).catch((error: unknown) => {
-    // Whoever writes them tells when their store stays away.
-    options.log.info('chains are not held against their checkpoints', { error })
+const outagesOfReadings = (options: UpkeepOptions) =>
+  new Outages(options, 'chains are not held against their checkpoints')
+
+async function testimonyOf(options: UpkeepOptions, readings: Outages) {
+  try {
+    const testimony = await readTestimony(options)
+    readings.over()
+    return testimony
+  } catch (error) {
+    readings.failed(error)
     return undefined
-  })
+  }
+}
 
 /** One round: chains that were last verified before `verifiedBefore` (never in the future) are verified now. Nothing
  *  when another replica is at it. */
-export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Promise<void> {
+export async function upkeep(
+  options: UpkeepOptions,
+  verifiedBefore: Date,
+  readings = outagesOfReadings(options),
+): Promise<void> {
   const { db, clock, log } = options
   const now = clock.now()
   const round = async (): Promise<void> => {
     let reading: ReturnType<typeof testimonyOf> | undefined
     for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0; ) {
-      reading ??= testimonyOf(options)
+      reading ??= testimonyOf(options, readings)
       const testimony = await reading
       for (const accountId of accounts) {
         const { status, break: found } = await verifyAudit(db, accountId, clock, testimony?.heads.get(accountId))

@@ -9,7 +9,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { environment } from '../../kit/sys/process.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { Outages } from '../../kit/sys/outages.ts'
+import { OUTAGE_MILLISECONDS, Outages } from '../../kit/sys/outages.ts'
 
 export interface DaemonParts {
   readonly clock: Clock
@@ -88,9 +88,9 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
       signal.removeEventListener('abort', end)
       current = undefined
       if (signal.aborted) return
-      const wasHealthy = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS
-      failures = wasHealthy ? 0 : failures + 1
-      if (wasHealthy) outages.over()
+      const ranMilliseconds = clock.monotonicMilliseconds() - startedAt
+      failures = ranMilliseconds > HEALTHY_MILLISECONDS ? 0 : failures + 1
+      if (ranMilliseconds > OUTAGE_MILLISECONDS) outages.over()
       outages.failed(how, { program: options.name })
       await clock.sleep(backoffMilliseconds(failures, LIMITS, random), signal)
     }

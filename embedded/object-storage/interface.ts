@@ -85,7 +85,7 @@ const keeperOf = (engines: Engines, cells: Cells): Keeper => ({
 async function keepMeasured(tenants: Tenants, { clock, log }: Pick<InterfaceOptions, 'clock' | 'log'>): Promise<never> {
   const outages = new Outages({ log, clock }, 'tenant not measured')
   for (;;) {
-    for (const { usage } of tenants.all()) await outages.attempt(() => usage.measure())
+    for (const { id, usage } of tenants.all()) await outages.attempt(() => usage.measure(), { tenant: id }, id)
     await clock.sleep(MEASURE_MILLISECONDS)
   }
 }

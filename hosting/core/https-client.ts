@@ -36,17 +36,19 @@ interface ClientOptions {
   readonly clock: Clock
   /** Whom the certificate must be of, where that is not the host of the address. */
   readonly serverName?: string
+  /** REQUESTS_MAXIMUM when absent. */
+  readonly requestsMaximum?: number
 }
 
 /** With what servers are verified by, and what they know the client by. */
 export function openClient(
   authority: string,
   { certificate, key }: Certificate,
-  { clock, serverName }: ClientOptions,
+  { clock, serverName, requestsMaximum: maxSockets = REQUESTS_MAXIMUM }: ClientOptions,
 ): Client {
   const named = serverName === undefined ? {} : { servername: serverName }
   const tls = { ca: authority, cert: certificate, key, ...named }
-  const agent = new Agent({ ...tls, keepAlive: true, maxSockets: REQUESTS_MAXIMUM, maxFreeSockets: REQUESTS_MAXIMUM })
+  const agent = new Agent({ ...tls, keepAlive: true, maxSockets, maxFreeSockets: REQUESTS_MAXIMUM })
   const open: Client['open'] = (url, { method = 'GET', body, type = 'application/json', timeoutMilliseconds } = {}) =>
     new Promise((resolve, reject) => {
       const sent = request(

@@ -350,7 +350,8 @@ export class PodsPlane {
   async #finish(record: PodsRecord, files: Files): Promise<void> {
     const { desired } = record
     const [api, reader] = [this.#server(), this.#opened?.reader]
-    if (api === undefined || reader === undefined || this.#readerAddress === undefined) return
+    if (api === undefined || reader === undefined) return
+    if (this.#readerAddress === undefined) throw new Error('its API is ready, and the pod that reads it is not')
     if (!this.#areObjectsApplied) {
       await reader.ask('prepare', api, desired, true)
       this.#addons.applyAnew()

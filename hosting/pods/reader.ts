@@ -1,13 +1,15 @@
 /** The host's side of a reader in a pod. */
-import { TooLong } from '../../kit/http/bounded.ts'
+import { printable } from '../../domain/printable.ts'
+import { readText, TooLong } from '../../kit/http/bounded.ts'
 import { READER_NAME, type ReaderCredentials } from '../core/credentials.ts'
 import { type Client, openClient } from '../core/https-client.ts'
-import { Asking } from '../core/reading/asking.ts'
+import { Asking, QUESTIONS_MAXIMUM } from '../core/reading/asking.ts'
 import { ANSWER_BYTES_MAXIMUM, type Question } from '../core/reading/messages.ts'
 import { TASKS, type TaskName } from '../core/reading/tasks.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 const SNAPSHOT_SILENCE_MILLISECONDS = 30_000
+const REASON_BYTES_MAXIMUM = 1_000
 
 export interface PodReaderOptions {
   readonly credentials: Pick<ReaderCredentials, 'authority' | 'client'>
@@ -26,7 +28,11 @@ export class PodReader {
   constructor(options: PodReaderOptions) {
     const { credentials, clock, replace } = options
     this.#options = options
-    this.#client = openClient(credentials.authority, credentials.client, { clock, serverName: READER_NAME })
+    this.#client = openClient(credentials.authority, credentials.client, {
+      clock,
+      serverName: READER_NAME,
+      requestsMaximum: QUESTIONS_MAXIMUM,
+    })
     this.#asking = new Asking({ clock, end: replace, send: (question) => void this.#send(this.#address(), question) })
   }
 
@@ -41,7 +47,10 @@ export class PodReader {
       body: { etcd },
       timeoutMilliseconds: SNAPSHOT_SILENCE_MILLISECONDS,
     })
-    if (response.statusCode !== 200) throw new Error(`what reads etcd answered ${response.statusCode}`)
+    if (response.statusCode !== 200) {
+      const why = await readText(response, REASON_BYTES_MAXIMUM).catch(() => 'at length')
+      throw new Error(`what reads etcd answered ${response.statusCode}: ${printable(why)}`)
+    }
     yield* response as AsyncIterable<Uint8Array> // without an encoding
   }
 

@@ -6,8 +6,9 @@ import type { Logger } from './log.ts'
 /** How long something fails before that is worth waking somebody. */
 export const OUTAGE_MILLISECONDS = 120_000
 
-/** The oldest are forgotten first. */
+/** Further keys are counted together. */
 const KEYS_MAXIMUM = 10_000
+const OTHERS = ' others'
 
 interface Outage {
   readonly since: number
@@ -32,12 +33,9 @@ export class Outages {
    *  is forgotten by `over` only. */
   failed(error: unknown, fields: Readonly<Record<string, unknown>> = {}, key = ''): void {
     const now = this.#clock.monotonicMilliseconds()
-    const outage = this.#current.get(key) ?? { since: now, isReported: false }
-    this.#current.set(key, outage)
-    for (const oldest of this.#current.keys()) {
-      if (this.#current.size <= KEYS_MAXIMUM) break
-      this.#current.delete(oldest)
-    }
+    const counted = this.#current.has(key) || this.#current.size < KEYS_MAXIMUM ? key : OTHERS
+    const outage = this.#current.get(counted) ?? { since: now, isReported: false }
+    this.#current.set(counted, outage)
     const milliseconds = Math.round(now - outage.since)
     if (outage.isReported || milliseconds < OUTAGE_MILLISECONDS)
       return this.#log.info(this.#message, { ...fields, error })
@@ -48,7 +46,7 @@ export class Outages {
   /** An attempt has succeeded, or there is nothing to attempt. */
   over(key = ''): void {
     if (this.#current.get(key)?.isReported === true) this.#log.info(`over: ${this.#message}`, key === '' ? {} : { key })
-    this.#current.delete(key)
+    this.#current.delete(this.#current.has(key) ? key : OTHERS)
   }
 
   /** Attempts it; true when it succeeded. Never rejects. */

@@ -250,6 +250,7 @@ it.each([
   { image: 'control-plane', main: 'db/main.ts' },
   { image: 'control-plane', main: 'hosting/pods/main.ts' },
   { image: 'control-plane', main: 'hosting/pods/pod/issuer.ts' },
+  { image: 'control-plane', main: 'hosting/pods/pod/reader.ts' },
   { image: 'control-plane', main: 'hosting/pods/pod/receive.ts' },
   { image: 'control-plane', main: 'addons/cloud/main.ts' },
   { image: 'control-plane', main: 'addons/csi/main.ts' },

@@ -14,6 +14,8 @@ import {
 import { auditChangesOf, changesBetween, patched, requireUntouched } from '../../../changes/kit/judge.ts'
 import { referredIn, requireReferred } from '../../../changes/kit/references.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
+import { isMachineId } from '../../../domain/managed-machine/rules.ts'
+import { notFound } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
@@ -141,7 +143,10 @@ function requireReferences<Spec extends object, Status>(
 ): void {
   for (const { reference, name } of referredIn(noun, { spec, ...changed })) {
     const object = caches.of(reference.type).get({ namespace, name })
-    if (object === undefined) continue
+    if (object === undefined) {
+      if (isMachineId(name)) throw notFound(reference.title) // names of machines are known before these are
+      continue
+    }
     if (reference.isReady?.(object) === false && pending.includes(reference.mayFollow)) continue
     requireReferred(reference, object, spec)
   }

@@ -81,7 +81,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
       const raising = sequence.operations()
       await transact(opened, zone, [...operations, ...raising]).catch(async (error: unknown) => {
         if (changed.length > 1 || only === undefined || !(error instanceof Refused)) throw error
-        await writeAgain(opened, only.bundle, error)
+        await writeAgain(opened, only.bundle, { refusal: error, raising })
       })
       // What has changed is told before the answer: the sequence is that of the transaction, or of a later one.
       const at = sequence.ofNow(raising.length > 0)
@@ -95,10 +95,14 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
   }
 
   /** The rows may be there without their marks, or with those of another owner; then they are ours again. */
-  async function writeAgain(opened: OvsdbConnection, bundle: EncodedBundle, refusal: Refused): Promise<void> {
+  async function writeAgain(
+    opened: OvsdbConnection,
+    bundle: EncodedBundle,
+    { refusal, raising }: { readonly refusal: Refused; readonly raising: ReturnType<typeof sequence.operations> },
+  ): Promise<void> {
     if (refusal.reason !== 'duplicate uuid') throw refusal
     const found = await find(opened, bundle)
-    await transact(opened, bundle.zone, difference(bundle, knownOf(rows, bundle, found)))
+    await transact(opened, bundle.zone, [...difference(bundle, knownOf(rows, bundle, found)), ...raising])
   }
 
   const writer = openWriter({

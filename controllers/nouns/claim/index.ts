@@ -21,6 +21,7 @@ import { Router } from '../../../resources/router/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { lookForAbsence, mayTakeAway } from '../../kit/absence.ts'
 import { Unavailable } from '../../../domain/problem.ts'
+import { defined } from '../../../domain/defined.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Shard, WHOLE } from '../../kit/shard.ts'
@@ -55,12 +56,17 @@ export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): P
   for (let wait = FIRST_SWEEP_MILLISECONDS; !signal.aborted; wait = SWEEP_MILLISECONDS) {
     await parts.clock.sleep(wait, signal)
     if (!signal.aborted && parts.caches.isReady())
-      await outages.attempt(() => sweepClaims(parts).then(parts.onClaimsSwept))
+      await outages.attempt(async () => {
+        const { failure, ...sweep } = await sweepClaims(parts)
+        parts.onClaimsSwept?.(sweep)
+        if (failure !== undefined) throw failure
+      })
   }
 }
 
-/** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. */
-export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
+/** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. `failure`: a store
+ *  that is away kept some of them. */
+export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { readonly failure?: unknown }> {
   const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
   const lost: Record<string, number> = {}
   // All kinds are looked at before anything is given back: what stops one sweep stops all.
@@ -71,10 +77,15 @@ export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
   }
   const isStopped = !(await mayTakeAway(parts))
   let released = 0
+  let failure: unknown
   if (!isStopped)
     for (const { kind, ordered, known } of rounds) {
       const now = ordered.filter(({ claimant }) => parts.sweepRate.mayGo(kind.type.kind, keyOf(claimant), known))
-      for (const each of now) if (await tryToRelease(parts, kind, each)) released++
+      for (const each of now) {
+        const outcome = await tryToRelease(parts, kind, each)
+        if (outcome === 'released') released++
+        else failure ??= outcome.failure
+      }
       if (now.length < ordered.length)
         parts.log.error('so much was deleted past its controllers that the rest waits', {
           kind: kind.type.kind,
@@ -82,7 +93,7 @@ export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
         })
     }
   await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
-  return { released, lost, isStopped }
+  return { released, lost, isStopped, ...defined({ failure }) }
 }
 
 interface Ordered {
@@ -152,13 +163,17 @@ async function withoutObject(
 }
 
 /** What cannot be released yet keeps nothing else from it. */
-async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, removals }: Ordered): Promise<boolean> {
+async function tryToRelease(
+  parts: SweepParts,
+  kind: ClaimantKind,
+  { claimant, removals }: Ordered,
+): Promise<'released' | { readonly failure?: unknown }> {
   const { db, clock, log } = parts
   const { release } = kind
   const fields = { account_id: claimant.accountId, kind: kind.type.kind, name: claimant.name }
   if (release === undefined) {
     log.warn('claims of what was deleted are left', fields)
-    return false
+    return {}
   }
   try {
     if (claimant.zone !== undefined) await removeOrphanRows(parts, claimant.zone)
@@ -170,11 +185,11 @@ async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, r
       }),
     )
     log.info('claims of what was deleted released', fields)
-    return true
+    return 'released'
   } catch (error) {
-    // of a store that is away each sweep says so
-    log[error instanceof Unavailable ? 'info' : 'warn']('claims of what was deleted not released', { ...fields, error })
-    return false
+    const isOutage = error instanceof Unavailable
+    log[isOutage ? 'info' : 'warn']('claims of what was deleted not released', { ...fields, error })
+    return isOutage ? { failure: error } : {}
   }
 }
 

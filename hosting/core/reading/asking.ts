@@ -6,7 +6,8 @@ import { Refused } from '../refused.ts'
 import { Answer, type Question } from './messages.ts'
 import { type Reading, type TaskName, TASKS } from './tasks.ts'
 
-const QUESTIONS_MAXIMUM = 64
+/** Under way at a time. */
+export const QUESTIONS_MAXIMUM = 64
 
 interface Asked {
   readonly answered: (answer: Answer) => void

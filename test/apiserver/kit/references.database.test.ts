@@ -67,6 +67,7 @@ test.each(
         // Those that may be named are looked for when they are claimed: these have no room.
         ['a node pool', machine('node_pool'), 'has no room on any host', '409 in_use: '],
         ['a dev cluster', machine('dev_cluster'), 'has no room on any host', '404 '],
+        ['an edge to come', async () => machineIdOf(newUuid(systemRandom), 'edge'), '404 ', '404 '],
         ['nobody, which leaves', () => world.server('started', 'running', {}, { isDeleting: true }), '404 ', '404 '],
       ] as const
     ).map(([owner, ...rest]) => [title, owner, noun, ...rest] as const),

@@ -51,10 +51,12 @@ test('one thing that fails has nothing to do with another', () => {
   expect(logged).toEqual(['info not swept', 'info not swept', 'warn not swept'])
 })
 
-test('of things that are never named again not all are kept', () => {
-  for (let i = 0; i < 20_000; i++) outages.failed('away', {}, String(i))
+test('of too many things that fail the last are counted together', () => {
+  for (let i = 0; i < 15_000; i++) outages.failed('away', {}, String(i))
   now += OUTAGE_MILLISECONDS
-  outages.failed('away', {}, '19999')
-  outages.failed('away', {}, '0')
-  expect(logged.slice(20_000)).toEqual(['warn not swept', 'info not swept'])
+  for (const key of ['14999', '14998', '0']) outages.failed('away', {}, key)
+  expect(logged.slice(15_000)).toEqual(['warn not swept', 'info not swept', 'warn not swept'])
+  outages.over('14997')
+  outages.failed('away', {}, '14999')
+  expect(logged.at(-1)).toBe('info not swept')
 })
