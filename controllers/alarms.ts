@@ -1,5 +1,5 @@
-/** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones;
- *  whoever does not lead says 0. */
+/** Metrics for conditions that need an operator; alerts watch them. Only the leader of a shard knows the values, for
+ *  its own zones; every other replica reports 0. */
 import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
 import { NODE_STATES } from '../domain/node/rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -16,15 +16,15 @@ import { DOWNTIME_EXCEEDED } from './nouns/server/index.ts'
 export interface Watched {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]
   readonly servers: () => readonly KubeObject<ServerSpec, ServerStatus>[]
-  /** Those that run or have ended within the last hour. */
+  /** Running operations, and those that ended within the last hour. */
   readonly operations: () => readonly OperationObject[]
-  /** What hosts hold for owners that are missing, by kind. */
+  /** Objects on hosts whose owner is missing, by kind. */
   readonly unowned: () => ReadonlyMap<string, number>
-  /** What was deleted past its controllers and is more than sweeps take away at once, by kind. */
+  /** Objects that were deleted without their controllers and wait for the sweep rate, by kind. */
   readonly sweepsWaiting: () => ReadonlyMap<string, number>
 }
 
-/** What is told to the alarms, because nothing can be asked for it. */
+/** Events reported to the alarms, because their values cannot be read on demand. */
 export interface Alarms {
   readonly noteSweep: (result: SweepResult) => void
   readonly noteClaims: (sweep: ClaimSweep) => void
@@ -91,7 +91,7 @@ export function openAlarms(
   }
 }
 
-/** What is missing, and what waits to be taken away. */
+/** Gauges of missing owners, and of removals that wait. */
 function openMissingGauges(
   { unowned, sweepsWaiting }: Pick<Watched, 'unowned' | 'sweepsWaiting'>,
   registry: Registry,
@@ -156,7 +156,7 @@ function openClaimGauges(registry: Registry): (sweep: ClaimSweep) => void {
   }
 }
 
-/** Each keeps what it was told last. */
+/** Each gauge keeps the value that was reported last. */
 function openBillingGauges(registry: Registry): (progress: BillingProgress) => void {
   const gauges = BILLING_GAUGES.map(({ of, ...gauge }) => ({
     of,

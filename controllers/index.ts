@@ -1,5 +1,5 @@
-/** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
- *  one process. */
+/** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation can build the
+ *  same in one process. */
 import { defined } from '../domain/defined.ts'
 import type { ObjectStorageOffer } from '../integrations/object-storage/configuration.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
@@ -63,16 +63,16 @@ import { zoneController } from './nouns/zone/index.ts'
 
 export interface ControllersOptions extends Parts, FencingAccess, BackupAccess, HostClusterAccess {
   readonly metrics: ControllerMetrics
-  /** Whether this process still leads; always, when absent. */
+  /** Whether this process still leads; always true when absent. */
   readonly mayAct?: () => boolean
-  /** The whole, when absent. */
+  /** All of the work when absent. */
   readonly shard?: Shard
   /** Names this process in Events. */
   readonly identity?: string
 }
 
-/** Of each controller. They spend most of their time waiting for the database and for Kubernetes, and whoever waits at
- *  the same time is read and committed together. */
+/** Workers of each controller. They spend most of their time waiting for the database and for Kubernetes; reads and
+ *  commits that wait at the same time are batched. */
 const WORKERS = 32
 
 /** The nouns that customers and operators change. */
@@ -119,15 +119,15 @@ export const CONTROLLERS: readonly Registration<ControllersOptions>[] = [
   orphanImageController,
 ]
 
-/** How half-way changes are judged and undone, of every noun whose changes the API server accepts by intent. */
+/** How unfinished changes are judged and undone, for every noun whose changes the API server accepts by intent. */
 export const INTENT_HANDLERS: IntentHandlers = CONTROLLERS.flatMap(({ intent }) =>
   intent === undefined ? [] : [intent],
 )
 
-/** As what Events name the controllers. */
+/** The name of the controllers in Events. */
 const EVENTS_CONTROLLER = 'svccloud.dev/controllers'
 
-/** Which objects a process of the shard looks after; every object when undefined. */
+/** Which objects a process of the shard reconciles; every object when undefined. */
 const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject) => boolean) | undefined>> = {
   'by-zone': inShard,
   zones:
@@ -137,8 +137,8 @@ const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject)
   common: () => undefined,
 }
 
-/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are
- *  started. */
+/** Opens every controller of the shard. Opening requests the caches that a controller needs, so it comes before the
+ *  caches are started. */
 export function openControllers(options: ControllersOptions): readonly Controller[] {
   const { shard = WHOLE, identity = shard.name } = options
   openBillingCaches(options.caches)
@@ -168,7 +168,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
 }
 
 export interface RunOptions extends Parts, CheckpointOptions {
-  /** What is kept there for who has gone is taken away: whoever runs this says where it is, or why nowhere. */
+  /** Where object storage is, or why there is none. What it keeps for owners that are deleted is removed. */
   readonly objectStorage: ObjectStorageOffer
   readonly shard?: Shard
   readonly usageOf?: UsageSource
@@ -179,7 +179,7 @@ export interface RunOptions extends Parts, CheckpointOptions {
   readonly onKubeconfigsAwaiting?: (awaiting: KubeconfigsAwaiting) => void
   /** Absent where no payment processor is configured. */
   readonly processor?: PaymentProcessor
-  /** Told how far metering and invoices are. */
+  /** Called with the progress of metering and invoices. */
   readonly onBilled?: (progress: BillingProgress) => void
 }
 

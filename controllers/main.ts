@@ -1,4 +1,4 @@
-/** The controllers' process: reads its settings, brings schema, kinds and catalog up to date, and works while it
+/** The controllers' process: reads its settings, brings schema, kinds and catalog up to date, and reconciles while it
  *  leads. */
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/kit/open.ts'
@@ -64,7 +64,7 @@ import { ControllersSettings } from './settings.ts'
 import { inShard, parseShard, type Shard } from './kit/shard.ts'
 import { usageFromAgents } from './nouns/usage/index.ts'
 
-/** Ended by the loss of the lead: the supervisor starts the process anew. */
+/** The exit code after losing the lead: the supervisor restarts the process. */
 const EXIT_LEAD_LOST = 75
 
 const openConfiguredDatabase = (settings: ControllersSettings, log: Logger): Database =>
@@ -136,7 +136,7 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
     election,
     async (lead) => {
       mayAct = lead.mayAct
-      // not before: a watch may have fallen silent, and what the leader before did last must be seen
+      // Not earlier: a watch may have fallen silent, and the last writes of the previous leader must be in the caches.
       caches.start(lead.signal)
       const options = { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }
       await Promise.all([made.run(lead.signal), runControllers(controllers, options, lead.signal)])
@@ -154,8 +154,8 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
 const processorOf = (payments: Payments | undefined): { processor?: PaymentProcessor } =>
   payments === undefined ? {} : { processor: payments.processor }
 
-/** Undefined where the zones have no network of their own. What nodes have installed, and so whether a firewall holds,
- *  only the southbound database says. */
+/** Undefined where the zones have no private networks. Only the southbound database shows what nodes have installed,
+ *  and so whether a firewall is in force. */
 function ovnOf(
   { ovnNorthbound: northbound, ovnSouthbound: southbound, ovnTlsFolder: tlsFolder }: ControllersSettings,
   log: Logger,
@@ -168,14 +168,14 @@ function ovnOf(
   return openOvn({ ...remotes, readTls: () => readTlsFolder(folder), clock: systemClock, log })
 }
 
-/** The connection to the Kubernetes API: of the kubeconfig, or of the pod's service account. */
+/** The connection to the Kubernetes API: from the kubeconfig, or from the pod's service account. */
 async function openKubernetes({ kubeconfig: file }: ControllersSettings) {
   const access =
     file === undefined ? await readServiceAccount(environment(), systemClock) : await readKubeconfig(file, systemClock)
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
 }
 
-/** The stores' client, once kinds, roles, namespace and catalog are there, and how the catalog differs from them. */
+/** The client of the store, once kinds, roles, namespace and catalog exist, and how the catalog differs from them. */
 async function openStore(
   settings: ControllersSettings,
   transport: Transport,
@@ -200,7 +200,7 @@ async function openStore(
   return { store, differences }
 }
 
-/** How hosts of control planes are made; undefined where none is. */
+/** How hosts of control planes are created; undefined where there are none. */
 async function hostClustersOf(settings: ControllersSettings): Promise<HostClusters | undefined> {
   const told = await readHostClusters(settings)
   return (
@@ -230,7 +230,7 @@ const toldTo = ({
   onKubeconfigsAwaiting,
 })
 
-/** Over what the shard looks after. */
+/** Alarms over the zones of the shard. */
 function alarmsOf(
   { caches, shard, sweepRate }: Required<Pick<Parts, 'caches' | 'sweepRate'>> & { readonly shard: Shard },
   registry: Registry,

@@ -1,5 +1,5 @@
-/** What the controllers may do in Kubernetes: the chart's roles hold these rules. They follow from what each
- *  controller has registered that it reads and writes, and from what the process does besides. */
+/** The rights of the controllers in Kubernetes: the chart's roles contain these rules. They are derived from what each
+ *  controller registers to read and write, and from what the process does besides. */
 import { Event, Lease, Namespace, ResourceQuota, type ResourceType, Secret } from '../kit/kube/object.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { BILLING_KINDS } from './nouns/billing/index.ts'
@@ -24,11 +24,11 @@ const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete']
 const READ = ['get', 'list', 'watch']
 const WRITE = ['get', 'create', 'patch', 'delete']
 
-/** What happened to an object, for whoever describes it. */
+/** Events about an object, for `kubectl describe`. */
 const EVENTS: Grant = { type: Event, verbs: ['get', 'create', 'patch'] }
-/** Besides what controllers do to their kinds. */
+/** Rights besides those of controllers on their kinds. */
 const PROCESS: readonly Grant[] = [
-  // Namespaces of accounts with what belongs to them, its own, and the catalog that it starts with.
+  // Namespaces of accounts and their quotas, the platform's own namespace, and the catalog that it starts with.
   { type: Namespace, verbs: ['get', 'create'] },
   { type: ResourceQuota, verbs: ['get', 'create'] },
   ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create', 'patch'] })),
@@ -36,15 +36,15 @@ const PROCESS: readonly Grant[] = [
   ...BILLING_KINDS.map((type) => ({ type, verbs: READ })),
 ]
 
-/** In the platform's own namespace: its lead, and the Secrets of the catalog and of power controls. */
+/** In the platform's own namespace: its lease, and the Secrets of the catalog and of power controls. */
 const SYSTEM: readonly Grant[] = [
   { type: Lease, verbs: ['get', 'create', 'update'] },
   { type: Secret, verbs: ['get', 'create'] },
   EVENTS,
 ]
 
-/** The rules that let the process do what these have registered, by where they hold: in the whole cluster, in each
- *  namespace of an account or a node, in the platform's own. */
+/** The rules for a process with these registrations, by scope: the whole cluster, each namespace of an account or a
+ *  node, and the platform's own namespace. */
 export function controllerRights(registrations: readonly Registration<never>[]) {
   const grants = [...PROCESS, ...registrations.flatMap(grantsOf)]
   const isBounded = ({ type }: Grant) => type === Secret || type === ResourceQuota
@@ -74,7 +74,7 @@ function rulesOf(grants: readonly Grant[]): readonly AccessRule[] {
 
 const inOrder = (verbs: ReadonlySet<string>): readonly string[] => VERBS.filter((verb) => verbs.has(verb))
 
-/** The loop reads the roots, puts finalizers on them and writes their status. */
+/** The loop reads the roots, adds finalizers to them and writes their status. */
 const grantsOf = ({ resource, reads, writes, patches = [], operationKinds }: Registration<never>): readonly Grant[] => [
   { type: resource, verbs: [...READ, 'patch'] },
   { type: resource, subresource: 'status', verbs: ['patch'] },

@@ -1,5 +1,5 @@
-/** How the pools of a Ceph cluster keep their data: how many copies, and what no two of them share. Read and set
- *  through the program `ceph`, as a client that may do this and nothing else. */
+/** The storage policy of pools in a Ceph cluster: how many copies they keep, and which failure domain separates the
+ *  copies. Read and set through the program `ceph`, as a client that may do this and nothing else. */
 import { z } from 'zod'
 import type { StorageLogin } from '../fencing/storage-access.ts'
 import { type CephProgram, openCephProgram, StorageRefused } from './program.ts'
@@ -10,24 +10,24 @@ export interface StoragePolicy {
 }
 
 export interface PoolState {
-  /** As nodes name it: the id of the cluster, and the pool's name. */
+  /** The name that nodes use: the id of the cluster, and the pool's name. */
   readonly name: string
   readonly replicas: number
-  /** What no two copies share, as the cluster calls it. */
+  /** What no two copies share, in the cluster's words. */
   readonly failureDomain: string
-  /** With something that stores data of such a pool and is up. */
+  /** Hosts with at least one daemon that is up and stores data of such a pool. */
   readonly hosts: number
   readonly racks: number
-  /** Parts of the pool whose copies are not all in their places yet. */
+  /** Placement groups whose copies are not all in place yet. */
   readonly misplacedGroups: number
 }
 
 export interface CephPools {
-  /** Those of the names that the cluster has. Throws StorageAccessFailed. */
+  /** The pools of these names that exist in the cluster. Throws StorageAccessFailed. */
   read(names: readonly string[]): Promise<readonly PoolState[]>
-  /** Resolves when the cluster has written the policy down for all of them; data follow by themselves. Free where it is
-   *  so already. Throws StorageRefused, before anything is changed when there are too few hosts or racks, and
-   *  StorageAccessFailed. */
+  /** Resolves when the cluster has recorded the policy for all of the pools; the cluster then moves the data by itself.
+   *  Does nothing for a pool that has the policy already. Throws StorageRefused, before anything is changed, when there
+   *  are too few hosts or racks, and StorageAccessFailed. */
   set(names: readonly string[], policy: StoragePolicy): Promise<void>
 }
 
@@ -68,7 +68,7 @@ const GroupsAnswer = z.union([Groups, z.looseObject({ pg_stats: Groups }).transf
 type Pool = z.infer<typeof Pools>[number]
 type TreeNode = z.infer<typeof Tree>['nodes'][number]
 
-/** What a pool is spread over, by the rule that it has. */
+/** What a pool is spread over, by its CRUSH rule. */
 interface Spread {
   readonly root: string
   readonly deviceClass: string | undefined
@@ -79,9 +79,9 @@ interface Cluster {
   readonly id: string
   readonly pools: readonly Pool[]
   spreadOf(pool: Pool): Spread
-  /** The bucket of the type that holds the daemon; undefined when none does. */
+  /** The bucket of this type that contains the daemon; undefined when none does. */
   bucketOf(daemon: number, type: string): string | undefined
-  /** Daemons below the root that are up and take data. */
+  /** Daemons below the root that are up and accept data. */
   daemonsOf(spread: Spread): readonly number[]
 }
 
@@ -137,7 +137,8 @@ async function readCluster(run: CephProgram): Promise<Cluster> {
   }
 }
 
-/** `take` names the root, and with a tilde the class of devices; the step that chooses names the failure domain. */
+/** The step `take` names the root and, after a tilde, the device class; the step that chooses names the failure
+ *  domain. */
 function spreadOf(rule: z.infer<typeof Rules>[number] | undefined): Spread {
   const [root = 'default', deviceClass] = rule?.steps.find(({ op }) => op === 'take')?.item_name?.split('~') ?? []
   const failureDomain = rule?.steps.find(({ op }) => op.startsWith('choose'))?.type ?? 'osd'
@@ -147,8 +148,8 @@ function spreadOf(rule: z.infer<typeof Rules>[number] | undefined): Spread {
 const countOf = (cluster: Cluster, spread: Spread, type: string): number =>
   new Set(cluster.daemonsOf(spread).flatMap((daemon) => cluster.bucketOf(daemon, type) ?? [])).size
 
-/** A group is in place when it is clean, and has a copy in as many failure domains as the pool shall have copies. Its
- *  report may be some seconds old: what it says of copies was so then, under whatever rule. */
+/** A group is in place when it is clean, and has a copy in as many failure domains as the pool must have copies. Its
+ *  report may be some seconds old: it describes the copies under the rule of that time. */
 function stateOf(cluster: Cluster, pool: Pool, groups: z.infer<typeof Groups>): PoolState {
   const spread = cluster.spreadOf(pool)
   const { failureDomain } = spread
@@ -194,7 +195,7 @@ async function setOne(
     await run('osd', 'crush', 'rule', 'create-replicated', rule, ...kind)
     await setTo('crush_rule', rule)
   }
-  // As the cluster has it by default: more than half of them, and one where there are two.
+  // The cluster's own default: more than half of the copies, and one where there are two.
   const least = replicas - Math.floor(replicas / 2)
   if (min_size > replicas) await setTo('min_size', String(least))
   if (size !== replicas) await setTo('size', String(replicas), ...(replicas === 1 ? ['--yes-i-really-mean-it'] : []))

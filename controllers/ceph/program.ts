@@ -1,14 +1,14 @@
-/** The program `ceph`, as a client of the cluster. The key goes by the environment, because arguments are for everybody
- *  on the machine to read. */
+/** The program `ceph`, as a client of the cluster. The key is passed in the environment, because every user of the
+ *  machine can read arguments. */
 import { execFile } from 'node:child_process'
 import { environment } from '../../kit/sys/process.ts'
 import { StorageAccessFailed, type StorageLogin } from '../fencing/storage-access.ts'
 
-/** Runs a command of it. Throws StorageAccessFailed. */
+/** Runs a command of the program. Throws StorageAccessFailed. */
 export type CephProgram = (...command: readonly string[]) => Promise<string>
 
 /** Together shorter than the silence after which a node counts as unreachable: a program that outlives its controller
- *  gives nothing back to a host that is fenced meanwhile. */
+ *  cannot restore the access of a host that is fenced meanwhile. */
 const CONNECT_SECONDS = 5
 const ANSWER_SECONDS = 8
 const PROGRAM_MILLISECONDS_MAXIMUM = 14_000
@@ -19,7 +19,7 @@ const MONITORS = /^[[\]a-z0-9][[\]a-z0-9.,:-]*$/i
 const USERNAME = /^[a-z0-9][-a-z0-9._]*$/i
 const KEY = /^[a-z0-9+/]+={0,2}$/i
 
-/** `program` when it is not `ceph` on the path. Throws StorageAccessFailed when the login cannot be used. */
+/** `program`: where it is, when not `ceph` on the path. Throws StorageAccessFailed when the login cannot be used. */
 export function openCephProgram({ monitors, username, key }: StorageLogin, program = 'ceph'): CephProgram {
   if (!MONITORS.test(monitors) || !USERNAME.test(username) || !KEY.test(key))
     throw new StorageAccessFailed(
@@ -49,7 +49,7 @@ function run(program: string, words: readonly string[], key: string): Promise<st
       { env, timeout: PROGRAM_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM },
       (error, stdout, stderr) => {
         if (error === null) return resolve(stdout)
-        // a missing program has the system's code, an exit has a number
+        // A missing program has the system's code; an exit has a number.
         if (error.code === ('ENOENT' as unknown))
           return reject(new StorageAccessFailed(`${program} is not installed.`, { cause: error }))
         reject(error.killed === true ? new StorageAccessFailed(SILENT, { cause: error }) : failureOf(stderr, error))
@@ -69,5 +69,5 @@ function failureOf(stderr: string, cause: Error): StorageAccessFailed {
   return new StorageRefused(`The storage refuses: ${words.slice(0, WORDS_LENGTH_MAXIMUM)}`, { cause })
 }
 
-/** It answers, and will not do it. */
+/** The cluster answered, and refused the command. */
 export class StorageRefused extends StorageAccessFailed {}

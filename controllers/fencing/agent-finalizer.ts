@@ -1,12 +1,13 @@
-/** Takes what is deleted on a lost node out of its agent's hands. Whoever calls has the proof that nothing of it can be
- *  there any more. */
+/** Removes the agent's finalizer from deleted objects of a lost node. The caller has the proof that nothing of the
+ *  object can be on the node any longer. */
 import type { Key, ResourceType } from '../../kit/kube/object.ts'
 import { isConflict, isNotFound, type Store } from '../../kit/kube/store.ts'
 import { AGENT_FINALIZER, Instance, Volume } from '../../resources/instance/index.ts'
 
 const TYPES: Readonly<Record<'Instance' | 'Volume', ResourceType>> = { Instance, Volume }
 
-/** Free for what is gone, and for what is not deleted. What changed meanwhile is left for the next reconcile. */
+/** Does nothing for an object that no longer exists or is not deleted. An object that changed meanwhile is left for the
+ *  next reconcile. */
 export async function removeAgentFinalizer(store: Store, kind: 'Instance' | 'Volume', key: Key): Promise<void> {
   const object = await store.get(TYPES[kind], key)
   if (object?.metadata.deletionTimestamp === undefined) return

@@ -1,7 +1,7 @@
-/** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses
- *  are on the cluster's blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked
- *  client from the first request on by which it learns of the list, and whoever reads or writes afterwards brings it
- *  along. So nobody who begins after the answer can be overtaken by the blocked host. */
+/** Access to the storage of a Ceph cluster, through the program `ceph`: a host has no access while its addresses are on
+ *  the cluster's blocklist. The monitors agree on that list. Every daemon that stores data refuses a blocked client
+ *  from the first request that carries the new list, and every client that reads or writes afterwards carries it. So no
+ *  client that starts after the answer can be overtaken by a write of the blocked host. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -9,30 +9,30 @@ import { openCephProgram } from '../ceph/program.ts'
 import { type StorageAccess, StorageAccessFailed, type StorageLogin } from './storage-access.ts'
 
 export interface CephOptions extends StorageLogin {
-  /** From which the host reaches the cluster, IPv4 or IPv6. */
+  /** Addresses from which the host reaches the cluster, IPv4 or IPv6. */
   readonly addresses: readonly string[]
   readonly clock: Clock
   /** The program, when it is not `ceph` on the path. */
   readonly program?: string
 }
 
-/** Ten years. By default an entry ends after an hour, and a host that was only cut off would write again. */
+/** Ten years. By default an entry expires after an hour, and a host that was only cut off would write again. */
 const EXPIRY_SECONDS = 315_360_000
-/** An entry that ends sooner is none of ours. */
+/** An entry that expires sooner is not one of ours. */
 const EXPIRY_LEFT_SECONDS_MINIMUM = EXPIRY_SECONDS / 2
 const RANGE = /^(?:cidr:)?(?:\[([0-9a-f:.]+)\]|([0-9.]+)):0\/(\d+)$/i
 
-/** Of `osd blocklist ls`: clients and ranges. */
+/** The answer of `osd blocklist ls`: clients and ranges. */
 const Entries = z.array(z.looseObject({ range: z.string().optional(), until: z.string() }))
 
-/** Throws StorageAccessFailed when what it is given cannot be used. */
+/** Throws StorageAccessFailed when the options cannot be used. */
 export function openCeph({ addresses, clock, program, ...login }: CephOptions): StorageAccess {
   const run = openCephProgram(login, program)
   const wanted = addresses.map(rangeOf)
   if (wanted.length === 0) throw new StorageAccessFailed('The node names no address from which it reaches the storage.')
   const blocklist = (...command: readonly string[]) => run('osd', 'blocklist', ...command)
 
-  /** Of what is wanted, the ranges that are listed, and whether for long enough. */
+  /** Those of the wanted ranges that are listed, and whether each is listed for long enough. */
   async function listed(): Promise<ReadonlyMap<string, boolean>> {
     const leastMilliseconds = clock.now().getTime() + EXPIRY_LEFT_SECONDS_MINIMUM * 1_000
     const entries = parse(await blocklist('ls', '--format', 'json')).flatMap(({ range, until }) =>
@@ -45,7 +45,7 @@ export function openCeph({ addresses, clock, program, ...login }: CephOptions): 
     async take() {
       const before = await listed()
       for (const range of wanted.filter((name) => before.get(name) !== true)) {
-        // An entry that is there keeps its end whatever is added.
+        // Adding a range again does not change the expiry of an entry that exists.
         if (before.has(range)) await blocklist('range', 'rm', range)
         await blocklist('range', 'add', range, String(EXPIRY_SECONDS))
       }
@@ -60,7 +60,7 @@ export function openCeph({ addresses, clock, program, ...login }: CephOptions): 
   }
 }
 
-/** The range of one host, as Ceph takes it. */
+/** The range of one host, in Ceph's notation. */
 function rangeOf(address: string): string {
   const family = isIP(address)
   if (family === 0) throw new StorageAccessFailed(`${address} is no address.`)
@@ -76,7 +76,7 @@ function canonicalRange(range = ''): readonly string[] {
   return address === undefined || isIP(address) === 0 ? [] : [`${canonical(address)}/${prefix}`]
 }
 
-/** Clients and ranges come as two lists, one right after the other. */
+/** Clients and ranges are printed as two lists, one right after the other. */
 function parse(text: string): z.infer<typeof Entries> {
   try {
     return text

@@ -1,5 +1,5 @@
-/** The effects `power` and `storage` of a node: ask its management controller, or its shared storage, and write down
- *  what that says. One that does not answer is news too, not an error: the rules of fencing go on to another way. */
+/** The effects `power` and `storage` of a node: they ask its management controller, or its shared storage, and record
+ *  the answer. No answer is a result too, not an error: the rules of fencing then try another way. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -21,16 +21,16 @@ import { type StorageAccess, StorageAccessFailed, type StorageLogin } from './st
 
 export type Bmc = NonNullable<NodeSpec['bmc']>
 
-/** Opens the way to the controller of a host. */
+/** Opens power control of a host. */
 export type OpenPowerControl = (bmc: Bmc) => Promise<PowerControl>
 
-/** Opens the way to the shared storage of a host. */
+/** Opens access to the shared storage of a host. */
 export type OpenStorageAccess = (access: NodeStorageBlock['access']) => Promise<StorageAccess>
 
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
-/** With the credentials that the Secret of the platform's own namespace holds now. The answer throws PowerControlFailed
- *  when it lacks them. */
+/** Uses the credentials that the Secret in the platform's own namespace holds now. The opened control throws
+ *  PowerControlFailed when the Secret lacks them. */
 export const powerControlWith =
   ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenPowerControl =>
   async ({ address, protocol, secretName }) => {
@@ -38,8 +38,8 @@ export const powerControlWith =
     return protocol === 'redfish' ? openRedfish({ address, ...login, clock }) : openIpmi({ address, ...login })
   }
 
-/** With the key that the Secret of the platform's own namespace holds now. The answer throws StorageAccessFailed when
- *  it lacks it. */
+/** Uses the key that the Secret in the platform's own namespace holds now. The opened access throws StorageAccessFailed
+ *  when the Secret lacks it. */
 export const storageAccessWith =
   ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenStorageAccess =>
   async ({ addresses, secretName }) =>
@@ -125,7 +125,7 @@ function afterFailure(before: NodePower | undefined, detail: string, { now, isCu
   }
 }
 
-/** Input `{ask: 'take' | 'give'}`. Answers `status.storageBlock`. A controller that has lost its place must not undo
+/** Input `{ask: 'take' | 'give'}`. Answers `status.storageBlock`. A controller that has lost its lease must not undo
  *  what the next one does. */
 export const storageEffect =
   (

@@ -1,5 +1,5 @@
-/** Power control by IPMI 2.0 over the network (RMCP+), through the program `ipmitool`. The password goes by the
- *  environment, because arguments are for everybody on the machine to read. */
+/** Power control by IPMI 2.0 over the network (RMCP+), through the program `ipmitool`. The password is passed in the
+ *  environment, because every user of the machine can read arguments. */
 import { execFile } from 'node:child_process'
 import { environment } from '../../kit/sys/process.ts'
 import { type Login, type PowerControl, PowerControlFailed } from './power-control.ts'
@@ -13,7 +13,7 @@ export interface IpmiOptions extends Pick<Login, 'username' | 'password'> {
 
 const PORT_DEFAULT = '623'
 const ANSWER_MILLISECONDS_MAXIMUM = 30_000
-/** Seconds between tries, and how many: a controller that is there answers the first. */
+/** Seconds between tries, and how many: a controller that works answers the first. */
 const PATIENCE = ['-N', '2', '-R', '2']
 const OUTPUT_BYTES_MAXIMUM = 65_536
 const WORDS_LENGTH_MAXIMUM = 200
@@ -37,7 +37,7 @@ export function openIpmi({ address, username, password, program = 'ipmitool' }: 
       try {
         await chassisPower('off')
       } catch (error) {
-        // Some controllers refuse to switch off what is off.
+        // Some controllers refuse to switch off a host that is off.
         if ((await powerState()) !== 'off') throw error
       }
     },
@@ -53,7 +53,7 @@ function run(program: string, words: readonly string[], password: string): Promi
       { env, timeout: ANSWER_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM },
       (error, stdout, stderr) => {
         if (error === null) return resolve(stdout)
-        // a missing program has the system's code, an exit has a number
+        // A missing program has the system's code; an exit has a number.
         const isMissing = error.code === ('ENOENT' as unknown)
         const reason = isMissing
           ? 'is not installed'

@@ -1,5 +1,5 @@
 /** Power control by Redfish (DMTF DSP0266), as far as fencing needs it: PowerState of one ComputerSystem, and its
- *  action Reset with ForceOff. Signs in with every request, so that nothing is left behind at the controller. */
+ *  action Reset with ForceOff. Every request carries the credentials, so that no session is left at the controller. */
 import { request as sendPlain, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as sendSecure } from 'node:https'
 import { TLSSocket } from 'node:tls'
@@ -78,7 +78,7 @@ function baseOf(address: string): URL {
   return base
 }
 
-/** The controller names paths; the password goes to nobody else whatever it names. */
+/** The controller names paths; the password is sent to no other host, whatever it names. */
 function within(base: URL, path: string): URL {
   const url = new URL(path, base)
   if (url.origin !== base.origin) throw new PowerControlFailed('The BMC refers to another host.')
@@ -93,7 +93,7 @@ function parse<Shape extends z.ZodType>(shape: Shape, text: string): z.infer<Sha
   }
 }
 
-/** The body of the answer. Throws PowerControlFailed for anything but success. */
+/** The body of the response. Throws PowerControlFailed for anything but success. */
 async function exchange(
   method: string,
   url: URL,
@@ -138,8 +138,8 @@ async function exchange(
   }
 }
 
-/** Sends, and reads the answer to its end. With a fingerprint nothing is sent before the certificate is known to be the
- *  right one. */
+/** Sends the request, and reads the response to its end. With a fingerprint, nothing is sent before the certificate has
+ *  been verified. */
 function finish(
   request: ClientRequest,
   text: string,
@@ -164,7 +164,7 @@ function finish(
 async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  // a response without an encoding yields bytes
+  // A response without an encoding yields bytes.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > ANSWER_BYTES_MAXIMUM) throw new PowerControlFailed('The BMC answers with more than can be read.')
@@ -175,7 +175,7 @@ async function readAll(response: IncomingMessage): Promise<string> {
 
 const WORDS_LENGTH_MAXIMUM = 200
 
-/** What the controller says of a refusal, where it says something. */
+/** The controller's message about a refusal, when it has one. */
 function wordsOf(answer: string): string {
   try {
     return `: ${Refusal.parse(JSON.parse(answer)).error.message.slice(0, WORDS_LENGTH_MAXIMUM).replace(/\.$/, '')}`

@@ -1,10 +1,11 @@
-/** The brake of everything that takes something away because something else is missing: one for all sweeps. Much that
- *  is missing at once is a store of yesterday, and no sweep may act on that before somebody has looked. */
+/** The brake on everything that removes something because something else is missing: one for all sweeps. When much is
+ *  missing at once, a store was probably restored from an older state. No sweep may act on that before an operator has
+ *  looked. */
 import { type Absence, areSweepsStopped, noteAbsences } from '../../db/removal/index.ts'
 import { orUnavailable } from './outage.ts'
 import type { Parts } from './parts.ts'
 
-/** Notes which of a kind are missing. Throws Unavailable. */
+/** Records which objects of a kind are missing. Throws Unavailable. */
 export async function lookForAbsence(
   { db, clock, log }: Pick<Parts, 'db' | 'clock' | 'log'>,
   kind: string,
@@ -21,6 +22,6 @@ const NAMED_MAXIMUM = 10
 const named = (absent: readonly Absence[]): readonly string[] =>
   absent.slice(0, NAMED_MAXIMUM).map(({ namespace, name }) => `${namespace}/${name}`)
 
-/** Asked by every sweep before it takes something away. Throws Unavailable. */
+/** Every sweep asks this before it removes something. Throws Unavailable. */
 export const mayTakeAway = async ({ db }: Pick<Parts, 'db'>): Promise<boolean> =>
   !(await orUnavailable(areSweepsStopped(db)))

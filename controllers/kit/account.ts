@@ -1,4 +1,4 @@
-/** Whose objects a namespace holds. */
+/** The account that owns a namespace. */
 import type { Queries } from '../../db/kit/open.ts'
 import { accountExists } from '../../db/server/index.ts'
 import { accountOfNamespace } from '../../resources/index.ts'

@@ -1,4 +1,4 @@
-/** Audit entries of what the platform does by itself, and of edits that came past the API. */
+/** Audit entries of the platform's own actions, and of edits that did not use the API. */
 import type { AuditChange, UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import { appendAudits, hasAudit, STAFF_CHAIN } from '../../db/audit/index.ts'
@@ -12,29 +12,29 @@ import type { Parts } from './parts.ts'
 
 export interface AuditInput {
   readonly action: string
-  /** As operations show it; `system:…` for the platform. */
+  /** In the form that operations show; `system:…` for the platform. */
   readonly actor: string
   /** The entry is written once for each action and request. */
   readonly requestId: string
   readonly changes?: readonly AuditChange[]
 }
 
-/** The action of an operation that no request asked for: its kind, and of the templates of customers the name that
- *  their routes have for it; no log has a `sync`. */
+/** The audited action of an operation that no request started. It is the operation's kind, except that customers'
+ *  templates use the name from their routes, and that no log has a `sync`. */
 export const auditedAs = (kind: OperationKind): string =>
   kind.replace(/^template\./, 'custom_image.').replace(/\.sync$/, '.update')
 
-/** The effect of every noun that writes audit entries. */
+/** The effect that every noun with audit entries declares. */
 export interface AuditEffects {
   readonly audit: AuditInput
 }
 export type AuditAction = EffectAction<AuditEffects>
 
-/** Writes the entry. */
+/** The action that writes the entry. */
 export const auditAction = (input: AuditInput): AuditAction => ({ do: 'effect', name: 'audit', input })
 
-/** The effect `audit`: one entry about the root, in the chain of its account. Those of an account wait for the head of
- *  the chain anyway, and go together. */
+/** The effect `audit`: one entry about the root, in the chain of its account. Entries of one account wait for the head
+ *  of their chain in any case, so they are written together. */
 export function auditEffect({
   db,
   ...by
@@ -58,8 +58,8 @@ export function auditEffect({
   }
 }
 
-/** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the
- *  request that asked for it has written it. */
+/** The effect `audit` of objects that belong to no account: the entry of an operation in the operators' log, unless the
+ *  request that started it has written the entry. */
 export const staffAuditEffect =
   (
     { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,

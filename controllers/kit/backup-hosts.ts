@@ -1,4 +1,4 @@
-/** Which nodes of a zone reach its store of backups, as they say themselves. */
+/** Which nodes of a zone reach its store of backups, by their own reports. */
 import { isReachableState } from '../../domain/node/rules.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import {
@@ -18,7 +18,7 @@ const featuresOf = (caches: Caches, node: string): readonly string[] =>
 const has = (caches: Caches, node: string, feature: string): boolean =>
   isReachableState(caches.of(Node).get({ name: node })?.status?.state) && featuresOf(caches, node).includes(feature)
 
-/** By name, so that the first stays the same. With `source` those that reach the store of that zone too. */
+/** Sorted by name, so that the first stays the same. With `source`, those that reach the store of that zone too. */
 export const backupHosts = (caches: Caches, zone: string | undefined, source?: string): readonly string[] =>
   caches
     .of(Node)
@@ -28,12 +28,13 @@ export const backupHosts = (caches: Caches, zone: string | undefined, source?: s
     .map(({ metadata }) => metadata.name)
     .sort()
 
-/** Those of them that can use its object storage. */
+/** Those backup hosts that can use the zone's object storage. */
 export const objectBackupHosts = (caches: Caches, zone: string | undefined): readonly string[] =>
   backupHosts(caches, zone).filter((node) => has(caches, node, OBJECT_BACKUPS_FEATURE))
 
-/** Other zones whose backups a host of the zone can copy: those whose store its operator has named, and those of the
- *  region where every new backup goes into object storage, which is in reach of every host that can use its own. */
+/** Other zones whose backups a host of the zone can copy: those whose store the host's operator has configured, and
+ *  those of the region where every new backup is written to object storage, which every host that can use its own can
+ *  reach. */
 export function copySourcesOf(
   caches: Caches,
   {
@@ -60,7 +61,8 @@ export function copySourcesOf(
   return [...new Set([...named, ...reached])].sort()
 }
 
-/** Where a new backup goes from the host: into a bucket that its operator chose, else into object storage where the
- *  zone has any and the host can use it, else to its own place. */
+/** Whether a new backup of the host is written to object storage: its operator chose no bucket, the zone has object
+ *  storage, and the host can use it. A bucket that the operator chose comes first; without either, the backup is
+ *  written to the host's own store. */
 export const isObjectStorageChosen = (caches: Caches, node: string): boolean =>
   has(caches, node, OBJECT_BACKUPS_FEATURE) && !has(caches, node, VAULT_FEATURE)

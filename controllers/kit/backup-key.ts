@@ -1,4 +1,4 @@
-/** The key that seals the backups of an account, and the Secrets by which hosts have it. */
+/** The key that seals the backups of an account, and the Secrets that pass it to hosts. */
 import { unavailable } from '../../domain/problem.ts'
 import { backupKeyOwner, keepBackupKey } from '../../db/backup/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
@@ -11,13 +11,13 @@ import type { Parts } from './parts.ts'
 import { writeSecret } from './shared-key.ts'
 
 export interface BackupAccess {
-  /** Opens the keys of accounts; there are no backups without. */
+  /** Opens the keys of accounts; without it there are no backups. */
   readonly sealing?: Sealing
 }
 
 const KEY_BYTES = 32
 
-/** Of the Secret by which the agent of the node has the key. */
+/** The Secret that gives the key to the agent of the node. */
 export const backupKeyKey = (accountId: string, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: `backup-key-${accountId}`,
@@ -25,14 +25,14 @@ export const backupKeyKey = (accountId: string, node: string): Key => ({
 
 export interface SharedBackups {
   readonly accountId: string
-  /** Of the host. */
+  /** The Secret of the host. */
   readonly secret: Key
-  /** Whose object storage holds what the host reads or writes. */
+  /** Zones whose object storage holds what the host reads or writes. */
   readonly objectStorageZones?: readonly string[]
 }
 
-/** Puts the account's key, which is made at the first use, into the Secret, and what opens its places in object storage
- *  into others beside it. Throws 503 without sealing keys, and Unavailable. */
+/** Writes the account's key, which is created at the first use, into the Secret, and the credentials for the account's
+ *  places in object storage into other Secrets beside it. Throws 503 without sealing keys, and Unavailable. */
 export async function shareBackupKey(
   parts: Parts & BackupAccess,
   { accountId, secret, objectStorageZones = [] }: SharedBackups,
@@ -56,7 +56,7 @@ async function placeOf(parts: Parts & BackupAccess, owner: string, zone: string)
   }
 }
 
-/** 64 hexadecimal digits; made at the first use. Throws 503 without sealing keys, and Unavailable. */
+/** 64 hexadecimal digits; created at the first use. Throws 503 without sealing keys, and Unavailable. */
 export async function accountKey(
   { db, random, clock, sealing }: Pick<Parts, 'db' | 'random' | 'clock'> & BackupAccess,
   accountId: string,

@@ -1,5 +1,5 @@
-/** Changes as controllers find them: the spec differs from what the status or the claims show. Which change that is,
- *  what it claims and how it is undone is what the noun's changes say; the plan of a noun says what follows. */
+/** Changes as controllers find them: the spec differs from what the status or the claims show. The noun's changes
+ *  define which change that is, what it claims and how it is undone; the plan of the noun defines what follows. */
 import { actionOf, type Changeable, conditionOf } from '../../changes/kit/define.ts'
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
@@ -31,20 +31,20 @@ import {
   startOf,
 } from './detect-change.ts'
 
-/** Takes what the change of that name needs. */
+/** Claims what the change of that name needs. */
 export interface ClaimEffects {
   readonly claim: { readonly accountId: string; readonly change: string }
 }
 
-/** Who made what no request of REST did. */
+/** The authors of edits that no REST request made. */
 export interface Edits {
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Of the edit that no operation is for, as an actor; empty when there is none. */
+  /** The actor of the edit that has no operation; empty when there is none. */
   readonly editor: string
 }
 
-/** What kubectl changed of the object since it was looked at last. Throws Unavailable. */
+/** The edits by kubectl since the object was last observed. Throws Unavailable. */
 export async function readEdits<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   { db, store }: Pick<Parts, 'db' | 'store'>,
   noun: Changeable<Spec, Status, Facts>,
@@ -62,7 +62,7 @@ export async function readEdits<Spec extends OperatedSpec, Status extends Operat
   }
 }
 
-/** Undoes what a change claimed that was left half-way. */
+/** Releases what an unfinished change claimed. */
 export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
 ): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
@@ -87,7 +87,7 @@ const look = <Spec, Status, Facts>(
 ): Promise<KubeObject<Spec, Status> | undefined> =>
   store.get(type, { namespace: accountNamespace(accountId), name: resource.id })
 
-/** The effect `claim`: what PostgreSQL refuses becomes the condition of the change. */
+/** The effect `claim`: a refusal by PostgreSQL becomes the condition of the change. */
 export const claimEffect =
   <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
     parts: Parts,
@@ -98,7 +98,7 @@ export const claimEffect =
     if (change === undefined) throw new Error(`a ${noun.title} has no change ${input.change}`)
     const condition = conditionOf(change)
     const claim: EffectOn<ClaimEffects['claim'], Spec, Status> = async ({ accountId }) => {
-      // What is claimed for an object that is deleted meanwhile would stay for ever.
+      // A claim for an object that is deleted meanwhile would never be released.
       if (change.name !== noun.remove.name) await requireNewest(parts.store, noun.resource, root)
       if (change.needs === 'standing') await requireStandingOfEdit(parts, root, accountId)
       const { name: id, uid } = root.metadata
@@ -109,8 +109,8 @@ export const claimEffect =
     return withRefusalCondition(condition, claim)(input, root)
   }
 
-/** The rule of a plan that everything is claimed. `claimedOf` answers the spec as it is claimed; undefined before. A
- *  refused change with an operation ends it, and one without an operation is left as it was. */
+/** The rule of a plan that everything is claimed. `claimedOf` answers the spec as claimed; undefined before. A refusal
+ *  ends the operation of the change; a change without an operation is left as it was. */
 export const claimed =
   <Spec extends OperatedSpec, Status extends OperatedStatus, Facts, Observed extends OfAccount>(
     noun: Changeable<Spec, Status, Facts>,
@@ -140,7 +140,7 @@ const claiming = ({ accountId = '' }: OfAccount, change: string) => ({
 
 const IN_USE_LOOK_SECONDS = 10
 
-/** The rule of a removal whose claim is not granted yet: what still uses the object is named. */
+/** The rule of a removal whose claim is not granted yet: the message names what still uses the object. */
 export function removalClaimed<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
   root: KubeObject<Spec, Status>,
@@ -161,16 +161,16 @@ export function removalClaimed<Spec extends OperatedSpec, Status extends Operate
 
 type Decision<Status, Action> = SyncDecision<Status, Action>
 
-/** What a noun adds to its changes. */
+/** What a noun defines besides its changes. */
 interface ChangedNoun<Root, Spec, Status, Observed, Action> {
-  /** The spec that the newest operation brought about, as the status shows it; undefined before it was created. */
+  /** The spec that the newest operation applied, as the status shows it; undefined before the object was created. */
   applied(root: Root): Spec | undefined
-  /** What is due by a rule of the platform. */
+  /** The operation that a rule of the platform requires now. */
   due?(input: SyncInput<Root, Observed>): (OperationStart & { readonly actor: string }) | undefined
   synchronize(input: During<SyncInput<Root, Observed>>): Decision<Status, Action>
   idle(input: SyncInput<Root, Observed>): Decision<Status, Action>
   remove(input: SyncInput<Root, Observed>): Decision<Status, Action>
-  /** What its status says, whatever is decided. */
+  /** What its status shows, whatever the decision. */
   knownOf(input: SyncInput<Root, Observed>): NonNullable<Decision<Status, Action>['status']>
 }
 
@@ -209,7 +209,7 @@ export const planChanges = <
     inputOf: (root, observed) => ({ root, observed }),
     unchanged: () => reconciling('Waiting'),
     always: ({ root, observed }) => auditRequests(root, observed.edits),
-    // One that is removed through the API is deleted in Kubernetes first.
+    // An object that is removed through the API is deleted in Kubernetes first.
     guard: ({ root }) =>
       isBeingRemoved(noun, root) && root.metadata.deletionTimestamp === undefined
         ? [{ do: 'remove', type: noun.resource, key: keyOf(root) }]
@@ -222,7 +222,7 @@ export const planChanges = <
       return change && { ...startOf(noun, root, change), field: '', actor: observed.editor }
     },
     idle: (input) => (isBeingRemoved(noun, input.root) ? remove(input) : idle(input)),
-    // A removal goes on behind its operation.
+    // A removal continues after its operation has failed.
     overdue: ({ root }, decision, error) =>
       isBeingRemoved(noun, root)
         ? { ...decision, outcome: 'failed', error }

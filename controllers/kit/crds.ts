@@ -1,5 +1,5 @@
-/** What a cluster has to know of the stored kinds: their definitions, made once a process. The folders `crds/` and
- *  `charts/svccloud/files/crds` hold the same as text, for `kubectl` and Helm. */
+/** The definitions of the stored kinds, built once a process. The folders `crds/` and `charts/svccloud/files/crds` hold
+ *  the same as text, for `kubectl` and Helm. */
 import { type Crd, crdOf } from '../../kit/kube/crd.ts'
 import { RESOURCES } from '../../resources/index.ts'
 

@@ -1,4 +1,4 @@
-/** Which claims of a server still say where it is. */
+/** Whether the claims of a server still match where it runs. */
 import type { ServerClaims } from '../../db/server/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Instance, nodeNamespace } from '../../resources/instance/index.ts'
@@ -7,7 +7,7 @@ import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
 import { activeOperation } from './operation/stanza.ts'
 import type { Parts } from './parts.ts'
 
-/** While one of these works, a server may be placed on a node that has nothing of it yet. */
+/** During one of these, a server may be placed on a node that has none of its objects yet. */
 const MOVING: readonly string[] = [
   'server.create',
   'server.migrate',
@@ -18,9 +18,9 @@ const MOVING: readonly string[] = [
   'server.force_release',
 ]
 
-/** The claims; undefined when they are of another time: they place the server on a node that has nothing of it, its
- *  guest is on the node that it was last seen on, and nothing is under way that explains it. One of the stores was put
- *  back then, and a second guest would be begun beside the first. A node that is fenced has no guest. */
+/** The claims; undefined when they are from another time: they place the server on a node without its Instance, its
+ *  Instance exists on the node where it was last observed, and no operation explains that. One of the stores was then
+ *  restored from a backup, and a second guest would start beside the first. A fenced node has no guest. */
 export async function currentClaims(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   server: KubeObject<ServerSpec, ServerStatus>,

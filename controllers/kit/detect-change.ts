@@ -1,4 +1,4 @@
-/** Which change a controller finds, and the operation that brings it about. Pure. */
+/** Finds the change that an object needs, and the operation that carries it out. Pure. */
 import {
   actionOf,
   type Changeable,
@@ -18,7 +18,7 @@ import { refusalOf } from './refusal.ts'
 
 export type Root<Spec, Status> = KubeObject<Spec, Status>
 export type OperatedSpec = OperableSpec
-/** What every such status has. */
+/** Fields that every such status has. */
 export type OperatedStatus = OperableStatus & {
   readonly conditions?: readonly Condition[] | undefined
   readonly observedGeneration?: number | undefined
@@ -36,14 +36,14 @@ export const everyChange = <Spec, Status, Facts>({
   remove,
 }: Changeable<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
 
-/** Whether its removal is what its newest operation is for. */
+/** Whether the object is being deleted, or its newest operation is its removal. */
 export const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
   noun: Changeable<Spec, Status, Facts>,
   { metadata, spec: { operation } }: Root<Spec, Status>,
 ): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(operation) === actionOf(noun.remove)
 
-/** The change with an operation that no operation is for yet. `applied` is the spec that the newest one brought about,
- *  as the status shows it; undefined before the object was created. */
+/** The change that needs an operation and has none yet. `applied` is the spec that the newest operation applied, as the
+ *  status shows it; undefined before the object was created. */
 export function detectChange<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
   root: Root<Spec, Status>,
@@ -54,7 +54,7 @@ export function detectChange<Spec extends OperatedSpec, Status extends OperatedS
   if (metadata.deletionTimestamp !== undefined) return operated(noun.remove)
   if (activeOperation(root) !== undefined) return undefined
   if (applied === undefined) {
-    // What REST created without an operation shows what it claimed.
+    // An object that REST created without an operation shows what it claimed.
     const isCreated = spec.operation !== undefined || noun.platform.some((field) => spec[field] !== undefined)
     return isCreated ? undefined : operated(noun.create)
   }
@@ -67,7 +67,7 @@ const operated = <Change extends { readonly operation?: OperationKind }>(
 ): (Change & { readonly operation: OperationKind }) | undefined =>
   change.operation === undefined ? undefined : { ...change, operation: change.operation }
 
-/** The operation that brings the change about. */
+/** The operation that carries out the change. */
 export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
   { metadata: { name: id, uid }, spec, ...root }: Root<Spec, Status>,

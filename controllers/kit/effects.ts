@@ -1,5 +1,5 @@
-/** Effects as their nouns declare them: by name, each with the type of its input. A plan can ask for nothing that its
- *  noun does not bring along, and two effects never share a name: both are errors of the compiler. */
+/** Effects as their nouns declare them: by name, each with the type of its input. A plan can ask only for the effects
+ *  of its noun, and two effects never share a name: the compiler reports both errors. */
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { EffectReport } from '../../kit/reconcile/reconciler.ts'
@@ -22,11 +22,11 @@ export type ActionWith<Inputs> = PlainAction | EffectAction<Inputs>
 /** What every plan may decide. */
 export type PlainAction = Exclude<Action, { do: 'effect' }>
 
-/** Of a noun that changes nothing outside Kubernetes. */
+/** For a noun that changes nothing outside Kubernetes. */
 export type NoEffects = Readonly<Record<never, never>>
 
-/** One effect of a noun. Its answer is put into the status of the object, as a `status` action would be. Idempotent: it
- *  may have happened already, wholly, when it is asked for again. */
+/** One effect of a noun. Its answer is written to the status of the object, as a `status` action would be. Idempotent:
+ *  it may have happened already, completely, when it is asked for again. */
 export type EffectOn<Input, Spec, Status> = (
   input: Input,
   root: KubeObject<Spec, Status>,
@@ -40,7 +40,7 @@ export type EffectsOn<Inputs, Spec, Status> = {
 /** The effects of both; `never` when a name is in both. */
 export type JoinedInputs<One, Other> = keyof One & keyof Other extends never ? One & Other : never
 
-/** One map of two. Does not compile when a name is in both: the error names it. */
+/** Merges two maps. Does not compile when both have a name in common: the error shows the name. */
 export const joinEffects = <One extends object, Other extends object>(
   one: One,
   other: Other & (keyof One & keyof Other extends never ? unknown : { readonly isNamedTwice: keyof One & keyof Other }),

@@ -1,8 +1,8 @@
-/** The conditions by which kstatus, and with it GitOps tools, tell health: Ready sums up; Reconciling and Stalled say
- *  what it means that an object is not ready. */
+/** The conditions from which kstatus, and with it GitOps tools, determine health: Ready sums up; Reconciling and
+ *  Stalled say why an object is not ready. */
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 
-/** `ready`: as wanted. `reconciling`: on its way there. `stalled`: it will not come about without help. */
+/** `ready`: as desired. `reconciling`: on its way there. `stalled`: it will not become ready without help. */
 export type Health = 'ready' | 'reconciling' | 'stalled'
 
 const TYPES = { Ready: 'ready', Reconciling: 'reconciling', Stalled: 'stalled' } as const

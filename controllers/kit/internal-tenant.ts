@@ -1,5 +1,5 @@
-/** Tenants of the object storage that are the platform's own: one for each purpose and owner, so that whoever has the
- *  key of one reaches nothing else. */
+/** The platform's own tenants in object storage: one for each purpose and owner, so that the key of one gives access to
+ *  nothing else. */
 import { unavailable, Unavailable } from '../../domain/problem.ts'
 import {
   findInternalTenant,
@@ -25,7 +25,7 @@ import type { Parts } from './parts.ts'
 
 type StoreParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'> & { readonly sealing?: Sealing }
 
-/** What somebody who may use it has to know. */
+/** What a client needs to use the place. */
 export interface InternalPlace {
   readonly store: ObjectStorage
   readonly bucket: string
@@ -33,10 +33,10 @@ export interface InternalPlace {
   readonly secretAccessKey: string
 }
 
-/** Nobody pays for it by the byte. */
+/** Nobody is billed for it by the byte. */
 const QUOTA_BYTES = 2 ** 50
 const SWEEP_MILLISECONDS = 600_000
-/** Of a sweep at one store; then it is taken for away. */
+/** Failures of a sweep at one store after which the store counts as unavailable. */
 const FAILURES_IN_A_ROW_MAXIMUM = 5
 
 const servedBy = (
@@ -48,12 +48,12 @@ const servedBy = (
   return 'obstacle' in offer ? undefined : offer
 }
 
-/** Whether the platform can keep anything there. */
+/** Whether the platform can store anything there. */
 export const hasObjectStorage = (parts: Pick<StoreParts, 'objectStorage' | 'sealing'>, zone: string): boolean =>
   parts.sealing?.isAvailable === true && servedBy(parts, zone) !== undefined
 
-/** It is there, and the store lets in who has its key. Throws 503 where there is no object storage, and Unavailable
- *  while a store is away that does not know it yet. */
+/** Creates the tenant where needed, and configures the store with its key. Throws 503 where there is no object storage,
+ *  and Unavailable while a store is unavailable that does not know the tenant yet. */
 export async function openInternalTenant(parts: StoreParts, id: InternalTenantId): Promise<InternalPlace> {
   const { db, sealing } = parts
   const known = await orUnavailable(findInternalTenant(db, id))
@@ -66,14 +66,15 @@ export async function openInternalTenant(parts: StoreParts, id: InternalTenantId
   try {
     await tell(store, row, place.secretAccessKey)
   } catch (error) {
-    // A store that is away for a while has not forgotten it: whoever uses it sees that it is away, and says so.
+    // A store that is unavailable for a while keeps the tenants that it knows: its users see that it is unavailable,
+    // and report it.
     if (!(error instanceof Unavailable) || row.toldAt === null) throw error
   }
   if (row.toldAt === null) await orUnavailable(recordToldTenant(db, row, parts.clock.now()))
   return place
 }
 
-/** As it was opened last, without asking the store; undefined before. Throws Unavailable. */
+/** The place as it was last opened, without asking the store; undefined before. Throws Unavailable. */
 export async function findInternalPlace(
   parts: Pick<StoreParts, 'db' | 'objectStorage' | 'sealing'>,
   id: InternalTenantId,
@@ -105,7 +106,7 @@ function newRow(
   return { ...id, ...keys, backend: store.backend, sealedSecret, createdAt: clock.now() }
 }
 
-/** Written only when the store knows it otherwise. */
+/** Writes only when the store has different values. */
 async function tell({ control }: ObjectStorage, row: InternalTenantRow, secretAccessKey: string): Promise<void> {
   const tenant = await control.getTenant(internalTenantOf(row))
   const isTold =
@@ -124,7 +125,7 @@ async function tell({ control }: ObjectStorage, row: InternalTenantRow, secretAc
   })
 }
 
-/** With all that it holds. Free when it has gone. Throws Unavailable. */
+/** Removes the tenant with everything that it holds. Does nothing when it no longer exists. Throws Unavailable. */
 export async function removeInternalPlace(
   parts: Pick<StoreParts, 'db' | 'objectStorage'>,
   row: InternalTenantRow,
@@ -135,7 +136,7 @@ export async function removeInternalPlace(
   await orUnavailable(removeInternalTenant(parts.db, row))
 }
 
-/** Takes away what the platform kept for accounts and clusters that are gone, until the signal aborts. */
+/** Removes what the platform stored for deleted accounts and clusters, until the signal aborts. */
 export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, 'log'>, signal: AbortSignal) {
   const outages = new Outages(parts, 'internal tenants not swept')
   while (!signal.aborted) {
@@ -144,8 +145,8 @@ export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, '
   }
 }
 
-/** Each zone by itself: a store that is away holds up no other, and is not asked for all that it should remove. Throws
- *  one of the failures at the end. */
+/** Sweeps each zone by itself: an unavailable store blocks no other, and is not asked for every removal. Throws one of
+ *  the failures at the end. */
 export async function sweepInternalTenants(parts: Pick<StoreParts, 'db' | 'objectStorage'>): Promise<void> {
   if (!(await mayTakeAway(parts))) return
   const abandoned = await orUnavailable(listAbandonedTenants(parts.db))
@@ -154,7 +155,7 @@ export async function sweepInternalTenants(parts: Pick<StoreParts, 'db' | 'objec
   for (const failure of sweeps) if (failure !== undefined) throw failure
 }
 
-/** Answers the last failure. One tenant that cannot go keeps no other. */
+/** Answers the last failure. A tenant that cannot be removed blocks no other. */
 async function sweepStore(
   parts: Pick<StoreParts, 'db' | 'objectStorage'>,
   rows: readonly InternalTenantRow[],

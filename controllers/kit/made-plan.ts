@@ -1,4 +1,5 @@
-/** What the plans of nouns share that are made by one operation, kept in between, and deleted by another. */
+/** What the plans of nouns share that one operation creates and another deletes, and that the controller maintains in
+ *  between. */
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
@@ -22,30 +23,30 @@ interface Edits {
   readonly accountId: string | undefined
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
 interface MadeNoun<Root, Spec, Status, Observed, Action> {
-  /** In errors, for people: `A database`. */
+  /** Used in errors, for people: `A database`. */
   readonly label: string
   readonly type: ResourceType<Spec, Status>
   readonly creates: OperationKind | ((root: Root) => OperationKind)
   readonly deletes: OperationKind
-  /** Besides its deletion. */
+  /** All flows but its deletion. */
   readonly flows: Flows<MadeInput<Root, Observed>, SyncDecision<Status, Action>>
-  /** Other edits that an operation must stand for, and what is due by a rule of the platform, as `actor` then. */
+  /** Other edits that need an operation, and operations that a rule of the platform requires, with `actor` then. */
   detectMore?(input: MadeInput<Root, Observed>): (OperationStart & { readonly actor?: string }) | undefined
-  /** As `planOperations` has it, of operations that no request asked for. */
+  /** As in `planOperations`, for operations that no request started. */
   readonly auditedAs?: (operation: OperationStanza) => string
-  /** Once it is made, as long as nothing is done with it. */
+  /** Decides once the object is created, while no operation is under way. */
   idle(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
   remove(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
-  /** What its status says when an operation was not done in time. */
+  /** What its status shows when an operation has passed its deadline. */
   overdue?(input: During<MadeInput<Root, Observed>>, error: string): SyncDecision<Status, Action>['status']
 }
 
-/** It is deleted, or shall be. */
+/** It is deleted, or its deletion was requested. */
 const isLeaving = ({ metadata, spec }: KubeObject & Operable, deletes: OperationKind): boolean =>
   metadata.deletionTimestamp !== undefined || spec.operation?.kind === deletes
 
@@ -72,7 +73,7 @@ export const planMade = <
     inputOf: (root, observed, now) => ({ root, observed, now }),
     unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
     always: ({ root, observed }) => auditRequests(root, observed.edits),
-    // One that is deleted through the API is deleted in Kubernetes first.
+    // An object that is deleted through the API is deleted in Kubernetes first.
     guard: ({ root }) =>
       isLeaving(root, noun.deletes) && root.metadata.deletionTimestamp === undefined
         ? [{ do: 'remove', type: noun.type, key: keyOf(root) }]
@@ -86,7 +87,7 @@ export const planMade = <
       return more && { field: '', ...more, actor: more.actor ?? observed.editor }
     },
     idle: (input) => (isLeaving(input.root, noun.deletes) ? noun.remove(input) : noun.idle(input)),
-    // A deletion goes on behind its operation.
+    // A deletion continues after its operation has failed.
     overdue: (input, decision, error) =>
       isLeaving(input.root, noun.deletes)
         ? { ...decision, outcome: 'failed', error }
@@ -99,7 +100,7 @@ export const planMade = <
 
 const NETWORK_LOOK_SECONDS = 5
 
-/** The network of the same manifest may come later. */
+/** The network in the same manifest may be created later. */
 export const networkAwaited = (networkId: string) =>
   ({
     health: 'reconciling',
@@ -110,7 +111,7 @@ export const networkAwaited = (networkId: string) =>
     waitSeconds: NETWORK_LOOK_SECONDS,
   }) as const
 
-/** Nothing is done before the claim is there. */
+/** Nothing is done before the claim is granted. */
 export const claiming = <Action>(action: Action) =>
   ({
     health: 'reconciling',
@@ -121,7 +122,7 @@ export const claiming = <Action>(action: Action) =>
     waitSeconds: 0,
   }) as const
 
-/** Its making or its deletion, when no operation stands for it. */
+/** Its creation or its deletion, when it has no operation yet. */
 export function detectLife<Root extends KubeObject & Operable>(
   root: Root,
   { creates, deletes }: Pick<MadeNoun<Root, unknown, unknown, unknown, unknown>, 'creates' | 'deletes'>,

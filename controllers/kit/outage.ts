@@ -1,9 +1,8 @@
-/** Asks the database; one that is away is Unavailable, so that the reconcile is tried again without being taken for a
- *  bug. */
+/** Queries of the database whose outage is Unavailable, so that the reconcile is retried and not reported as a bug. */
 import { databaseUnavailable } from '../../db/kit/failures.ts'
 
-/** Awaits what PostgreSQL is asked. Throws Unavailable when it cannot be reached, so that the reconciler comes again;
- *  refusals pass. */
+/** Awaits a query of PostgreSQL. Throws Unavailable when PostgreSQL cannot be reached, so that the reconciler tries
+ *  again; refusals pass through. */
 export async function orUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,4 +1,4 @@
-/** What every controller is built from. */
+/** The parts that every controller is built from. */
 import type { Database } from '../../db/kit/open.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ControlPlanesOffer } from '../../integrations/control-planes/configuration.ts'
@@ -18,15 +18,15 @@ export interface Parts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** What bounds all sweeps of the process. */
+  /** The bound of all sweeps of the process. */
   readonly sweepRate: SweepRate
-  /** The deployment can send no mail, so every address counts as confirmed. */
+  /** The deployment cannot send mail, so every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean | undefined
-  /** Absent where the zones have no network of their own. */
+  /** Absent where the zones have no private networks. */
   readonly ovn?: Ovn
-  /** What keeps objects for customers; nothing does when absent. */
+  /** Object storage for customers; absent where there is none. */
   readonly objectStorage?: ObjectStorageOffer
-  /** What hosts control planes of Kubernetes; nothing does when absent. */
+  /** The hosting of Kubernetes control planes; absent where there is none. */
   readonly controlPlanes?: ControlPlanesOffer
   /** Where organisations of accounts see their clusters; absent where there is none. */
   readonly organisationPlatform?: OrganisationPlatform | undefined

@@ -1,4 +1,4 @@
-/** Operations that the platform begins by itself on servers and storages: one conditional patch with a stanza, which
+/** Operations that the platform starts by itself on servers and storages: one conditional patch with a stanza, which
  *  the target's own reconciler finds, audits and carries out. A target that is busy is left alone until the next
  *  reconcile. */
 import { gibibytesOf } from '../../domain/server/migration-policies.ts'
@@ -14,10 +14,10 @@ import type { EffectAction, EffectOn } from './effects.ts'
 import { activeOperation, derivedStanza } from './operation/stanza.ts'
 import type { Parts } from './parts.ts'
 
-/** What is done to a server or a storage. */
+/** An operation on a server or a storage. */
 export interface PlatformOperation {
   readonly namespace: string
-  /** Of the server or storage. */
+  /** Id of the server or storage. */
   readonly id: string
   readonly kind: OperationKind
   /** `system:<component>`. */
@@ -27,13 +27,13 @@ export interface PlatformOperation {
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
-/** The effects of a noun that begins operations on servers. */
+/** The effects of a noun that starts operations on servers. */
 export interface ServerOperationEffects {
   /** Starts an operation on a server. */
   readonly order: PlatformOperation
 }
 
-/** Has it done to the server in the next reconcile. */
+/** The action that starts the operation on the server; the server's next reconcile carries it out. */
 export const startServerOperation = (input: PlatformOperation): EffectAction<ServerOperationEffects> => ({
   do: 'effect',
   name: 'order',
@@ -49,7 +49,7 @@ export const storageOperationEffect = (parts: Beginning): OperationEffect =>
 
 type Beginning = Pick<Parts, 'store' | 'caches' | 'clock'>
 
-/** Free when the target is busy, leaving or gone, and when somebody else has changed it. */
+/** Does nothing when the target is busy, being deleted or does not exist, and when another writer has changed it. */
 const beginning =
   <Spec extends Operable['spec'], Status extends Operable['status']>(
     { store, caches, clock }: Beginning,
@@ -79,7 +79,7 @@ const beginning =
         .of(resource)
         .apply(await store.patch(resource, key, { metadata: { resourceVersion }, spec: { ...spec, operation } }))
     } catch (error) {
-      if (!isConflict(error)) throw error // somebody else was first
+      if (!isConflict(error)) throw error // another writer was first
     }
     return undefined
   }

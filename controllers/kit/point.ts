@@ -1,5 +1,5 @@
-/** What the plans of backups and snapshots share: each is a point of a storage that is made once, is online or in error
- *  from then on, and goes when nothing of it is left. How it is made and removed is the noun's own. */
+/** What the plans of backups and snapshots share. Each is a point of a storage: it is created once, is online or in
+ *  error from then on, and is removed when nothing of it is left. The noun defines how it is created and removed. */
 import { type KubeObject, keyOf, type ResourceType } from '../../kit/kube/object.ts'
 import type { OperationKind, OperationStep } from '../../domain/operations.ts'
 import type { Operable } from '../../resources/operation/index.ts'
@@ -27,11 +27,11 @@ type Standing = Pick<PointDecision<never, never, never>, 'health' | 'reason' | '
 
 export const reconciling = (reason: string): Pick<Standing, 'health' | 'reason'> => ({ health: 'reconciling', reason })
 
-/** The operation ends here, because of the error. */
+/** Ends the operation with the error. */
 export const failed = <Step extends OperationStep | undefined>(step: Step, error: string) =>
   ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
-/** As the status says already. */
+/** The health that the status shows already. */
 export function standingOf(status: PointStatus | undefined): Standing {
   if (status?.state === 'online') return { health: 'ready', reason: 'Online' }
   return status?.state === 'error'
@@ -45,7 +45,7 @@ interface PointKinds {
 }
 type Edit = DirectEdit & { readonly actor: string }
 
-/** One that is deleted through the API is deleted in Kubernetes first. */
+/** A point that is deleted through the API is deleted in Kubernetes first. */
 export const removeFirst = <Spec, Status>(
   type: ResourceType<Spec, Status>,
   point: KubeObject<Spec, Status> & Operable,
@@ -57,12 +57,12 @@ export const removeFirst = <Spec, Status>(
 
 const isBeingDeleted = ({ spec }: Operable, kinds: PointKinds): boolean => spec.operation?.kind === kinds.delete
 
-/** Its deletion succeeded, and whoever said so ended before it let the object go. */
+/** Its deletion succeeded, but the controller that recorded that stopped before it removed the finalizer. */
 export const isLeft = (point: Point, kinds: PointKinds): boolean =>
   point.metadata.deletionTimestamp !== undefined && isBeingDeleted(point, kinds)
 
-/** Made or deleted with kubectl, in the editor's name. What is due by itself, `detectDue` tells when nothing else is
- *  under way. */
+/** Its creation or deletion with kubectl, in the editor's name. When nothing else is under way, `detectDue` answers
+ *  what the platform itself requires. */
 export function detectPointEdit(
   point: Point,
   kinds: PointKinds,
@@ -77,7 +77,7 @@ export function detectPointEdit(
     : detectDue()
 }
 
-/** Carries the decision out. One whose creation failed is in error. */
+/** Carries the decision out. A point whose creation failed is in error. */
 export function pointActions<Status extends PointStatus, Action>(
   point: Point,
   decision: PointDecision<Status, Action, OperationKind>,

@@ -1,4 +1,4 @@
-/** The nodes of a zone that answer. */
+/** The reachable nodes of a zone. */
 import { isReachableState } from '../../domain/node/rules.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Node } from '../../resources/node/index.ts'

@@ -1,4 +1,4 @@
-/** What PostgreSQL refuses an effect becomes a condition, which the next plan reads. */
+/** A refusal of an effect by PostgreSQL becomes a condition, which the next plan reads. */
 import { Problem } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { EffectReport } from '../../kit/reconcile/reconciler.ts'
@@ -6,7 +6,7 @@ import type { Condition } from '../../resources/kit/shapes.ts'
 import type { EffectOn } from './effects.ts'
 import { toReason } from './health.ts'
 
-/** The effect, whose refusals become a condition of the type. */
+/** Wraps the effect: a refusal becomes a condition of the type. */
 export const withRefusalCondition =
   <Input, Spec, Status>(type: string, effect: EffectOn<Input, Spec, Status>): EffectOn<Input, Spec, Status> =>
   async (input, root) => {
@@ -28,7 +28,7 @@ export const withRefusalCondition =
     }
   }
 
-/** Nothing was refused. */
+/** Reports that nothing was refused. */
 export const grantedCondition = (type: string): EffectReport => ({
   conditions: [{ type, status: 'True', reason: type, message: '' }],
 })
@@ -41,7 +41,7 @@ interface WithConditions {
 export const isGranted = ({ status }: KubeObject<unknown, WithConditions>, type: string): boolean =>
   status?.conditions?.some((each) => each.type === type && each.status === 'True') === true
 
-/** The refusal of this very generation of the spec: another one may be granted. */
+/** The refusal of this generation of the spec only: another one may be granted. */
 export function refusalOf(
   { metadata, status }: KubeObject<unknown, WithConditions>,
   type: string,

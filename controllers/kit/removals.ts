@@ -1,13 +1,14 @@
-/** Notes what is being deleted before anything of it goes: the order that others ask for (`db/removal/`). */
+/** Records that an object is being deleted before anything of it is removed: others read the order (`db/removal/`). */
 import { confirmRemoval, orderRemoval, type Removed } from '../../db/removal/index.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { orUnavailable } from './outage.ts'
 import type { Parts } from './parts.ts'
 
 export interface Removals {
-  /** Awaited before the first effect of a deletion. Free when it is noted. Throws Unavailable. */
+  /** Awaited before the first effect of a deletion. Does nothing when the order is recorded already. Throws
+   *  Unavailable. */
   readonly order: (type: ResourceType, root: KubeObject) => Promise<void>
-  /** Nothing is left of it. Throws Unavailable. */
+  /** Records that nothing of it is left. Throws Unavailable. */
   readonly confirm: (type: ResourceType, root: KubeObject) => Promise<void>
 }
 
@@ -18,7 +19,7 @@ const removedOf = ({ kind }: ResourceType, { metadata }: KubeObject): Removed =>
   uid: metadata.uid ?? '',
 })
 
-/** Also of what is gone before its controller comes to it: somebody took its finalizer off. */
+/** Also covers objects that are gone before their controller sees the deletion: somebody removed the finalizer. */
 export function openRemovals(
   { db, caches, clock, random, log }: Pick<Parts, 'db' | 'caches' | 'clock' | 'random' | 'log'>,
   types: readonly ResourceType[],

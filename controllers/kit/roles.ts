@@ -11,7 +11,7 @@ const ClusterRole: ResourceType<undefined, undefined> = {
   scope: 'Cluster',
 }
 
-/** Safe to repeat: roles that are there become what they are here. */
+/** Safe to repeat: existing roles are updated. */
 export async function installRoles(store: Store): Promise<void> {
   for (const { metadata, rules } of ACCOUNT_ROLES) {
     const role = { metadata, spec: undefined, rules }

@@ -1,19 +1,19 @@
-/** Which part of the work a process of the controllers does. One process does everything until zones are taken out of
- *  it: a shard of zones brings the servers, storages and nodes of those zones into being, the shard of the others does
- *  the rest and all work that belongs to no zone. Each shard has a leader of its own. Pure. */
+/** Which part of the work a process of the controllers does. One process does everything until zones get a shard. A
+ *  shard of zones reconciles the servers, storages and nodes of those zones; the shard of the others does the rest and
+ *  all work that belongs to no zone. Each shard has its own leader. Pure. */
 import type { KubeObject } from '../../kit/kube/object.ts'
 
 export interface Shard {
   /** Names the lease of its leader. */
   readonly name: string
   readonly ownsZone: (zone: string) => boolean
-  /** Operations, orphans, intents and claims: done once, whatever the zone. */
+  /** Operations, orphans, intents and claims: done once, for all zones. */
   readonly hasCommonWork: boolean
 }
 
 export const WHOLE: Shard = { name: 'controllers', ownsZone: () => true, hasCommonWork: true }
 
-/** `zones:a,b` for the shard of these zones, `others:a,b` for the shard of everything else; nothing for the whole.
+/** `zones:a,b` for the shard of these zones, `others:a,b` for the shard of everything else; nothing for all work.
  *  Throws on anything else. */
 export function parseShard(text: string | undefined): Shard {
   if (text === undefined || text === '') return WHOLE
@@ -28,7 +28,7 @@ export function parseShard(text: string | undefined): Shard {
   }
 }
 
-/** Whether the shard looks after objects of a kind whose spec names their zone. */
+/** Whether the shard reconciles objects of a kind whose spec names their zone. */
 export const inShard =
   ({ ownsZone }: Shard) =>
   (root: KubeObject): boolean =>

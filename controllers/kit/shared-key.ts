@@ -1,11 +1,11 @@
-/** Keys that two nodes share for as long as data goes from one to the other. */
+/** Keys that two nodes share while data is transferred from one to the other. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Key, type ObjectMeta, Secret } from '../../kit/kube/object.ts'
 import type { Parts } from './parts.ts'
 
 const KEY_BYTES = 32
 
-/** With what it goes, where it has an owner in its namespace. */
+/** The Secret is deleted with its owner, where it has one in its namespace. */
 export type SecretPlace = Key & Pick<ObjectMeta, 'ownerReferences'>
 
 /** Gives both Secrets the same key: that of the first, where it has one. */

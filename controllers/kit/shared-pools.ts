@@ -1,4 +1,4 @@
-/** Which nodes reach which shared storage, by their reports, and how a move says that it goes there. */
+/** Which nodes reach which shared storage, by their reports, and which arguments mark a move to shared storage. */
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import type { OperationStanza } from '../../resources/kit/shapes.ts'
@@ -11,7 +11,7 @@ export const poolsOf = (caches: Parts['caches'], node: string): readonly string[
 export const hasPool = (caches: Parts['caches'], node: string, pool: string): boolean =>
   poolsOf(caches, node).includes(pool)
 
-/** Nodes that do not reach the shared storage; none when there is none to reach. */
+/** Nodes that do not reach the shared storage; none when `pool` is undefined. */
 export const nodesWithoutPool = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
   pool === undefined ? [] : nodesOf(caches).filter((node) => !hasPool(caches, node, pool))
 
@@ -25,8 +25,8 @@ const nodesOf = (caches: Parts['caches']): readonly string[] =>
     .list()
     .map(({ metadata }) => metadata.name)
 
-/** Arguments of a server's move that takes its storages of tier standard to shared storage, those too that lie on the
- *  disks of its host. Others of a running guest go along as they are. */
+/** Arguments of a server's move that moves its storages of tier standard to shared storage, including those on the
+ *  disks of its host. Other storages of a running guest move along as they are. */
 export const toSharedStorage: Readonly<Record<string, string>> = { storage_tier: 'standard' }
 export const isToSharedStorage = ({ arguments: given }: Pick<OperationStanza, 'arguments'>): boolean =>
   given?.['storage_tier'] === toSharedStorage['storage_tier']

@@ -1,4 +1,4 @@
-/** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
+/** Changes that cost and did not use the API: the account must be allowed to make them, whatever admission allowed. */
 import { holdsQuotas, requireStanding } from '../../db/account/index.ts'
 import { machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { isPlatformAccount } from '../../domain/account/platform-account.ts'
@@ -10,9 +10,9 @@ import { isEditOfPerson } from './operation/direct-edit.ts'
 import { activeOperation } from './operation/stanza.ts'
 import type { Parts } from './parts.ts'
 
-/** Throws 402, or 403 without a verified owner, when a person's edit began the operation under way and the account may
- *  make nothing that costs now. What a request began the API has judged; what the platform does by itself, like boot
- *  storages and backups of a schedule, belongs to what runs already. Throws Unavailable. */
+/** Throws 402, or 403 without a verified owner, when a person's edit started the operation under way and the account
+ *  may create nothing that costs now. The API has judged what a request started. What the platform does by itself, like
+ *  boot storages and scheduled backups, belongs to what runs already. Throws Unavailable. */
 export async function requireStandingOfEdit(
   { db, clock, areAddressesConfirmed }: Pick<Parts, 'db' | 'clock' | 'areAddressesConfirmed'>,
   root: KubeObject & Operable,
@@ -23,8 +23,8 @@ export async function requireStandingOfEdit(
     await orUnavailable(requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed }))
 }
 
-/** Whether the account may make more of what costs: what the platform does by itself is no way around that. The
- *  platform's own accounts always may. Throws Unavailable. */
+/** Whether the account may create more of what costs: what the platform does by itself must not be a way around that.
+ *  The platform's own accounts always may. Throws Unavailable. */
 export async function mayGrow(
   { db, clock, areAddressesConfirmed }: Pick<Parts, 'db' | 'clock' | 'areAddressesConfirmed'>,
   accountId: string,
@@ -39,9 +39,9 @@ export async function mayGrow(
   }
 }
 
-/** A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes. Throws the
- *  Problem `state_not_allowed` (409) for one of a noun that nobody has granted: somebody made it past admission. What
- *  claims to be a machine of a noun that is there, and is not, that noun's controller removes. */
+/** A managed machine belongs to a noun whose creation was judged, and is replaced whatever the account owes. Throws the
+ *  Problem `state_not_allowed` (409) for a machine of a noun that nobody has granted: somebody created it past
+ *  admission. A server that only claims to be a machine of an existing noun is removed by that noun's controller. */
 export async function requireMachineOwner(
   { db }: Pick<Parts, 'db'>,
   { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },

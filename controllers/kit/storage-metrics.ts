@@ -1,5 +1,5 @@
-/** What operators watch of storages: what customers have, by zone and tier, and the operations of storages that are
- *  under way. Only the leader of a shard knows them, of its own zones; whoever does not lead says nothing. */
+/** Metrics of storages for operators: the storages of customers, by zone and tier, and the operations of storages under
+ *  way. Only the leader of a shard knows them, for its own zones; every other replica reports nothing. */
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'

@@ -1,18 +1,21 @@
 import type { Clock } from '../../kit/sys/clock.ts'
 
-/** So many of a kind are taken away by sweeps within this time, or one in fifty of them, whichever is more. */
+/** Sweeps remove at most this many objects of a kind within this time, or one in fifty of them, whichever is more. */
 const RATE = { count: 20, share: 0.02, milliseconds: 600_000 }
 
-/** The bound of what sweeps take away, also of what was ordered: whoever asks for something waits for its own
- *  controller, and sweeps are for what was taken past it. Of many at once most are left for somebody to look at. */
+/** The bound of what sweeps remove, including objects whose deletion was ordered: a requested deletion is done by the
+ *  object's own controller, and sweeps are for objects that were deleted without it. When there are many at once, most
+ *  are left for an operator to check. */
 export interface SweepRate {
-  /** Whether this one may go now. `known`: how many of the kind there are. One that may go may so again. */
+  /** Whether this one may be removed now. `known`: how many of the kind exist. The answer stays true when asked
+   *  again. */
   mayGo(kind: string, id: string, known: number): boolean
-  /** How many may not go yet, by kind; kinds of which none waits are left out. */
+  /** How many may not be removed yet, by kind; kinds of which none waits are left out. */
   waiting(): ReadonlyMap<string, number>
 }
 
-/** Every sweep asks again sooner for what has to wait: what is not asked for any longer is there again, or gone. */
+/** Every sweep asks again within this time for what has to wait. An object that is no longer asked for has reappeared
+ *  or no longer exists. */
 const ASKED_AGAIN_MILLISECONDS = 300_000
 
 export function openSweepRate(clock: Pick<Clock, 'monotonicMilliseconds'>): SweepRate {

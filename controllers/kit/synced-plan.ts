@@ -1,8 +1,8 @@
-/** Steps that are the same in the plans of networks, routers and floating IPs: what is claimed and the rows of OVN
- *  become what the spec says. */
+/** Steps that the plans of networks, routers and floating IPs share: the claims and the rows of OVN become what the
+ *  spec says. */
 import { failed, reconciling } from './synced.ts'
 
-/** What is installed nobody is woken for. */
+/** No event wakes the reconciler when the hosts have installed the rows. */
 const INSTALLED_LOOK_SECONDS = 1
 
 export interface SyncInput<Root, Observed> {
@@ -71,8 +71,7 @@ export const installed =
           waitSeconds: INSTALLED_LOOK_SECONDS,
         }
 
-/** Its rows are taken out, then what it has claimed is given back. `id` is undefined when the namespace is no
- *  account's. */
+/** Removes its rows, then releases its claims. `id` is undefined when the namespace is no account's. */
 export const releasing = <Id>(zone: string, id: Id | undefined) => ({
   ...reconciling('Deleting'),
   step: 'installed' as const,

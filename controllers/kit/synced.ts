@@ -1,6 +1,5 @@
 /** What networks, routers and floating IPs share: each claims in PostgreSQL, owns rows of OVN, and has one kind of
- *  operation that brings both to what its spec says. Their decisions are also those of whatever is made, kept and
- *  deleted. */
+ *  operation that makes both match its spec. Nouns that are created, maintained and deleted use the same decisions. */
 import { createHash } from 'node:crypto'
 import type { OperationKind, OperationStep } from '../../domain/operations.ts'
 import type { Queries } from '../../db/kit/open.ts'
@@ -16,7 +15,7 @@ import { hasNoRequest, operationActionOf } from './operation/stanza.ts'
 import type { Ovn } from '../network/ovn/ovn.ts'
 import type { Row } from '../network/ovn/row.ts'
 
-/** One that is deleted through the API is deleted in Kubernetes first. */
+/** An object that is deleted through the API is deleted in Kubernetes first. */
 export const removeFirst = <Spec, Status>(
   type: ResourceType<Spec, Status>,
   root: KubeObject<Spec, Status> & Operable,
@@ -25,7 +24,7 @@ export const removeFirst = <Spec, Status>(
     ? [{ do: 'remove', type, key: keyOf(root) }]
     : undefined
 
-/** The entry of an operation that no request of the API asked for. */
+/** The audit entry of an operation that no request of the API started. */
 export const auditedSync =
   (noun: string) =>
   (operation: OperationStanza): string | undefined =>
@@ -43,7 +42,7 @@ export interface SyncDecision<Status, Action, Kind extends OperationKind = Opera
 
 export const reconciling = (reason: string) => ({ health: 'reconciling', reason }) as const
 
-/** The operation ends here, because of the error. */
+/** Ends the operation with the error. */
 export const failed = <Step extends OperationStep | undefined>(step: Step, error: string) =>
   ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
@@ -63,7 +62,7 @@ export const syncActions = <Status, Action>(
   ...waitActions(decision),
 ]
 
-/** What kubectl was asked for since the object was looked at last. */
+/** The requests by kubectl since the object was last observed. */
 export async function newRequests(
   db: Queries,
   { metadata, status }: KubeObject<unknown, { readonly observedGeneration?: number | undefined }>,
@@ -77,17 +76,17 @@ export const editsOf = (requests: readonly KubernetesRequest[]): readonly Kubern
 
 export const digestOf = (facts: unknown): string => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 
-/** What this process has brought to OVN last. After a restart everything is said once more, which costs nothing where
- *  it is there. */
+/** What this process last wrote to OVN. After a restart everything is written again, which costs nothing for rows that
+ *  exist. */
 export interface Bundles {
-  /** Of the facts by which the owner's rows were made last; undefined before. */
+  /** Digest of the facts from which the owner's rows were last built; undefined before. */
   digestOf(owner: string): string | undefined
-  /** Answers the sequence at which they are written. */
+  /** Answers the sequence number of the write. */
   apply(owner: string, zone: string, facts: unknown, rows: readonly Row[]): Promise<number>
   clear(owner: string, zone: string): Promise<void>
 }
 
-/** Without OVN nothing is written: the zone has simulated hosts only, or none of this. */
+/** Without OVN nothing is written: the zone has only simulated hosts, or no private networks. */
 export function openBundles(ovn: Ovn | undefined): Bundles {
   const applied = new Map<string, string>()
   return {

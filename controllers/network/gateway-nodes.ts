@@ -1,8 +1,8 @@
-/** The nodes that the traffic of a zone with the outside leads through. */
+/** The nodes that carry the traffic between a zone and the outside. */
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Node } from '../../resources/node/index.ts'
 
-/** Those of the role `network`, all of them where there are none; sorted by name. */
+/** Those with the role `network`, or all of them where none has it; sorted by name. */
 export function gatewayNodes(caches: Caches, zone: string): readonly string[] {
   const alive = caches
     .of(Node)

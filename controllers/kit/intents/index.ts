@@ -1,7 +1,7 @@
-/** Resolves changes whose maker died between the acceptance and the audit entry: finds out whether the write to
- *  Kubernetes happened, then writes the entry and, for what did not happen, gives the claims back. How a change shows
- *  and what it claimed is what its noun has registered; an intent of a noun that has registered nothing is a bug, and
- *  is left as it is: its claims stay, its entry is not written, and an alarm reports it. */
+/** Resolves changes whose API server stopped between the acceptance and the audit entry. The sweeper finds out whether
+ *  the write to Kubernetes happened. It then writes the audit entry and, for a write that did not happen, releases the
+ *  claims. Each noun registers how its changes show and what they claimed. An intent of an unregistered noun is a bug
+ *  and is left as it is: its claims stay, its entry is not written, and an alarm reports it. */
 import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -14,7 +14,7 @@ import { Outages } from '../../../kit/sys/outages.ts'
 
 export { commitLastChange } from './last-change.ts'
 
-/** The API server never writes for an intent that is older than a third of this. */
+/** The API server never writes to Kubernetes for an intent that is older than a third of this. */
 export const INTENT_AGE_MILLISECONDS = 60_000
 const SWEEP_MILLISECONDS = 15_000
 const PAGE_INTENTS = 100
@@ -24,7 +24,7 @@ export type IntentHandlers = readonly IntentHandler[]
 export interface SweepResult {
   /** How many intents were resolved. */
   readonly resolved: number
-  /** How many were left because no noun has registered for them. */
+  /** How many were left because no noun is registered for them. */
   readonly unknown: number
 }
 
@@ -48,8 +48,8 @@ export async function runIntentSweeper(options: IntentSweeperOptions, signal: Ab
   }
 }
 
-/** Resolves every intent that is old enough, page by page. One that cannot be resolved is passed over, so that it never
- *  holds up those behind it. Throws Unavailable when a store is: nothing behind could be resolved either. */
+/** Resolves every intent that is old enough, page by page. One that cannot be resolved is skipped, so that it never
+ *  blocks those behind it. Throws Unavailable when a store is: nothing behind could be resolved either. */
 export async function sweepIntents(
   options: IntentSweeperOptions,
 ): Promise<SweepResult & { readonly failure?: unknown }> {

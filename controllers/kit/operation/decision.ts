@@ -1,6 +1,6 @@
-/** What is decided about an object that has operations, whatever its kind: what is to be done, how far the operation
- *  is, and what is waited for. Flows are lists of rules; the first rule that decides is the current step, so that a
- *  crash anywhere loses nothing. */
+/** The decision about an object that has operations, whatever its kind: what to do, how far the operation is, and what
+ *  it waits for. Flows are lists of rules; the first rule that decides is the current step, so that a crash anywhere
+ *  loses nothing. */
 import { defined } from '../../../domain/defined.ts'
 import type { OperationKind, StepOf } from '../../../domain/operations.ts'
 import type { Action, OperationEvent, OperationOutcome } from '../../../kit/reconcile/action.ts'
@@ -11,23 +11,23 @@ import type { Operable } from '../../../resources/operation/index.ts'
 
 export interface OperationDecision<A = Action, Kind extends OperationKind = OperationKind> {
   readonly actions?: readonly A[]
-  /** Of the operation under way: the first condition that does not hold. */
+  /** The step of the operation under way: the first condition that does not hold. */
   readonly step?: StepOf<Kind> | undefined
   readonly outcome?: OperationOutcome
-  /** For people; with `failed`. */
+  /** For people; present with `failed`. */
   readonly error?: string
   readonly events?: readonly OperationEvent[]
-  /** RFC 3339: when the operation began, where that was before this decision. */
+  /** RFC 3339: when the operation started, if that was before this decision. */
   readonly startedAt?: string
-  /** What is waited for, as words that complete "waiting for". */
+  /** What it waits for, in words that complete "waiting for". */
   readonly waitFor?: string
   readonly waitSeconds?: number
 }
 
-/** Decides, or leaves it to the next rule. */
+/** Decides, or leaves the decision to the next rule. */
 export type Rule<Input, Decision> = (input: Input) => Decision | undefined
 
-/** The decision of the first rule that has one. The last rule of a flow always has. */
+/** The decision of the first rule that decides. The last rule of a flow always decides. */
 export function firstDecision<Input extends { readonly operation: OperationStanza }, Decision>(
   input: Input,
   rules: readonly Rule<Input, Decision>[],
@@ -44,11 +44,11 @@ export const present = <T>(value: T | undefined): readonly T[] => (value === und
 
 const TEXT_LENGTH_MAXIMUM = 1_024
 
-/** The text as far as the stored kinds take it. */
+/** The text, cut to the length that the stored kinds accept. */
 export const truncated = (text: string): string =>
   text.length <= TEXT_LENGTH_MAXIMUM ? text : `${text.slice(0, TEXT_LENGTH_MAXIMUM - 1)}…`
 
-/** What the decision says of the operation under way; nothing when there is none. */
+/** The actions that move the operation under way on; none when there is none. */
 export function operationActions(
   root: Operable,
   { step = 'done', outcome, error, events, startedAt }: OperationDecision<unknown>,

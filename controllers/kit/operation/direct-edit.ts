@@ -1,5 +1,5 @@
-/** Edits that no operation stands for: made with kubectl or GitOps, or due by a rule of the platform. They get their
- *  operation here, so that the operation log and the audit log are complete whichever interface was used. */
+/** Edits without an operation: made with kubectl or GitOps, or required by a rule of the platform. They get their
+ *  operation here, so that the operation log and the audit log are complete for every interface. */
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../../kit/kube/object.ts'
@@ -16,20 +16,20 @@ const ACTOR_LENGTH_MAXIMUM = 512
 
 export interface OperationStart {
   readonly kind: OperationKind
-  /** Of the operation. */
+  /** Arguments of the operation. */
   readonly arguments?: Readonly<Record<string, string>>
   /** Other fields of the spec that change with it. */
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
-/** An edit, and the operation that it amounts to. */
+/** An edit, and the operation that it needs. */
 export interface DirectEdit extends OperationStart {
   /** The field of the spec that was edited; empty when the whole object was. */
   readonly field: string
 }
 
-/** Puts the operation into the spec, beside the edit when there is one. Its id follows from the generation that was
- *  observed, so that trying again is the same operation. */
+/** Writes the operation into the spec, together with the edit when there is one. Its id is derived from the observed
+ *  generation, so that a retry is the same operation. */
 export function startFor(
   { metadata: { uid = '', generation = 0 } }: KubeObject,
   { kind, spec = {}, arguments: args }: OperationStart,
@@ -37,7 +37,7 @@ export function startFor(
 ): PlainAction {
   const seed = [uid, generation, ...Object.values(args ?? {})].join('/')
   const operation = derivedStanza(kind, { seed, actor, now })
-  // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.
+  // A merge patch keeps the members of the previous stanza: those that this one lacks are set to null.
   return { do: 'change', patch: { spec: { ...spec, operation: { ...operation, arguments: args ?? null } } } }
 }
 
@@ -57,11 +57,11 @@ export const auditRequests = (
 
 const USER = 'user:'
 
-/** Whether a person began the operation with an edit, and no request did. */
+/** Whether a person started the operation with an edit, not with a request. */
 export const isEditOfPerson = (operation: OperationStanza): boolean =>
   hasNoRequest(operation) && operation.actor.startsWith(USER)
 
-/** The actor of what a user of Kubernetes began. */
+/** The actor of an operation that a user of Kubernetes started. */
 export const userActor = (username: string): string => `${USER}${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
 
 /** Who requested the operation, as admission recorded it; undefined when it did not. */
@@ -70,11 +70,11 @@ export function requesterOf(requests: readonly KubernetesRequest[], kind: Operat
   return request && userActor(request.username)
 }
 
-/** Who wrote the field last, as the object in the store tells: cached objects have no managedFields. */
+/** The last writer of the field, from the object in the store: cached objects have no managedFields. */
 export const findEditor = async (store: Store, type: ResourceType, root: KubeObject, field: string): Promise<string> =>
   lastWriterOf((await store.get(type, keyOf(root)))?.metadata ?? root.metadata, field)
 
-/** The field manager that wrote a spec field last (or wrote at all, for an empty field), as an actor. */
+/** The field manager that last wrote a spec field (or anything, for an empty field), as an actor. */
 export function lastWriterOf(metadata: ObjectMeta, field: string): string {
   const writers = (metadata.managedFields ?? []).filter(
     (entry) => entry.subresource === undefined && (field === '' || owns(entry.fieldsV1, field)),
@@ -84,7 +84,7 @@ export function lastWriterOf(metadata: ObjectMeta, field: string): string {
 }
 
 const owns = (fields: unknown, field: string): boolean => {
-  // the FieldsV1 format
+  // The FieldsV1 format.
   const spec = (fields as { readonly 'f:spec'?: Readonly<Record<string, unknown>> } | undefined)?.['f:spec']
   return spec !== undefined && `f:${field}` in spec
 }

@@ -1,4 +1,4 @@
-/** How a change that was accepted shows on an object with operations. */
+/** How an accepted change shows on an object with operations. */
 import { findOperation } from '../../../db/operation/index.ts'
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -9,7 +9,7 @@ import { orUnavailable } from '../outage.ts'
 import type { Parts } from '../parts.ts'
 
 /** For kinds in the namespace of an account. A write that happened shows on its object, or in the operation that it
- *  began: the object may have gone since, and another operation may have followed. */
+ *  started: the object may have been deleted since, and another operation may have followed. */
 export const wasOperationApplied =
   (type: ResourceType<Operable['spec'], Operable['status']>): IntentHandler['wasApplied'] =>
   async ({ db, store }, { operationId, accountId, resource }) => {
@@ -23,7 +23,7 @@ export const wasOperationApplied =
     return changes.includes(operationId) || (await wasBegun({ db, store }, { accountId, operationId }))
   }
 
-/** Also when its target is gone by now. */
+/** Also when its target no longer exists. */
 export const wasBegun = async (
   { db, store }: Pick<Parts, 'db' | 'store'>,
   { accountId, operationId }: { readonly accountId: string; readonly operationId: string },

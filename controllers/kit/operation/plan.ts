@@ -1,6 +1,6 @@
 /** How operations run, the same for every noun that has them. Guards in order: an operation that another one replaced,
- *  what the noun itself puts before operations, an edit without an operation, the operation under way, and an idle
- *  object. A noun gives flows and rules; it never looks at stanzas, deadlines or the audit log. Pure. */
+ *  the noun's own guard, an edit without an operation, the operation under way, and an idle object. A noun defines
+ *  flows and rules; it never reads stanzas, deadlines or the audit log. Pure. */
 import { type OperationKind, stepsOf } from '../../../domain/operations.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action, ConditionDraft } from '../../../kit/reconcile/action.ts'
@@ -15,36 +15,38 @@ import type { Operable } from '../../../resources/operation/index.ts'
 /** The input of a decision while an operation is under way. */
 export type During<Input> = Input & { readonly operation: OperationStanza }
 
-/** By kind of operation. A kind without a flow fails at once. */
+/** One flow for each kind of operation. A kind without a flow fails at once. */
 export type Flows<Input, Decision> = { readonly [Kind in OperationKind]?: (input: During<Input>) => Decision }
 
-/** A noun with operations: `Input` is what its rules look at, `Action` what its plan may decide. */
+/** A noun with operations: `Input` is what its rules read, `Action` what its plan may decide. */
 export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
-  /** In errors, for people: `A server`. */
+  /** Used in errors, for people: `A server`. */
   readonly label: string
   readonly flows: Flows<Input, Decision>
   inputOf(root: Root, observed: Observed, now: Date): Input
-  /** Decides nothing: the object looks as it did. */
+  /** Decides nothing: the status stays as it is. */
   unchanged(input: Input): Decision
-  /** What goes before everything, also before an operation that was replaced; undefined when nothing does. */
+  /** Actions that come before everything, also before an operation that was replaced; undefined when there are none. */
   first?(input: Input): readonly Action[] | undefined
-  /** Done whatever else is decided. */
+  /** Actions that are added to every decision. */
   always?(input: Input): readonly Action[]
-  /** What goes before edits and operations; undefined when nothing does. */
+  /** Actions that come before edits and operations; undefined when there are none. */
   guard?(input: Input): readonly Action[] | undefined
-  /** The edit that no operation stands for, and whose it is; undefined when spec and operations agree. */
+  /** The edit that has no operation, and its actor; undefined when spec and operations agree. */
   detectEdit(input: Input): (DirectEdit & { readonly actor: string }) | undefined
-  /** No operation is under way. */
+  /** Decides while no operation is under way. */
   idle(input: Input): Decision
-  /** Decides instead of the flow; undefined when the flow may go on. */
+  /** Decides instead of the flow; undefined when the flow may continue. */
   insteadOfFlow?(input: During<Input>): Decision | undefined
-  /** The operation has passed its deadline with this decision, which is not its end. It fails when this is absent. */
+  /** Decides when the operation has passed its deadline with this decision, which does not end it. The operation fails
+   *  when this is absent. */
   overdue?(input: During<Input>, decision: Decision, error: string): Decision
-  /** Which operations a deletion by kubectl ends at once, as it does with REST: `all`, or those of which this is true.
-   *  It waits for the end of any other: the object is seen as if nobody had deleted it until then. */
+  /** Which operations a deletion by kubectl ends at once, as a deletion by REST does: `all`, or those for which this is
+   *  true. The deletion waits for the end of any other: until then the object is treated as if nobody had deleted
+   *  it. */
   readonly endedByDeletion: 'all' | ((operation: OperationStanza, root: Root, observed: Observed) => boolean)
-  /** The action that the audit log names when the operation begins; undefined for one that is not audited here. When
-   *  this is absent those without a request are audited by their kind, and whoever requested another has written the
+  /** The action that the audit log names when the operation starts; undefined for one that is not audited here. When
+   *  this is absent, operations without a request are audited by their kind; the request of any other has written its
    *  entry. */
   readonly auditedAs?: (operation: OperationStanza) => string | undefined
   toActions(input: Input, decision: Decision): readonly Action[]
@@ -53,7 +55,7 @@ export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
 /** Synchronous and total. */
 export interface OperationPlan<Root, Observed, Action> {
   (root: Root, observed: Observed, now: Date): readonly (Action | PlainAction | AuditAction)[]
-  /** The kinds of operations that it has flows for. */
+  /** The kinds of operations that the plan has flows for. */
   readonly kinds: readonly OperationKind[]
 }
 
@@ -75,19 +77,19 @@ export function planOperations<
       ? actions
       : actions.map((action) => (isStatus(action) ? withCondition(action, condition) : action))
   }
-  return Object.assign(plan, { kinds: Object.keys(noun.flows) as OperationKind[] }) // a flow is named by its kind
+  return Object.assign(plan, { kinds: Object.keys(noun.flows) as OperationKind[] }) // flows are keyed by kind
 }
 
 export const DELETION_WAITS = 'DeletionWaits'
 
-/** The operation that the deletion of the object waits for; undefined when it waits for none. What is protected is not
+/** The operation that the deletion of the object waits for; undefined when it waits for none. A protected object is not
  *  deleted, whatever it waits for. */
 function awaitedByDeletion<Root extends KubeObject & Operable, Observed>(
   { endedByDeletion }: Pick<OperatedNoun<Root, Observed, never, never, never>, 'endedByDeletion'>,
   root: Root,
   observed: Observed,
 ): OperationStanza | undefined {
-  const { isProtected } = root.spec as { readonly isProtected?: boolean } // of kinds that can be
+  const { isProtected } = root.spec as { readonly isProtected?: boolean } // of kinds that have it
   if (root.metadata.deletionTimestamp === undefined || endedByDeletion === 'all' || isProtected === true)
     return undefined
   const operation = activeOperation(root)
@@ -105,7 +107,7 @@ function withoutDeletion<Root extends KubeObject>(root: Root): Root {
   return { ...root, metadata }
 }
 
-/** What `kubectl describe` says of a deletion that waits, or has waited. */
+/** The condition that `kubectl describe` shows for a deletion that waits, or has waited. */
 function waitingCondition(
   root: KubeObject & Operable,
   awaited: OperationStanza | undefined,
@@ -114,7 +116,7 @@ function waitingCondition(
     const message = `It is deleted when its operation ${awaited.kind} (${awaited.id}) has ended.`
     return { type: DELETION_WAITS, status: 'True', reason: 'OperationInProgress', message }
   }
-  // every kind has them
+  // Every kind has conditions.
   const { conditions = [] } = (root.status ?? {}) as { readonly conditions?: readonly ConditionDraft[] }
   return conditions.some(({ type, status }) => type === DELETION_WAITS && status === 'True')
     ? { type: DELETION_WAITS, status: 'False', reason: 'OperationEnded', message: '' }
@@ -171,7 +173,7 @@ function decideFlow<Input extends object, Decision extends OperationDecision<A>,
   return noun.overdue?.(input, decision, error) ?? { ...decision, outcome: 'failed', error }
 }
 
-/** Ends an operation that an edit replaces before it has begun: nothing else would remember it. */
+/** Ends an operation that an edit replaces before it has started: nothing else would record it. */
 const cancelUnbegun = <Input, Decision extends OperationDecision<A>, A>(
   noun: OperatedNoun<never, never, Input, Decision, A>,
   input: Input,
@@ -184,7 +186,7 @@ const cancelUnbegun = <Input, Decision extends OperationDecision<A>, A>(
   waitSeconds: 0,
 })
 
-/** Writes the audit entry of an operation, once, before it begins. */
+/** Writes the audit entry of an operation, once, before it starts. */
 function auditStart(
   noun: Pick<OperatedNoun<never, never, never, never, never>, 'auditedAs'>,
   root: Operable,

@@ -1,11 +1,12 @@
-/** How an operation moves on: pure. The mirror on the target and the events of the record both follow from here. */
+/** The progress of an operation: pure. The mirror on the target and the events of the record are both derived from
+ *  it. */
 import { defined } from '../../../domain/defined.ts'
 import { isFinal, OPERATION_EVENTS_MAXIMUM, type OperationEvent, stepsOf } from '../../../domain/operations.ts'
 import type { OperationAction } from '../../../kit/reconcile/action.ts'
 import type { OperationState } from '../../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
 
-/** An operation that was asked for and has not begun. */
+/** An operation that was requested and has not started. */
 export const pendingProgress = (stanza: OperationStanza): OperationProgress => ({
   id: stanza.id,
   kind: stanza.kind,
@@ -19,7 +20,7 @@ export const pendingProgress = (stanza: OperationStanza): OperationProgress => (
   deadlineAt: stanza.deadlineAt,
 })
 
-/** The progress after the action. What has ended stays as it is, and the step never goes back. */
+/** The progress after the action. A finished operation stays as it is, and the step never goes back. */
 export function advance(before: OperationProgress, action: OperationAction, now: Date): OperationProgress {
   if (isFinal(before.status)) return before
   const at = now.toISOString()
@@ -44,8 +45,8 @@ export function advance(before: OperationProgress, action: OperationAction, now:
   }
 }
 
-/** The events of the record after the progress: what is there already is not added again; the newest stay. `target`
- *  goes with the first. */
+/** The events of the record after the progress: an event that it has already is not added again; the newest are kept.
+ *  `target` is attached to the first. */
 export function eventsAfter(
   record: Pick<OperationState, 'status' | 'step' | 'stepIndex' | 'events'> | undefined,
   progress: OperationProgress,
@@ -76,7 +77,8 @@ export function eventsAfter(
   return [...known, ...news.map((event) => ({ at: now.toISOString(), ...event }))].slice(-OPERATION_EVENTS_MAXIMUM)
 }
 
-/** One for the step that the operation is at now, and for each that it has passed since the record was written. */
+/** One event for the current step of the operation, and for each step that it has passed since the record was
+ *  written. */
 function stepEvents(
   record: Pick<OperationState, 'stepIndex'> | undefined,
   { kind, step, stepIndex }: OperationProgress,

@@ -1,5 +1,5 @@
-/** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes
- *  records that are old. Running operations are written by the reconciler of their target. */
+/** The operation controller: completes the record as history has it, ends operations that lost their target, and
+ *  removes old records. The reconciler of the target writes a running operation. */
 import { defined } from '../../../domain/defined.ts'
 import { type FinishedOperation, isFinal } from '../../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../../db/operation/index.ts'
@@ -23,7 +23,7 @@ import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, eventsOf } from './progress.ts'
 import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
 
-/** How long the object of an ended operation stays beside its row of history. */
+/** How long the object of a finished operation is kept beside its row of history. */
 export const ENDED_KEPT_MILLISECONDS = 3_600_000
 
 const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
@@ -34,9 +34,9 @@ const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) 
 }
 
 export interface Observed {
-  /** Read only when it decides something. */
+  /** Read only when the plan depends on it. */
   readonly history: FinishedOperation | undefined
-  /** What the target says of this operation; `gone` when it is another's or does not exist. */
+  /** What the target shows of this operation; `gone` when it has another operation or does not exist. */
   readonly target: 'busy' | 'free' | 'gone'
 }
 
@@ -44,9 +44,9 @@ export interface Observed {
 export type OperationTargets = readonly ResourceType<Operable['spec'], Operable['status']>[]
 
 interface OperationEffects {
-  /** Ends an operation whose target is gone or has another one. */
+  /** Ends an operation whose target no longer exists or has another operation. */
   readonly abandon: NoInput
-  /** Puts an ended operation into history that is not there. */
+  /** Writes a finished operation into history that lacks it. */
   readonly keep: NoInput
 }
 type NoInput = Readonly<Record<never, never>>
@@ -67,7 +67,7 @@ export const operationController = (targets: OperationTargets): Registration<Par
     }),
   })
 
-/** Guards in order: ended and old, ended, over but not shown, target gone. */
+/** Guards in order: finished and old, finished, in history but not yet on the object, target gone. */
 export function plan(
   operation: OperationObject,
   observed: Observed,
@@ -90,7 +90,7 @@ export function plan(
   return observed.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
 }
 
-/** How much longer the object of an operation that has ended is kept. */
+/** How much longer the object of a finished operation is kept. */
 const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number =>
   Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
 
@@ -106,7 +106,7 @@ async function observe(
   } = operation
   const isEnded = status !== undefined && isFinal(status.status)
   const target = isEnded ? 'free' : await targetOf(parts, targets, operation)
-  // A target is let go of after history is written, so history is read after the target.
+  // The target is released after history is written, so history is read after the target.
   const isHistoryWanted = isEnded ? !(keptMilliseconds(status, now) > 0) : target !== 'busy'
   return {
     target,
@@ -121,7 +121,7 @@ async function targetOf(
   targets: OperationTargets,
   { metadata: { namespace = '', name }, spec }: OperationObject,
 ): Promise<Observed['target']> {
-  // Templates of operators and those of accounts are targets of one name: only the former are in no namespace.
+  // Operators' templates and those of accounts are targets of one name: only the former are in no namespace.
   const isOfCluster = namespace === operationNamespace(spec.target)
   const type = targets.find(
     ({ kind, scope }) => targetTypeOf(kind) === spec.target.type && (scope === 'Cluster') === isOfCluster,
@@ -129,7 +129,7 @@ async function targetOf(
   if (type === undefined) return 'gone'
   const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
   const stand = standOf(caches.of(type).get(key), name)
-  // The record may be known here before its target is: nothing is given up on the word of a cache.
+  // The record may be in the cache before its target is: nothing is abandoned because of a cache alone.
   return stand === 'gone' ? standOf(await store.get(type, key), name) : stand
 }
 
@@ -139,8 +139,8 @@ function standOf(target: KubeObject<Operable['spec'], Operable['status']> | unde
   return target?.spec.operation?.id === id ? 'busy' : 'gone'
 }
 
-/** Its target went, or was given another operation, before this one could begin: cancelled. What no request wrote has
- *  its audit entry all the same: its target would have written it with the beginning. */
+/** The target was deleted, or was given another operation, before this one could start: cancelled. An operation without
+ *  a request still gets its audit entry: its target would have written it at the start. */
 function abandonEffect({ db, clock, random }: Parts): OperationEffect {
   const audit = auditEffect({ db, clock, random })
   return async (_input, operation) => {
@@ -159,7 +159,7 @@ function abandonEffect({ db, clock, random }: Parts): OperationEffect {
   }
 }
 
-/** Its target, of which people would look for events, may be gone: they are on the Operation. */
+/** The target, where people would look for events, may no longer exist: the events are on the Operation. */
 const abandonedEvent = ({ id, kind, target }: FinishedOperation): EventDraft => ({
   type: 'Warning',
   reason: 'OperationCancelled',
@@ -168,7 +168,7 @@ const abandonedEvent = ({ id, kind, target }: FinishedOperation): EventDraft => 
   id,
 })
 
-/** Puts an ended operation into history that is not there. */
+/** Writes a finished operation into history that lacks it. */
 const keepEffect =
   ({ db, clock }: Parts): OperationEffect =>
   async (_input, operation) => {

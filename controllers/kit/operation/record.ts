@@ -1,6 +1,6 @@
-/** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what
- *  keeps every operation whole across crashes: history first, then the mirror that frees the target, and last the end
- *  of the object (`reconciler.ts`), so that whoever sees an operation ended finds its target free. */
+/** The records of operations: the Operation object while it runs, a row of history when it has finished. The order
+ *  keeps every operation complete across crashes: history first, then the mirror that frees the target, and last the
+ *  final status of the object (`reconciler.ts`). So whoever sees a finished operation finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../../domain/defined.ts'
 import { type FinishedOperation, type OperationEvent, isFinal, stepsOf } from '../../../domain/operations.ts'
@@ -30,7 +30,7 @@ interface Target {
   readonly status?: { readonly operation?: OperationProgress }
 }
 
-/** What history has of an operation outranks its object. */
+/** The history of an operation takes precedence over its object. */
 export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>): Operations {
   const { caches, db, store } = parts
   return {
@@ -77,8 +77,9 @@ function progressBefore({ spec, status }: Target, id: string): OperationProgress
   throw new Error(`operation ${id} is neither asked for nor under way`)
 }
 
-/** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted
- *  nothing can be made: there it is only a draft (without uid), and history alone keeps the operation. */
+/** The Operation object, created here unless it was created when the operation was accepted. Nothing can be created in
+ *  a namespace that is being deleted: there it is only a draft (without uid), and history alone records the
+ *  operation. */
 async function recordOf(
   { caches, store }: Pick<Parts, 'store' | 'caches'>,
   root: KubeObject,
@@ -120,13 +121,13 @@ const isTerminating = (error: unknown): boolean =>
   (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') ||
     error.message.includes('is being terminated'))
 
-/** Kinds whose targets operations call by another word: custom images are templates of an account. */
+/** Kinds whose targets have another name in operations: custom images are templates of an account. */
 const OTHER_TARGETS: Readonly<Record<string, OperationSpec['target']['type']>> = { CustomImage: 'template' }
 
-/** What operations call a kind: `PublicPool` is `public_pool`. */
+/** The name of a kind in operations: `PublicPool` is `public_pool`. */
 export const targetTypeOf = (kind: string): OperationSpec['target']['type'] =>
   OTHER_TARGETS[kind] ??
-  // the other kinds with operations are named as their targets
+  // The other kinds with operations have the names of their targets.
   (kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type'])
 
 const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({
@@ -134,11 +135,11 @@ const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['targ
   id: name,
 })
 
-/** The namespace of the root's operations: its own, or the one that stands for it. */
+/** The namespace of the root's operations: its own, or the one that represents a root without a namespace. */
 export const operationsNamespaceOf = (root: KubeObject): string =>
   root.metadata.namespace ?? operationNamespace(targetOf(root))
 
-/** The operation as history keeps it. */
+/** The finished operation, in the form of history. */
 export const finished = (
   object: OperationObject,
   progress: OperationProgress,
@@ -163,7 +164,7 @@ export const finished = (
   events,
 })
 
-/** What a finished operation looks like on its target. */
+/** A finished operation, in the form of its target's mirror. */
 const mirrorOf = ({ startedAt, ...operation }: FinishedOperation): OperationProgress => ({
   id: operation.id,
   kind: operation.kind,
@@ -188,7 +189,7 @@ const stateOf = (progress: OperationProgress, events: readonly OperationEvent[])
   ...defined({ startedAt: progress.startedAt }),
 })
 
-/** The object of an operation that has ended. */
+/** The final status of the object of a finished operation. */
 export const endedState = ({
   status,
   step,

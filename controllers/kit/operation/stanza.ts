@@ -1,5 +1,5 @@
-/** The stanza of an operation on whatever carries one: which is under way, and how the platform starts one by itself.
- *  Pure. */
+/** The stanza of an operation, on any object that has one: which operation is under way, and how the platform starts
+ *  one by itself. Pure. */
 import { deadlineOf, isFinal, type OperationKind } from '../../../domain/operations.ts'
 import { derivedId } from '../../../domain/uuid.ts'
 import type { Operable } from '../../../resources/operation/index.ts'
@@ -13,7 +13,8 @@ export function activeOperation({ spec, status }: Operable): OperationStanza | u
   return progress?.id === stanza.id && isFinal(progress.status) ? undefined : stanza
 }
 
-/** What an operation does to its target: its arguments say so where its kind does not (`edge.sync`, `edge.delete`). */
+/** What an operation does to its target: from its arguments where its kind does not say (`edge.sync`,
+ *  `edge.delete`). */
 export function operationActionOf(
   operation: Pick<OperationStanza, 'arguments' | 'kind'> | undefined,
 ): string | undefined {
@@ -35,17 +36,16 @@ export const isPastDeadline = ({ deadlineAt }: OperationStanza, now: Date): bool
   now.getTime() >= Date.parse(deadlineAt)
 
 export interface DerivedStanza {
-  /** Says what makes the operation one of a kind; trying again with the same seed is the same operation. */
+  /** Identifies the operation among those of its kind; a retry with the same seed is the same operation. */
   readonly seed: string
   readonly actor: string
   readonly now: Date
-  /** What has to be moved, for kinds whose deadline follows from it. */
+  /** The data to move, for kinds whose deadline depends on it. */
   readonly gibibytes?: number
   readonly arguments?: Readonly<Record<string, string>>
 }
 
-/** A stanza that no request wrote: its own id is its request id, which tells its reconciler to write the audit
- *  entry. */
+/** A stanza that no request wrote: its request id is its own id, so its reconciler writes the audit entry. */
 export function derivedStanza(
   kind: OperationKind,
   { seed, actor, now, gibibytes, arguments: given }: DerivedStanza,
@@ -62,5 +62,5 @@ export function derivedStanza(
   }
 }
 
-/** An operation that no request started carries its own id as request id. */
+/** An operation that no request started has its own id as request id. */
 export const hasNoRequest = (operation: OperationStanza): boolean => operation.requestId === operation.id

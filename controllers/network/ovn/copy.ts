@@ -1,10 +1,11 @@
-/** A copy in memory of what a database of OVN has, kept by its own notices (`monitor_cond_since`, ovsdb-server(7)). */
+/** A copy in memory of an OVN database, kept current by the database's notifications (`monitor_cond_since`,
+ *  ovsdb-server(7)). */
 
 export type Atom = string | number | boolean | readonly ['uuid', string]
 export type Encoded = Atom | readonly ['set', readonly Atom[]] | readonly ['map', readonly (readonly [Atom, Atom])[]]
 export type Columns = Readonly<Record<string, Encoded>>
 
-/** As update2 has it: what a row was made with, is there with, has changed by, or that it went. */
+/** An update2 message: the row was inserted, existed initially, was modified, or was deleted. */
 interface RowUpdate {
   readonly insert?: Columns
   readonly initial?: Columns
@@ -13,7 +14,7 @@ interface RowUpdate {
 }
 export type TableUpdates = Readonly<Record<string, Readonly<Record<string, RowUpdate>>>>
 
-/** Which columns are sets of many or maps: of those a change tells only the difference. */
+/** Which columns are sets of many or maps: an update contains only the difference of those. */
 export type KindOf = (table: string, column: string) => 'scalar' | 'set' | 'map'
 
 export interface CopiedRow {
@@ -24,7 +25,7 @@ export interface CopiedRow {
 
 export interface Copy {
   get(uuid: string): CopiedRow | undefined
-  /** Answers the ids of the rows that are not what they were. */
+  /** Answers the ids of the rows that changed. */
   take(updates: TableUpdates): readonly CopiedChange[]
   /** Forgets everything. */
   clear(): void
@@ -72,11 +73,11 @@ function merge(kind: ReturnType<KindOf>, before: Encoded | undefined, change: En
   for (const member of membersOf(change)) {
     const key = memberKey(kind, member)
     const known = members.get(key)
-    // Members that are named twice are gone; a key of a map with another value has that now.
+    // A member that is in both is removed; a map's key with another value gets that value.
     if (known !== undefined && textOf(known) === textOf(member)) members.delete(key)
     else members.set(key, member)
   }
-  // what was taken apart is put together
+  // Rebuilt from the parts of an encoded value.
   return [kind, [...members.values()]] as unknown as Encoded
 }
 
@@ -85,7 +86,7 @@ const memberKey = (kind: 'set' | 'map', member: unknown): string =>
 
 const textOf = (value: unknown): string => JSON.stringify(value)
 
-/** Of a set, which is written as its only member when it has one; of a map, its pairs. */
+/** Members of a set, which is encoded as its only member when it has one; pairs of a map. */
 export function membersOf(value: Encoded | undefined): readonly unknown[] {
   if (value === undefined) return []
   if (typeof value !== 'object') return [value]
@@ -93,10 +94,10 @@ export function membersOf(value: Encoded | undefined): readonly unknown[] {
   return kind === 'uuid' ? [value] : members
 }
 
-/** What the database leaves out when a row has it by itself. */
+/** Values that the database omits because they are the default. */
 const DEFAULTS: readonly string[] = ['""', '0', 'false']
 
-/** The same text for the same value: order means nothing, and a default is as good as none. */
+/** The same text for the same value: order is irrelevant, and a default equals an absent value. */
 export function canonical(value: Encoded | undefined): string {
   const text = membersOf(value).map(textOf).sort().join()
   return DEFAULTS.includes(text) ? '' : text

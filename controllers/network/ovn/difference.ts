@@ -1,15 +1,15 @@
-/** What brings the rows of one owner from what the database has to what they shall be: pure. */
+/** The operations that turn the rows of one owner in the database into the desired rows: pure. */
 import { canonical, type Columns, type CopiedRow, type Encoded, membersOf, pairsOf } from './copy.ts'
 import type { Bundle } from './ovn.ts'
 import type { OvsdbOperation } from './ovsdb.ts'
 import { type Row, rowId, type RowRef, shapeOf, type Table, TABLES, type Value } from './row.ts'
 
-/** The marks of a row in the database: whose it is, and which row holds it. */
+/** The marks of a row in the database: its zone, its owner, and the row that holds it. */
 export const MARKS = { zone: 'svccloud-zone', owner: 'svccloud-owner', parent: 'svccloud-parent' } as const
 
-/** The platform's rows had no owner once: they were the public network's. */
+/** Rows without an owner mark were written before owners existed: they belong to the public network. */
 export const publicNetworkOwner = (zone: string): string => `PublicNetwork/${zone}`
-/** Of a server in it. */
+/** Of a server in the public network. */
 export const publicPortOwner = (serverUid: string): string => `PublicPort/${serverUid}`
 /** Of a server in private networks, and of its firewall. */
 export const serverOwner = (serverUid: string): string => `Server/${serverUid}`
@@ -24,7 +24,7 @@ export function rowOwnerOf({ columns }: CopiedRow): { readonly zone: string; rea
   return { zone, owner: marks.get(MARKS.owner) ?? publicNetworkOwner(zone) }
 }
 
-/** A row as the database writes it. */
+/** A row in the encoding of the database. */
 export interface EncodedRow {
   readonly table: Table
   readonly uuid: string
@@ -42,7 +42,7 @@ export interface EncodedBundle {
   readonly zone: string
   readonly owner: string
   readonly rows: ReadonlyMap<string, EncodedRow>
-  /** Rows of others that must be there. */
+  /** Rows of other owners that must exist. */
   readonly needs: readonly { readonly table: Table; readonly uuid: string; readonly name: string }[]
 }
 
@@ -102,7 +102,7 @@ export function encodeBundle({ zone, owner, rows }: Bundle): EncodedBundle {
   return { zone, owner, rows: own, needs: [...needs.values()] }
 }
 
-/** Whether the database has the row as it shall be. */
+/** Whether the database has the row as desired. */
 export const isSame = (wanted: EncodedRow, known: CopiedRow | undefined): boolean =>
   known !== undefined && changedColumns(wanted, known).length === 0
 
@@ -111,16 +111,17 @@ const changedColumns = ({ columns }: EncodedRow, known: CopiedRow): readonly (re
 
 export interface KnownRows {
   get(uuid: string): CopiedRow | undefined
-  /** Of the owner. */
+  /** Rows of the owner. */
   readonly own: Iterable<CopiedRow>
 }
 
-/** Operations of one transaction; none when everything is as it shall be. */
+/** Operations of one transaction; none when everything is as desired. */
 export function difference(bundle: EncodedBundle, known: KnownRows): readonly OvsdbOperation[] {
   const wanted = [...bundle.rows.values()].flatMap((row) => bring(row, known))
   const stale = [...known.own].filter(({ uuid }) => !bundle.rows.has(uuid))
   const gone = new Set(stale.map(({ uuid }) => uuid))
-  // What holds a row may be made after it, but not be told of it before it is made.
+  // A holder may be created after the row that it holds, but a reference to the row may be added only after the row
+  // exists.
   const [holding, others] = [wanted.filter(({ op }) => op === 'mutate'), wanted.filter(({ op }) => op !== 'mutate')]
   const needs = wanted.length === 0 ? [] : bundle.needs.map(mustExist)
   return [...needs, ...stale.flatMap((row) => remove(row, gone)), ...others, ...holding]
@@ -143,7 +144,7 @@ function bring(row: EncodedRow, known: KnownRows): readonly OvsdbOperation[] {
   ]
 }
 
-/** A row that is there without being held can lose its holder and stay: whether it is held then is to be looked at. */
+/** A root row exists without a holder: it can lose its holder and stay. So the holder's column is checked too. */
 function isHeldWeakly({ table, uuid, parent }: EncodedRow, known: KnownRows): boolean {
   if (parent === undefined || !shapeOf(table).isRoot) return true
   const holder = known.get(parent.uuid)
@@ -155,7 +156,7 @@ function remove(row: CopiedRow, gone: ReadonlySet<string>): readonly OvsdbOperat
   if (isTable(table) && shapeOf(table).isRoot) return [{ op: 'delete', table, where: [is(uuid)] }]
   const holder = holderOf(row)
   if (holder !== undefined) return gone.has(holder.uuid) ? [] : [hold('delete', holder, uuid)]
-  // It was written before rows said who holds them.
+  // The row was written before rows recorded their holder.
   return HOLDERS.map(([holding, column]) => ({
     op: 'mutate',
     table: holding,
@@ -188,7 +189,7 @@ const hold = (what: 'insert' | 'delete', { table, uuid, column }: Holder, held: 
   mutations: [[column, what, ['set', [uuidAtom(held)]]]],
 })
 
-/** Refuses the transaction at once when the row is not there. */
+/** Fails the transaction at once when the row does not exist. */
 const mustExist = ({ table, uuid }: { readonly table: Table; readonly uuid: string }): OvsdbOperation => ({
   op: 'wait',
   timeout: 0,

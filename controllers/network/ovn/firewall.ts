@@ -1,8 +1,8 @@
-/** The firewall of a server in OVN: pure. A group of its ports, and as few rules of the group as decide the same: what
- *  a row costs OVN hardly depends on how much it says, so rules of one direction that follow each other and do the same
- *  are one row. OVN lets what belongs to a connection pass for as long as the rules let what began it, so that a change
- *  holds for open connections too; neighbour discovery and router advertisements it lets pass by itself, and errors
- *  that belong to a connection. */
+/** The firewall of a server in OVN: pure. It is a group of the server's ports, and as few rules of the group as have
+ *  the same effect. The cost of a row in OVN hardly depends on its length, so consecutive rules of one direction with
+ *  the same action become one row. OVN passes the packets of a connection for as long as the rules pass the packet that
+ *  opened it, so that a change applies to open connections too. By itself OVN passes neighbour discovery, router
+ *  advertisements, and errors that belong to a connection. */
 import {
   type Firewall,
   FIREWALL_DIRECTIONS,
@@ -15,18 +15,18 @@ import { ACL_DIRECTIONS, guestPort } from './names.ts'
 import { refer, type Row, type RowRef } from './row.ts'
 
 export interface FirewallFacts extends Firewall {
-  /** Of the server, public and private, by their names on its host. */
+  /** Ports of the server, public and private, by their names on its host. */
   readonly ports: readonly string[]
 }
 
-/** Below what guards the networks themselves. */
+/** Below the rules that protect the networks themselves. */
 const FIXED_PRIORITY = 30_000
 const RULES_PRIORITY = 20_000
 const DEFAULT_PRIORITY = 1_000
 
 const ACTIONS: Readonly<Record<FirewallAction, string>> = { accept: 'allow-related', drop: 'drop' }
 
-/** What a server cannot do without, whatever its rules say. */
+/** Traffic that a server needs, whatever its rules say. */
 const TOO_BIG: readonly string[] = ['icmp6.type == 2', 'icmp4.type == 3 && icmp4.code == 4']
 const ALWAYS: Readonly<Record<FirewallDirection, readonly string[]>> = {
   in: ['udp.src == 67 && udp.dst == 68', 'udp.src == 547 && udp.dst == 546', ...TOO_BIG],
@@ -38,7 +38,7 @@ const ALWAYS: Readonly<Record<FirewallDirection, readonly string[]>> = {
   ],
 }
 
-/** None when it is off: everything passes. */
+/** None when the firewall is off: everything passes. */
 export function firewallRows(serverUid: string, facts: FirewallFacts): readonly Row[] {
   if (!facts.enabled) return []
   const name = `firewall_${serverUid.replaceAll('-', '_')}`
@@ -55,7 +55,7 @@ export function firewallRows(serverUid: string, facts: FirewallFacts): readonly 
     columns: {
       direction: ACL_DIRECTIONS[direction],
       priority,
-      // Whatever the rule, addresses are asked for by what is not IP.
+      // Address resolution (ARP) is not IP: no rule applies to it.
       match: `${direction === 'in' ? 'outport' : 'inport'} == @${name} && ip && (${anyOf(matches)})`,
       action: ACTIONS[action],
     },
@@ -72,7 +72,7 @@ export function firewallRows(serverUid: string, facts: FirewallFacts): readonly 
   ]
 }
 
-/** Rules that follow each other and do the same: their order means nothing. */
+/** Consecutive rules with the same action: their order has no effect. */
 interface Run {
   readonly action: FirewallAction
   readonly matches: readonly string[]
@@ -95,12 +95,12 @@ const anyOf = (matches: readonly string[]): string => {
 
 const FAMILIES = { ipv4: ['ip4'], ipv6: ['ip6'], any: [] } as const
 
-/** The expression by which OVN knows what the rule is for. */
+/** The OVN match expression of the rule. */
 function matchOf({ action, direction, family, protocol, portStart, portEnd, remoteCidrs }: FirewallRule): string {
   const side = direction === 'in' ? 'src' : 'dst'
   const remotes = (['ip4', 'ip6'] as const).flatMap((ip) => {
     const cidrs = remoteCidrs.filter((cidr) => cidr.includes(':') === (ip === 'ip6'))
-    // One that is everything makes the others needless.
+    // A range that covers everything makes the others unnecessary.
     if (cidrs.some((cidr) => cidr.endsWith('/0'))) return [ip]
     return cidrs.length === 0 ? [] : [`${ip}.${side} == {${cidrs.join(', ')}}`]
   })
@@ -112,8 +112,8 @@ function matchOf({ action, direction, family, protocol, portStart, portEnd, remo
   return terms.length === 0 ? '1' : terms.join(' && ')
 }
 
-/** Parts of a datagram after the first have no ports, and by IPv6 no protocol either. Where some may pass they do:
- *  without a first one nobody makes anything of them, and without them nothing comes of the first. */
+/** Fragments after the first have no ports and, with IPv6, no protocol either. They pass where some traffic to those
+ *  ports may pass: without the first fragment a receiver cannot use them, and without them it cannot use the first. */
 function partsOf(
   action: FirewallAction,
   protocol: Exclude<FirewallRule['protocol'], 'any'>,

@@ -1,5 +1,6 @@
-/** A floating IP in OVN: pure. The zone's router forwards it to a server's public address, or the customer's router to
- *  an interface in one of its networks; then it is also the address that the outside sees of that interface. */
+/** A floating IP in OVN: pure. The zone's router forwards it to a server's public address, or the customer's router
+ *  forwards it to an interface in one of its networks. In the second case it is also the source address of that
+ *  interface's traffic to the outside. */
 import { natRouter, zoneEdgePort, zoneOutsidePort, zoneRouter } from './names.ts'
 import type { Row } from './row.ts'
 
@@ -11,15 +12,15 @@ export interface FloatingIpFacts {
     | {
         readonly kind: 'public'
         readonly serverAddress: string
-        /** Of the zone's router to the outside; undefined where the zone has no way there. */
+        /** The next hop of the zone's router to the outside; undefined where the zone has no route there. */
         readonly nextHop?: string | undefined
       }
     | {
         readonly kind: 'private'
         readonly routerId: string
-        /** The router's own address in the public network, where the zone's router finds it. */
+        /** The router's own address in the public network, where the zone's router reaches it. */
         readonly routerAddress: string
-        /** Of the interface. */
+        /** The address of the interface. */
         readonly address: string
       }
 }
@@ -41,7 +42,7 @@ export function floatingIpRows({ zone, id, address, target }: FloatingIpFacts): 
   ]
 }
 
-/** Where the zone's router sends what is for the address: what goes to the outside for it comes back translated. */
+/** Where the zone's router sends traffic for the address; the replies to the outside are translated back. */
 function wayTo({ zone, id, address, target }: FloatingIpFacts): readonly Row[] {
   const [nexthop, port] =
     target.kind === 'public' ? [target.nextHop, zoneOutsidePort(zone)] : [target.routerAddress, zoneEdgePort(zone)]

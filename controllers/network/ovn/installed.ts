@@ -1,4 +1,4 @@
-/** What nodes have installed of OVN, as the southbound database says it. */
+/** What nodes have installed of OVN, as the southbound database reports it. */
 import { type CopiedRow, openCopy, type TableUpdates } from './copy.ts'
 import { connectToLeader, type LeaderOptions } from './leader.ts'
 import { monitor, type OvsdbConnection } from './ovsdb.ts'
@@ -7,7 +7,8 @@ const DATABASE = 'OVN_Southbound'
 const REQUESTS = { SB_Global: [{ columns: ['nb_cfg'] }], Chassis_Private: [{ columns: ['name', 'nb_cfg'] }] }
 
 export interface Installed {
-  /** The newest sequence that all of the nodes have; undefined when one of them is not known, or the database. */
+  /** The newest sequence that all of the nodes have installed; undefined when one of them, or the database, is not
+   *  known. */
   by(nodes: readonly string[]): Promise<number | undefined>
   close(): void
 }
@@ -55,5 +56,5 @@ export function openInstalled(remotes: string, options: Pick<LeaderOptions, 'clo
   }
 }
 
-/** Left out by the database while it is 0. */
+/** The database omits the value while it is 0. */
 const sequenceOf = (columns: CopiedRow['columns']): number => Number(columns['nb_cfg'] ?? 0)

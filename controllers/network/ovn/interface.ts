@@ -1,23 +1,23 @@
-/** What a guest has of a private network in OVN: pure. A port from which it can use its own addresses and no others
- *  but those of networks behind it, and its name for the others. */
+/** An interface of a guest in a private network in OVN: pure. A port from which the guest can use only its own
+ *  addresses and those of the networks behind it, and its name for other guests. */
 import { linkLocalOf, guestPort, networkSwitch, placeOf } from './names.ts'
 import { dhcpOf, PRIVATE_DOMAIN } from './private-network.ts'
 import { refer, type Row } from './row.ts'
 
 export interface InterfaceFacts {
   readonly zone: string
-  /** Names the port, on its host too. */
+  /** The name of the port, on its host too. */
   readonly id: string
   readonly networkId: string
   readonly macAddress: string
   readonly ipv4: string
   readonly ipv6: string
-  /** Networks behind the guest, to which a router of its account leads by it: it speaks for them, too. */
+  /** Networks behind the guest, to which a router of its account routes through it: it uses their addresses too. */
   readonly routed?: readonly string[] | undefined
-  /** Addresses that it takes in turns with other machines of its owner. */
+  /** Addresses that the guest shares with other machines of its owner, one machine at a time. */
   readonly shared?: readonly string[] | undefined
   readonly hostname: string
-  /** The node that runs the guest; the node that it goes to besides, while it moves. */
+  /** The node that runs the guest and, during a migration, the target node. */
   readonly nodes: readonly string[]
 }
 

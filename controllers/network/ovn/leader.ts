@@ -1,10 +1,10 @@
-/** A connection to whoever leads a database that several servers may share. */
+/** A connection to the leader of a database that several servers may share. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { connectOvsdb, type ConnectionOptions, type OvsdbConnection } from './ovsdb.ts'
 import type { OvsdbTls } from './tls.ts'
 
 export interface LeaderOptions extends Omit<ConnectionOptions, 'tls'> {
-  /** Asked for every connection to a remote of `ssl:`: certificates are renewed. */
+  /** Called for every connection to a remote of `ssl:`, because certificates are renewed. */
   readonly readTls?: (() => Promise<OvsdbTls>) | undefined
 }
 
@@ -13,8 +13,8 @@ interface Server {
   readonly connected?: boolean
 }
 
-/** The first of the remotes, separated by commas, that answers and leads. The connection ends when it leads no
- *  longer. Throws Unavailable when none does. */
+/** Connects to the first of the remotes, separated by commas, that answers and leads. The connection closes when it no
+ *  longer leads. Throws Unavailable when none does. */
 export async function connectToLeader(
   remotes: string,
   database: string,
@@ -42,7 +42,7 @@ async function connectIfLeader(
     tls,
     onNotice(method, params) {
       if (method !== 'update') return options.onNotice?.(method, params)
-      // as RFC 7047 says; only servers are watched so
+      // As RFC 7047 says; only servers are monitored this way.
       const [, tables] = params as [
         unknown,
         { readonly Database?: Readonly<Record<string, { readonly new?: Server }>> },

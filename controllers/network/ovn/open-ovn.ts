@@ -1,9 +1,8 @@
-/** OVN as it is: rows of nouns in the northbound database, written as the difference to a copy that the database itself
- *  keeps current, and what nodes have installed from the southbound one.
- *
- *  One process writes a zone: it holds the zone's lock in the database, and each transaction asserts that. Whatever
- *  else changes a row that this process has written is put right at once; rows without our marks are nobody's business
- *  here. */
+/** The real OVN: rows of nouns in the northbound database, written as the difference to a copy that the database keeps
+ *  current, and what nodes have installed, from the southbound database.
+ *  One process writes a zone: it holds the zone's lock in the database, and each transaction asserts that. When anyone
+ *  else changes a row that this process has written, the row is repaired at once; rows without our marks are left
+ *  alone. */
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
@@ -21,10 +20,10 @@ import { openSequence } from './sequence.ts'
 import { openWrittenAt } from './written-at.ts'
 
 export interface OvnOptions {
-  /** Of the northbound database: one or several, separated by commas, each `unix:<path>`, `tcp:<host>:<port>` or
-   *  `ssl:<host>:<port>`. */
+  /** Remotes of the northbound database: one or several, separated by commas, each `unix:<path>`, `tcp:<host>:<port>`
+   *  or `ssl:<host>:<port>`. */
   readonly northbound: string
-  /** Of the southbound one. What nodes have installed is not known when absent. */
+  /** Remotes of the southbound database. When absent, it is not known what nodes have installed. */
   readonly southbound?: string
   /** For remotes of `ssl:`. */
   readonly readTls?: LeaderOptions['readTls']
@@ -33,18 +32,18 @@ export interface OvnOptions {
 }
 
 const DATABASE = 'OVN_Northbound'
-/** Owners whose rows are written in one transaction: OVN works as long on many as on one. */
+/** Owners whose rows are written in one transaction: OVN needs the same time for many as for one. */
 const OWNERS_PER_TRANSACTION_MAXIMUM = 200
-/** Everything is compared once more, however little the database has said: some owners at a time, and others of the
- *  process in between. */
+/** Everything is compared again, even when the database has reported no change: some owners at a time, with pauses for
+ *  other work of the process. */
 const SWEEP_MILLISECONDS = 300_000
 const OWNERS_PER_SWEEP_STEP = 50
 const SWEEP_STEP_MILLISECONDS = 20
 const RETRY_MILLISECONDS = 5_000
-/** For as long the zone is left to whoever has taken its lock. */
+/** For how long the zone is left to another process that has taken its lock. */
 const YIELD_MILLISECONDS = 10_000
 
-/** Names of zones have dashes, those of locks have not. */
+/** Names of zones contain dashes, names of locks cannot. */
 const lockOf = (zone: string): string => `svccloud_${zone.replaceAll('-', '_')}`
 const othersWrite = (zone: string, cause?: unknown) =>
   new Unavailable(`the network of ${zone}, which another process writes,`, cause)
@@ -68,7 +67,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
   })
   const sequences = openWrittenAt()
 
-  /** Answers at which sequence the rows are written. Throws Refused, and Unavailable. */
+  /** Answers the sequences at which the rows are written. Throws Refused, and Unavailable. */
   async function write(zone: string, bundles: readonly EncodedBundle[]): Promise<readonly number[]> {
     const opened = await link.zone(zone)
     const changed = bundles
@@ -83,7 +82,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
         if (changed.length > 1 || only === undefined || !(error instanceof Refused)) throw error
         await writeAgain(opened, only.bundle, { refusal: error, raising })
       })
-      // What has changed is told before the answer: the sequence is that of the transaction, or of a later one.
+      // The database reports the changes before its answer: the sequence is that of the transaction, or of a later one.
       const at = sequence.ofNow(raising.length > 0)
       for (const { bundle } of changed) sequences.note(bundle, at)
     }
@@ -94,7 +93,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
     })
   }
 
-  /** The rows may be there without their marks, or with those of another owner; then they are ours again. */
+  /** The rows may exist without their marks, or with those of another owner; they become ours again. */
   async function writeAgain(
     opened: OvsdbConnection,
     bundle: EncodedBundle,
@@ -126,7 +125,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
   }
 }
 
-/** What is read is of a copy that is current by then. */
+/** Reads from the copy, which is current by then. */
 function openReading(
   link: Pick<ReturnType<typeof openLink>, 'zone'>,
   rows: OwnedRows,
@@ -162,7 +161,7 @@ const knownOf = (rows: OwnedRows, bundle: EncodedBundle, found: ReadonlyMap<stri
 const transact = (opened: OvsdbConnection, zone: string, operations: readonly OvsdbOperation[]) =>
   opened.transact(DATABASE, [{ op: 'assert', lock: lockOf(zone) }, ...operations])
 
-/** The rows of the bundle as the database has them, whoever's they are. */
+/** The rows of the bundle in the database, whoever owns them. */
 async function find(opened: OvsdbConnection, bundle: EncodedBundle): Promise<ReadonlyMap<string, CopiedRow>> {
   const wanted = [...bundle.rows.values()]
   const answers = await opened.transact(
@@ -172,14 +171,14 @@ async function find(opened: OvsdbConnection, bundle: EncodedBundle): Promise<Rea
   return new Map(
     wanted.flatMap(({ table, uuid }, index) =>
       (answers[index]?.rows ?? []).map(
-        // as RFC 7047 says
+        // As RFC 7047 says.
         (columns) => [uuid, { table, uuid, columns: columns as CopiedRow['columns'] }] as const,
       ),
     ),
   )
 }
 
-/** The lock is taken from whoever had it: a process that leads no longer may not know that yet. */
+/** Takes the lock from whoever holds it: a process that no longer leads may not know that yet. */
 async function openZone(opened: OvsdbConnection, zone: string, rows: OwnedRows): Promise<void> {
   await opened.call('steal', [lockOf(zone)])
   const where = [['external_ids', 'includes', ['map', [[MARKS.zone, zone]]]]]
@@ -207,7 +206,7 @@ function openLink({
   let connection: Promise<OvsdbConnection> | undefined
   let isClosed = false
   const zones = new Map<string, Promise<void>>()
-  /** By the lock that somebody has taken. */
+  /** Until when a zone is left to another process, by its lock. */
   const lostUntil = new Map<string, number>()
 
   async function connect(): Promise<OvsdbConnection> {
@@ -242,7 +241,7 @@ function openLink({
   return {
     connected,
     hasZone: (zone: string) => zones.has(zone),
-    /** With the zone's lock and its rows. */
+    /** The connection, with the zone's lock and its rows. */
     async zone(zone: string): Promise<OvsdbConnection> {
       const lock = lockOf(zone)
       if ((lostUntil.get(lock) ?? 0) > clock.monotonicMilliseconds()) throw othersWrite(zone)
@@ -270,7 +269,7 @@ interface Pending {
 
 type Write = (zone: string, bundles: readonly EncodedBundle[]) => Promise<readonly number[]>
 
-/** What was written is put right. */
+/** Reports failed repairs, and their end once the rows are written. */
 const noting = (write: Write, outages: Outages) => ({
   write: async (zone: string, bundles: readonly EncodedBundle[]): Promise<readonly number[]> => {
     const written = await write(zone, bundles)
@@ -281,7 +280,7 @@ const noting = (write: Write, outages: Outages) => ({
     outages.failed(error, { owner: bundle.owner }, nameOfOwner(bundle)),
 })
 
-/** What is to be written, one transaction after the other, and what has been: it is kept so. */
+/** Writes bundles, one transaction after the other, and repairs what was written. */
 function openWriter({
   clock,
   rows,
@@ -314,7 +313,7 @@ function openWriter({
         ({ bundle }) => bundle.zone,
       )
       for (const [zone, ofZone] of byZone) await settle(ofZone, (bundles) => write(zone, bundles), refuse)
-      // Where nothing has changed nothing was waited for, and others of the process wait.
+      // When nothing changed, nothing was awaited; other work of the process gets its turn here.
       if (pending.size > 0) await clock.sleep(0)
     }
     isWriting = false
@@ -336,7 +335,7 @@ function openWriter({
         else wanted.set(owner, bundle)
         enqueue(bundle, [{ resolve, reject }])
       }),
-    /** A row that is not as it was written is written again. */
+    /** A row that differs from what was written is written again. */
     judge(owner: string, { uuid, after }: CopiedChange): void {
       const row = wanted.get(owner)?.rows.get(uuid)
       const isOwn = after !== undefined && nameOfOwner(rowOwnerOf(after)) === owner
@@ -362,7 +361,7 @@ async function inSteps(clock: Clock, owners: readonly string[], work: (owner: st
   }
 }
 
-/** One that is refused stops no other. */
+/** A refused bundle does not block the others. */
 async function settle(
   batch: readonly Pending[],
   write: (bundles: readonly EncodedBundle[]) => Promise<readonly number[]>,
@@ -377,7 +376,7 @@ async function settle(
   }
 }
 
-/** What the database refused, as whoever asked for it understands it. */
+/** The refusal of the database, in terms of the caller. */
 function explain({ zone, owner, needs }: EncodedBundle, refusal: Refused): Error {
   if (refusal.reason === 'not owner') return othersWrite(zone, refusal)
   return refusal.reason === 'timed out' && needs.length > 0

@@ -1,4 +1,5 @@
-/** What controllers ask of OVN. Each noun owns rows of the northbound database, and says all of them at once. */
+/** The interface of controllers to OVN. Each noun owns rows of the northbound database, and always declares all of them
+ *  together. */
 import type { Row } from './row.ts'
 
 /** All rows of one owner. */
@@ -10,18 +11,18 @@ export interface Bundle {
 }
 
 export interface Ovn {
-  /** Brings the rows of the owner to these, in one transaction; none: they go. Answers the sequence at which they are
-   *  written, and costs nothing when nothing has changed. Throws Unavailable when the database does not answer, when
-   *  another process writes the zone, and when a row that these need is not there yet. */
+  /** Makes the owner's rows equal to these, in one transaction; an empty list deletes them. Answers the sequence at
+   *  which they are written, and costs nothing when nothing has changed. Throws Unavailable when the database does not
+   *  answer, when another process writes the zone, and when a row that these need does not exist yet. */
   apply(bundle: Bundle): Promise<{ readonly sequence: number }>
-  /** The IPv4 addresses that the owner's ports have in the database, by the name of the port. */
+  /** The IPv4 addresses of the owner's ports in the database, by the name of the port. */
   addressesOf(owner: Pick<Bundle, 'zone' | 'owner'>): Promise<ReadonlyMap<string, string>>
-  /** The IPv4 addresses that all ports of the zone have in the database. */
+  /** The IPv4 addresses of all ports of the zone in the database. */
   addressesIn(zone: string): Promise<ReadonlySet<string>>
-  /** Those who have rows in the zone. */
+  /** The owners that have rows in the zone. */
   ownersIn(zone: string): Promise<readonly string[]>
-  /** The newest sequence that all of these nodes have installed, of none: that is on its way to nodes; undefined when
-   *  that is not known. */
+  /** The newest sequence that all of these nodes have installed. Without nodes it is the one that is on its way to
+   *  nodes. Undefined when it is not known. */
   installed(nodes: readonly string[]): Promise<number | undefined>
   close(): void
 }

@@ -1,4 +1,4 @@
-/** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 and ovsdb-server(7) say it. */
+/** A connection to a database of Open vSwitch or OVN: JSON-RPC by RFC 7047 and ovsdb-server(7). */
 import { createConnection, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -14,7 +14,7 @@ export interface OvsdbResult {
   readonly count?: number
 }
 
-/** What the server says of a transaction that it did not carry out. */
+/** The server's error for a transaction that it did not carry out. */
 export class Refused extends Error {
   /** In the words of RFC 7047, as in `constraint violation`. */
   readonly reason: string
@@ -26,10 +26,10 @@ export class Refused extends Error {
 }
 
 export interface OvsdbConnection {
-  /** Answers what the server does. Throws Unavailable when it does not answer, after which the connection is over, and
-   *  Refused with what it says. `hear` is given the answer before any notice that came after it. */
+  /** Answers the server's result. Throws Unavailable when the server does not answer, after which the connection is
+   *  closed, and Refused with the server's error. `hear` gets the answer before any notification that came after it. */
   call(method: string, params: readonly unknown[], hear?: (answer: unknown) => void): Promise<unknown>
-  /** All operations or none. Throws as `call` does. */
+  /** Carries out all operations or none. Throws as `call` does. */
   transact(database: string, operations: readonly OvsdbOperation[]): Promise<readonly OvsdbResult[]>
   isOver(): boolean
   close(): void
@@ -39,18 +39,18 @@ export interface ConnectionOptions {
   readonly clock: Clock
   /** For remotes of `ssl:`. */
   readonly tls?: OvsdbTls | undefined
-  /** For as long a call may take. */
+  /** How long a call may take. */
   readonly callMilliseconds?: number
-  /** What the server says by itself, in its order and before the answer to a call that was the cause. */
+  /** Notifications of the server, in its order and before the answer to the call that caused them. */
   readonly onNotice?: (method: string, params: readonly unknown[]) => void
   /** Called once, however the connection ends. */
   readonly onEnd?: () => void
 }
 
-/** Messages larger than this are not ours: a hundred thousand ports are less. */
+/** The limit of a message, in characters: a hundred thousand ports are less. */
 const MESSAGE_CHARACTERS_MAXIMUM = 256 * 1024 * 1024
 const CALL_TIMEOUT_MILLISECONDS = 30_000
-/** So often a connection is asked whether anybody is there. */
+/** How often the connection is probed with an echo. */
 const PROBE_MILLISECONDS = 5_000
 
 interface Message {
@@ -69,7 +69,7 @@ interface Waiting {
 }
 
 /** `unix:<path>`, `tcp:<host>:<port>` or `ssl:<host>:<port>`, whose server must have a certificate for that host.
- *  Connects at once; what is called before waits. */
+ *  Connects at once; calls wait until it is connected. */
 export function connectOvsdb(
   remote: string,
   { clock, tls, callMilliseconds = CALL_TIMEOUT_MILLISECONDS, onNotice, onEnd }: ConnectionOptions,
@@ -104,7 +104,7 @@ export function connectOvsdb(
     stopProbing = clock.after(PROBE_MILLISECONDS, () => void call('echo', []).then(probe, () => {}))
   }
   const hear = (message: Message) => {
-    // The server asks whether anybody is there.
+    // The server probes the connection.
     if (message.method === 'echo') return send({ id: message.id, result: message.params, error: null })
     if (message.method !== undefined) return onNotice?.(message.method, message.params ?? [])
     const known = waiting.get(Number(message.id))
@@ -121,7 +121,7 @@ export function connectOvsdb(
   return {
     call,
     async transact(database, operations) {
-      // as RFC 7047 says
+      // As RFC 7047 says.
       const answers = (await call('transact', [database, ...operations])) as readonly (OvsdbResult & {
         readonly error?: string
         readonly details?: string
@@ -135,19 +135,19 @@ export function connectOvsdb(
   }
 }
 
-/** No transaction: everything is asked for. */
+/** No known transaction: the server sends everything. */
 const NONE = '00000000-0000-0000-0000-000000000000'
 
 export interface Monitored {
   readonly database: string
-  /** Of the monitor, on its connection. */
+  /** Id of the monitor, on its connection. */
   readonly id: string
-  /** What of which tables. */
+  /** The monitored columns and conditions, by table. */
   readonly requests: Readonly<Record<string, unknown>>
 }
 
-/** `take` is given the rows that are there, before the notices of the method `update3` that say what changes later:
- *  both may come at once, and an older value must not follow a newer one. Throws as `call` does. */
+/** `take` gets the rows that exist, before the `update3` notifications of later changes: both may arrive at once, and
+ *  an older value must not follow a newer one. Throws as `call` does. */
 export async function monitor(
   connection: OvsdbConnection,
   { database, id, requests }: Monitored,
@@ -170,7 +170,7 @@ function socketOf(remote: string, tls: OvsdbTls | undefined): Socket {
   throw new Error(`${remote} is none of unix:<path>, tcp:<host>:<port> and, with certificates, ssl:<host>:<port>`)
 }
 
-/** Objects follow each other without anything in between: a message ends where its first brace is closed. */
+/** Objects follow each other without a separator: a message ends where its first brace is closed. */
 function messages(hear: (message: Message) => void, giveUp: (error: unknown) => void): (bytes: Buffer) => void {
   const decoder = new TextDecoder()
   let pieces: string[] = []

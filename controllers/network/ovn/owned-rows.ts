@@ -1,4 +1,4 @@
-/** The platform's rows of the northbound database as a copy in memory, by owner. */
+/** A copy in memory of the platform's rows in the northbound database, by owner. */
 import { type CopiedChange, type CopiedRow, openCopy, type TableUpdates } from './copy.ts'
 import { rowOwnerOf } from './difference.ts'
 import { shapeOf, type Table, TABLES } from './row.ts'
@@ -6,7 +6,7 @@ import { shapeOf, type Table, TABLES } from './row.ts'
 export interface OwnedRows {
   get(uuid: string): CopiedRow | undefined
   of(owner: string): readonly CopiedRow[]
-  /** Who has rows in the zone, without its name. */
+  /** The owners that have rows in the zone, without the zone's name. */
   ownersIn(zone: string): readonly string[]
   take(updates: TableUpdates): void
   clear(): void
@@ -17,8 +17,8 @@ export const nameOfOwner = ({ zone, owner }: { readonly zone: string; readonly o
 
 const isTable = (name: string): name is Table => name in TABLES
 
-/** `onChange` hears of each row that is not what it was, once for each owner that it has or had. `onSequence` hears of
- *  nb_cfg, which comes with the rows. */
+/** `onChange` is called for each row that changed, once for each owner that it has or had. `onSequence` is called with
+ *  nb_cfg, which arrives with the rows. */
 export function openOwnedRows({
   onChange,
   onSequence,

@@ -1,5 +1,5 @@
-/** A customer's private network in OVN: pure. A switch of its own, so that other tenants' ranges may be the same; what
- *  guests of it are told by DHCP; and an address under which it answers for the names of its guests. */
+/** A customer's private network in OVN: pure. It has its own switch, so that ranges of other tenants may overlap; DHCP
+ *  options for its guests; and an address at which it answers DNS queries for the names of its guests. */
 import { type Gateway, gatewayOf, type StaticRoute } from '../../../domain/network/rules.ts'
 import { ACL_PRIORITY_MOST, GUEST_MTU, networkSwitch, ROUTER_OPTIONS, routerMac } from './names.ts'
 import { networkPorts } from './router-port.ts'
@@ -12,24 +12,24 @@ export interface NetworkFacts {
   readonly ipv4Cidr: string
   readonly ipv6Prefix: string
   readonly dnsServers: readonly string[]
-  /** Guests are told nothing by the network when false. */
+  /** When false, the network offers guests no DHCP. */
   readonly dhcpEnabled: boolean
-  /** Who translates for the network, and answers it for names; nobody when absent. */
+  /** The network's NAT gateway, which also answers its DNS queries; none when absent. */
   readonly gateway?: Gateway | undefined
-  /** What is behind the network's router; absent where it has none. */
+  /** The networks and routes behind the network's router; absent where it has none. */
   readonly router?:
     | {
         readonly natEnabled: boolean
-        /** Of the other networks of the router. */
+        /** Ranges of the router's other networks. */
         readonly otherCidrs: readonly string[]
         readonly staticRoutes: readonly Pick<StaticRoute, 'destination' | 'nextHop'>[]
       }
     | undefined
 }
 
-/** Guests find each other by host name, alone and within it. */
+/** Guests find each other by host name, alone and within this domain. */
 export const PRIVATE_DOMAIN = 'internal'
-/** Guests ask again after half of it, and learn then of a router and of routes that came meanwhile. */
+/** Guests renew after half of it, and learn then of routers and routes that were added meanwhile. */
 const LEASE_SECONDS = 600
 
 export const dhcpOf = (networkId: string, family: 'ipv4' | 'ipv6'): RowRef => ({
@@ -50,7 +50,7 @@ export function networkRows(facts: NetworkFacts): readonly Row[] {
   return [
     { ...own, columns: { name: own.key } },
     guard('dhcp', ACL_PRIORITY_MOST, `eth.src != ${mac} && udp.src == {67, 547}`),
-    // OVN lets its own answers to names pass all firewalls, and knows them by this port only.
+    // OVN lets its own DNS answers pass all firewalls, and recognises them by this port only.
     guard('names', ACL_PRIORITY_MOST - 1, 'udp.src == 53 && ct.new'),
     ...trackingRows(own),
     { ...dhcpOf(id, 'ipv4'), columns: { cidr: ipv4Cidr, options: facts.dhcpEnabled ? ipv4Options(facts, mac) : {} } },
@@ -59,8 +59,8 @@ export function networkRows(facts: NetworkFacts): readonly Row[] {
   ]
 }
 
-/** Where the network has no router, one that leads nowhere has its address: questions for names are answered before
- *  they come to it, and it refuses the others at once, so that guests ask their next resolver. */
+/** A network without a router gets one that routes nowhere, at the router's address. DNS queries for guests are
+ *  answered before they reach it. It rejects all others at once, so that guests ask their next resolver. */
 function namesRouter({ id, ipv4Cidr: cidr, ipv6Prefix }: NetworkFacts): readonly Row[] {
   const own: RowRef = { table: 'Logical_Router', key: `names-${id}` }
   return [
@@ -71,8 +71,9 @@ function namesRouter({ id, ipv4Cidr: cidr, ipv6Prefix }: NetworkFacts): readonly
 
 const setOf = (members: readonly string[]): string => `{${members.join(', ')}}`
 
-/** Who guests ask for names: exactly whom the customer says, of each family. Where he says nobody, it is who answers
- *  for all names, or the network's own address: names of its guests are answered before they are sent there. */
+/** The resolvers of guests: exactly those that the customer configures, for each family. Where there are none, it is
+ *  the gateway that answers for all names, or the network's own address: OVN answers queries for names of its guests
+ *  before they are sent there. */
 function namesOption(
   { dnsServers }: Pick<NetworkFacts, 'dnsServers'>,
   isOfFamily: (server: string) => boolean,
@@ -83,7 +84,7 @@ function namesOption(
 }
 const isIpv6 = (address: string): boolean => address.includes(':')
 
-/** Once it has routes of its own, a guest that knows them looks at no other: the way out is among them. */
+/** A guest that has classless routes ignores the router option: the default route is therefore among them. */
 function ipv4Options(facts: NetworkFacts, mac: string): Readonly<Record<string, string>> {
   const { ipv4Cidr, gateway: edge, router } = facts
   const gateway = gatewayOf(ipv4Cidr)

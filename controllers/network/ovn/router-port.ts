@@ -1,21 +1,21 @@
-/** How a router of OVN is joined to a switch: pure. A port on each side, which know each other by name. */
+/** How a router of OVN is joined to a switch: pure. A port on each side; each refers to the other by name. */
 import { parseNetwork } from '../../../domain/network/addresses.ts'
 import { type Gateway, NAT64_PREFIX } from '../../../domain/network/rules.ts'
 import { GUEST_MTU, networkSwitch, routerMac } from './names.ts'
 import type { Row, RowRef } from './row.ts'
 
-/** A private network as its router's port has it. */
+/** A private network, as the router's port needs it. */
 export interface PortNetwork {
   readonly networkId: string
   readonly cidr: string
-  /** The router's own in the network. */
+  /** The router's own address in the network. */
   readonly ipv4: string
   readonly ipv6: string
-  /** Who translates for the network, and answers it for names; nobody when absent. */
+  /** The network's NAT gateway, which also answers its DNS queries; none when absent. */
   readonly gateway?: Gateway | undefined
 }
 
-/** Of networks' own: a /64 each. */
+/** Each network has a /64. */
 const IPV6_PREFIX = 64
 
 /** The port of the router. */
@@ -39,7 +39,7 @@ export const switchPort = (holder: RowRef, port: string): Row => ({
   },
 })
 
-/** Both ports of a private network, whose guests learn by the router's messages to ask for an address of IPv6. */
+/** Both ports of a private network. Router advertisements make its guests request an IPv6 address by DHCPv6. */
 export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway }: PortNetwork): readonly Row[] {
   const name = `${own.key}-${networkId}`
   const port = routerPort(own, name, routerMac(networkId), [`${ipv4}/${prefixOf(cidr)}`, `${ipv6}/${IPV6_PREFIX}`])
@@ -48,7 +48,7 @@ export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway
       ...port,
       columns: {
         ...port.columns,
-        // Others lead outside, where guests have one.
+        // Other routers provide the default route, where guests have one.
         ipv6_ra_configs: {
           address_mode: 'dhcpv6_stateful',
           send_periodic: 'true',
@@ -62,7 +62,7 @@ export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway
   ]
 }
 
-/** The prefix of an address as texts of networks end. */
+/** The prefix length of a network, from its text. */
 export function prefixOf(cidr: string): number {
   const network = parseNetwork(cidr)
   if (network === undefined) throw new Error(`${cidr} is no network`)

@@ -1,5 +1,6 @@
-/** A customer's router in OVN: pure. A port in each of its networks, on every host; with NAT a second half, on one node
- *  at a time, with an address in the zone's public network behind which its guests speak to the outside. */
+/** A customer's router in OVN: pure. It has a port in each of its networks, on every host. With NAT it has a second
+ *  half, on one node at a time, with an address in the zone's public network that its guests share toward the
+ *  outside. */
 import { defined } from '../../../domain/defined.ts'
 import type { StaticRoute } from '../../../domain/network/rules.ts'
 import {
@@ -19,9 +20,9 @@ export interface RouterFacts {
   readonly id: string
   readonly networks: readonly PortNetwork[]
   readonly staticRoutes: readonly Pick<StaticRoute, 'destination' | 'nextHop'>[]
-  /** Its address in the public network, and the way on from there. */
+  /** Its address in the public network, and its next hop there. */
   readonly nat?: { readonly address: string; readonly prefix: number; readonly gateway: string } | undefined
-  /** Nodes that are alive and may lead to the outside: one of them does. */
+  /** Reachable nodes that may carry the traffic to the outside: one of them does. */
   readonly gatewayNodes: readonly string[]
 }
 
@@ -43,11 +44,11 @@ const route = (own: RowRef, destination: string, nextHop: string, port?: string)
   columns: { ip_prefix: destination, nexthop: nextHop, output_port: port === undefined ? [] : [port] },
 })
 
-/** Where the router and its half with the NAT meet: in nobody's range. */
+/** The link between the router and its half with NAT: in a range that no network uses. */
 const JOIN = { own: '169.254.255.2', nat: '169.254.255.1', prefix: 30 }
 
-/** OVN translates in one place only what comes from everywhere where that is a router of its own, on one node. It
- *  translates whatever passes it: what goes from network to network does not. */
+/** To translate traffic from every host in one place, OVN needs a separate router on one node. That router translates
+ *  everything that passes it; traffic between networks does not pass it. */
 function natRows(
   { zone, id, networks, gatewayNodes }: RouterFacts,
   own: RowRef,
@@ -76,14 +77,15 @@ function natRows(
       table: 'Logical_Router_Policy',
       key: `${half.key}-names`,
       parent: { ...half, column: 'policies' },
-      // As in networks: answers that nobody has asked for would pass all firewalls.
+      // As in networks: unsolicited DNS answers would pass all firewalls.
       columns: { priority: ACL_PRIORITY_MOST, match: 'udp.src == 53 && ct.new', action: 'drop' },
     },
     {
       table: 'Logical_Router_Policy',
       key: `${half.key}-sources`,
       parent: { ...half, column: 'policies' },
-      // A guest speaks for the networks behind it, which are the customer's to choose: outside they may be another's.
+      // A guest may send from the networks behind it, whose ranges the customer chooses: outside they may belong to
+      // someone else.
       columns: { priority: ACL_PRIORITY_MOST - 1, match: foreignSources(inside, networks), action: 'drop' },
     },
     ...networks.flatMap(({ networkId, cidr }): readonly Row[] => [
@@ -103,6 +105,6 @@ const foreignSources = (port: string, networks: RouterFacts['networks']): string
     ? `inport == "${port}"`
     : `inport == "${port}" && !(ip4.src == {${networks.map(({ cidr }) => cidr).join(', ')}})`
 
-/** Routers are spread over nodes; one that goes takes its own with it only. */
+/** Routers are spread over nodes; a node that fails affects only its own routers. */
 const nodeOf = (id: string, nodes: readonly string[]): string | undefined =>
   nodes.toSorted((one, other) => (routerMac(`${id}/${one}`) < routerMac(`${id}/${other}`) ? -1 : 1))[0]

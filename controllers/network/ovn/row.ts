@@ -1,6 +1,5 @@
-/** Rows of OVN's northbound database as the platform wants them: pure. A row is known by its table and its key, and its
- *  id in the database follows from both: whoever refers to a row need not ask for it, and two who write the same row
- *  cannot make two of it. */
+/** Desired rows of OVN's northbound database: pure. A table and a key identify a row, and its id in the database is
+ *  derived from both: a reference needs no lookup, and two writers of the same row cannot create it twice. */
 import { createHash } from 'node:crypto'
 
 export interface RowRef {
@@ -9,11 +8,11 @@ export interface RowRef {
   readonly key: string
 }
 
-/** A row that shall be there. Its columns are those that are brought about; others are left as they are. Lists are
- *  sets; objects are maps. */
+/** A desired row. Only the listed columns are written; others are left as they are. Lists are sets; objects are
+ *  maps. */
 export interface Row extends RowRef {
   readonly columns: Readonly<Record<string, Value>>
-  /** The row that holds it, and in which column; it may be of another owner. */
+  /** The row that holds it, and in which column; it may belong to another owner. */
   readonly parent?: RowRef & { readonly column: string }
 }
 
@@ -29,9 +28,9 @@ export const refer = (...references: readonly RowRef[]): Value => ({ references 
 
 type Kind = 'scalar' | 'set' | 'map'
 interface TableShape {
-  /** Whether its rows are there by themselves; others go when nothing holds them. */
+  /** Whether its rows exist by themselves; rows of other tables are deleted when nothing holds them. */
   readonly isRoot: boolean
-  /** Those that are written, and how the database tells of their changes. */
+  /** The columns that are written, and how the database reports their changes. */
   readonly columns: Readonly<Record<string, Kind>>
 }
 
@@ -77,11 +76,11 @@ export const TABLES = {
   Gateway_Chassis: { isRoot: false, columns: { name: 'scalar', chassis_name: 'scalar', priority: 'scalar' } },
 } as const satisfies Readonly<Record<string, TableShape>>
 export type Table = keyof typeof TABLES
-export const TABLE_NAMES = Object.keys(TABLES) as readonly Table[] // they are its keys
+export const TABLE_NAMES = Object.keys(TABLES) as readonly Table[] // the keys of the object
 
 export const shapeOf = (table: Table): TableShape => TABLES[table]
 
-/** Of the platform's rows; RFC 4122 wants one. */
+/** The UUID namespace of the platform's rows; RFC 4122 requires one. */
 const NAMESPACE = Buffer.from('8c6f3f0f6f0b4b0f9a5d4d6f61c5a7be', 'hex')
 
 /** The id of a row in the database: a UUID of version 5. */

@@ -1,5 +1,5 @@
-/** The sequence of OVN (`nb_cfg`): whoever raises it learns from nodes when they have installed what was written
- *  before. Every node writes then: it is raised once a second at most. */
+/** The sequence of OVN (`nb_cfg`): after raising it, nodes report when they have installed what was written before.
+ *  Every node writes then, so it is raised once a second at most. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { OvsdbOperation } from './ovsdb.ts'
 
@@ -7,11 +7,12 @@ const PAUSE_MILLISECONDS = 1_000
 const RAISE: OvsdbOperation = { op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] }
 
 export interface Sequence {
-  /** The database has it so. */
+  /** Records the value in the database. */
   note(sequence: number): void
-  /** What a transaction adds: that it is raised, when it may be. */
+  /** The operations that a transaction adds to raise the sequence; none when it may not be raised yet. */
   operations(): readonly OvsdbOperation[]
-  /** Of what has been written until now, whether the sequence was raised with it or is yet to be; it will be. */
+  /** The sequence of everything written until now: the current one when it was raised with the write, else the next
+   *  one, which is raised later. */
   ofNow(hasRaised: boolean): number
 }
 
@@ -39,7 +40,7 @@ export function openSequence({
     const wait = raisedAt + PAUSE_MILLISECONDS - clock.monotonicMilliseconds()
     clock.after(Math.max(0, wait), async () => {
       isDue = false
-      // It is tried again: a database that is away tells nobody anything meanwhile.
+      // Retried: a database that is unavailable reports nothing to anyone meanwhile.
       if (current < promised) await raise(operations()).catch(() => {})
       raiseWhenDue()
     })

@@ -1,5 +1,5 @@
-/** A simulated OVN: rows in memory, and chassis that install what is written when they are told to. It can be away,
- *  lose what is asked of it or only the answer, and nodes can stay behind. */
+/** A simulated OVN: rows in memory, and chassis that install what is written, unless a test holds them. It can be
+ *  unavailable, and lose a request or only its answer; nodes can lag behind. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { ipv4Of } from './names.ts'
 import type { Bundle, Ovn } from './ovn.ts'
@@ -7,19 +7,19 @@ import { referredBy } from './difference.ts'
 import { type Row, rowId, type RowRef } from './row.ts'
 
 export interface SimulatedOvn extends Ovn {
-  /** Every row of the owners that are there, by zone and owner, as in `z1 Network/<uid>`. */
+  /** Every row of the existing owners, by zone and owner, as in `z1 Network/<uid>`. */
   readonly owners: ReadonlyMap<string, readonly Row[]>
   /** The sequence that was written last. */
   readonly sequence: number
-  /** What happens to the next calls of apply: `lost`: nothing comes of it; `unanswered`: it is written, and the caller
-   *  does not learn of it. */
+  /** The outcome of the next calls of apply: `lost`: nothing is written; `unanswered`: it is written, but the caller
+   *  gets no answer. */
   fail(...how: readonly ('lost' | 'unanswered')[]): void
-  /** Nodes install nothing new from now on, or everything again. */
+  /** `hold`: nodes install nothing new from now on; `release`: they install everything again. */
   hold(...nodes: readonly string[]): void
   release(...nodes: readonly string[]): void
 }
 
-/** Rows that other rows need must be there before them, as in the real one. */
+/** Rows that other rows need must exist first, as in the real one. */
 export function openSimulatedOvn(): SimulatedOvn {
   const owners = new Map<string, readonly Row[]>()
   const written = new Map<string, { readonly text: string; readonly sequence: number }>()

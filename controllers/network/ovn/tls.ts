@@ -1,17 +1,17 @@
-/** What a database behind `ssl:` is spoken to with: files as Kubernetes and cert-manager name them in a Secret. */
+/** The TLS files for a database behind `ssl:`, with the names that Kubernetes and cert-manager use in a Secret. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** PEM. */
 export interface OvsdbTls {
   readonly key: string
-  /** Which the server wants to see. */
+  /** The client certificate, which the server verifies. */
   readonly certificate: string
-  /** Who signs servers' certificates; nobody else's word counts. */
+  /** The only authority that is trusted for servers' certificates. */
   readonly authority: string
 }
 
-/** Throws where a file cannot be read. */
+/** Throws when a file cannot be read. */
 export async function readTlsFolder(folder: string): Promise<OvsdbTls> {
   const names = ['tls.key', 'tls.crt', 'ca.crt']
   const [key = '', certificate = '', authority = ''] = await Promise.all(

@@ -1,5 +1,5 @@
-/** Connections of all ports of a switch are known to OVN, also of servers without a firewall: one that is switched on
- *  later then knows who began what is open, and does not take the next word of its server for the beginning. */
+/** OVN tracks the connections of all ports of a switch, also of servers without a firewall. A firewall that is enabled
+ *  later then knows who opened each connection, and does not take the server's next packet for the opening. */
 import { FIREWALL_DIRECTIONS } from '../../../domain/server/firewall.ts'
 import { ACL_DIRECTIONS } from './names.ts'
 import type { Row, RowRef } from './row.ts'

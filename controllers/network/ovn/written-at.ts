@@ -1,8 +1,9 @@
-/** At which sequence the rows of owners were written last. */
+/** The sequence at which the rows of each owner were last written. */
 import type { EncodedBundle } from './difference.ts'
 import { nameOfOwner } from './owned-rows.ts'
 
-/** So many owners whose rows have gone are remembered, the newest: somebody may still wait until hosts know. */
+/** How many owners without rows are remembered, the newest ones: a deletion may still wait until hosts have installed
+ *  it. */
 const EMPTIED_MAXIMUM = 10_000
 
 export interface WrittenAt {

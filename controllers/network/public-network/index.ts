@@ -1,6 +1,6 @@
-/** The controller of public networks: what a zone has once of its own in OVN. It has a root, the Zone, and no status of
- *  its own. What each server has of it is the controller's of `port.ts`, so that a change of a server costs no other;
- *  now and then this one looks for what that one has left behind. */
+/** The controller of public networks: the rows that a zone has once in OVN. Its root is the Zone, whose status it does
+ *  not write. The controller in `port.ts` writes the rows of each server, so that a change of one server costs no
+ *  other. Periodically this one removes ports that the other has left behind. */
 import { createHash } from 'node:crypto'
 import { canonicalAddress, canonicalCidr, parseNetwork } from '../../../domain/network/addresses.ts'
 import { gatewayOf } from '../../../domain/network/rules.ts'
@@ -26,14 +26,14 @@ export { publicPortController } from './port.ts'
 
 export interface Observed {
   readonly network: PublicNetwork
-  /** The network as it was brought about last by this process; undefined before. */
+  /** The network that this process last applied; undefined before. */
   readonly appliedDigest: string | undefined
 }
 
-/** The database is looked at again however little has changed: somebody else may have changed it. */
+/** The database is checked again even without a change: another writer may have changed it. */
 const LOOK_SECONDS = 300
 
-/** The effects of the network of a zone. */
+/** The effects of the public network of a zone. */
 interface NetworkEffects {
   readonly converge: { readonly network: PublicNetwork; readonly digest: string; readonly at: string }
 }
@@ -96,8 +96,8 @@ export const publicNetworkController = controller<NetworkEffects>()({
   },
 })
 
-/** Pools of the zone that have no object and were not deleted: their row goes with their deletion. Kubernetes may be of
- *  yesterday, and servers have addresses of them. */
+/** Pools of the zone that have no object and were not deleted: the deletion of a pool deletes its row. Kubernetes may
+ *  have been restored from an older state, and servers have addresses of these pools. */
 const missingPools = async (
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
   zone: string,
@@ -108,8 +108,9 @@ const missingPools = async (
 
 type Subnetted = Pick<PublicPoolSpec, 'family' | 'use' | 'cidr' | 'gateway'>
 
-/** Ports of servers that hold something in another zone, or were deleted, as when a process ended while they left.
- *  Those of others stay: PostgreSQL may be of yesterday, and their guests run on. */
+/** Ports of servers whose claims are in another zone, or that were deleted, for example when a process stopped during
+ *  their removal. Other ports stay: PostgreSQL may have been restored from an older state, and their guests still
+ *  run. */
 async function removeLeftPorts(parts: Parts, zone: string): Promise<void> {
   const { db, caches, ovn } = parts
   const owners = (await ovn?.ownersIn(zone))?.filter((owner) => owner.startsWith(publicPortOwner(''))) ?? []
@@ -150,7 +151,7 @@ export function networkOf(
   }
 }
 
-/** IPv6 prefixes are routed to their servers. */
+/** IPv6 networks are not among them: prefixes are routed to their servers. */
 function subnetOf({ family, use, cidr, gateway }: Subnetted): readonly Subnet[] {
   const network = parseNetwork(cidr)
   if (family === 'ipv6' || network === undefined) return []

@@ -1,8 +1,7 @@
-/** The controller of servers' ports in the public network of their zone: each is brought about by itself, as its server
- *  has claimed it. Its root is the Server, whose status it leaves alone: what guests are told of their addresses is not
- *  said by whether the network was brought there yet. Where a guest is and which addresses it has are rows of the
- *  database, *never* what an Instance says: a host in an attacker's hands could not change its network even if it could
- *  write Instances. */
+/** The controller of servers' ports in the public network of their zone: each port is written by itself, as its server
+ *  has claimed it. Its root is the Server, whose status it does not write: the addresses of a server are reported
+ *  whether or not its port is written yet. A guest's host and addresses are taken from rows of the database, *never*
+ *  from an Instance: a compromised host could not change its guests' network even if it could write Instances. */
 import { formatNetwork, parseAddress } from '../../../domain/network/addresses.ts'
 import { findServerClaims, openClaimsReading, type ServerClaims } from '../../../db/server/index.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
@@ -30,11 +29,12 @@ interface ZonePort {
 }
 
 export interface Observed {
-  /** Undefined for a server that holds no room. */
+  /** Undefined for a server without claimed room. */
   readonly wanted: ZonePort | undefined
-  /** It once held room, and was not asked to go: PostgreSQL has forgotten it. Its guest runs on, and its port stays. */
+  /** The server once had claims, and its deletion was never ordered: PostgreSQL has lost them. Its guest still runs,
+   *  and its port stays. */
   readonly isForgotten?: boolean
-  /** What this process has brought about last; undefined before, and when it was taken away. */
+  /** What this process last applied; undefined before, and after it was removed. */
   readonly applied: { readonly zone: string; readonly digest: string } | undefined
 }
 
@@ -43,7 +43,7 @@ interface PortEffects {
   readonly disconnect: { readonly zone: string }
 }
 
-/** A server that moves to another zone has its port there. */
+/** The port of a server that moves to another zone moves there. */
 export const plan = (
   _server: KubeObject<ServerSpec, ServerStatus>,
   { wanted, applied, isForgotten = false }: Observed,
@@ -70,7 +70,7 @@ export const publicPortController = controller<PortEffects>()({
     const applied = new Map<string, NonNullable<Observed['applied']>>()
     const linkLocals = openLinkLocals(ovn)
     return {
-      // Every change of what is claimed is followed by one of the server or of its Instances.
+      // Every change of claims is followed by a change of the server or of its Instances.
       watches: [
         watch(Instance, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }]),
         watch(Node, () => []),
@@ -97,7 +97,7 @@ export const publicPortController = controller<PortEffects>()({
           const owner = publicPortOwner(port.name)
           await ovn.apply({ zone, owner, rows: portRows(zone, await linkLocals.complete(zone, port)) })
           applied.set(port.name, { zone, digest })
-          // What was given back meanwhile may be another's by now.
+          // An address that was released meanwhile may belong to another server by now.
           const accountId = accountOfNamespace(namespace) ?? ''
           if ((await orUnavailable(findServerClaims(db, { accountId, serverId: name }))) !== undefined) return undefined
           await ovn.apply({ zone, owner, rows: [] })
@@ -114,8 +114,8 @@ export const publicPortController = controller<PortEffects>()({
   },
 })
 
-/** Named by the uid of the server, as its Instance is. A guest that moves within the zone has two nodes: where it is
- *  comes first, where it goes to second. */
+/** The name is the uid of the server, as for its Instance. A guest that migrates within the zone has two nodes: its
+ *  source comes first, its target second. */
 function portOfClaims(uid: string, claims: ServerClaims, shared: readonly string[]): ZonePort {
   const { zone, node } = claims.placement
   const target = claims.target?.zone === zone ? [claims.target.node] : []
@@ -142,10 +142,10 @@ function cidrOf(address: string, prefix: number): string {
   return formatNetwork({ family: 'ipv4', first: ((parseAddress(address)?.value ?? 0n) >> hosts) << hosts, prefix })
 }
 
-/** Gives ports without a public IPv4 address one for the metadata service: the one that they have in the database, else
- *  one that nobody has. */
+/** Assigns ports without a public IPv4 address one for the metadata service: the one that they have in the database,
+ *  else a free one. */
 export function openLinkLocals(ovn: Ovn) {
-  /** What is on its way to the database, by zone and address: the port that it is for. */
+  /** Addresses that are being written to the database, by zone and address: the port of each. */
   const given = new Map<string, string>()
   async function addressOf(zone: string, { name, macAddress }: PublicPort): Promise<string | undefined> {
     const own = (await ovn.addressesOf({ zone, owner: publicPortOwner(name) })).get(name)

@@ -1,10 +1,10 @@
-/** The public network of a zone as OVN has it: pure. What the zone has once, and apart from that what each server has
- *  of it, so that a server that changes costs no other. One switch that the guests are on, with a port for the metadata
- *  service that every host has for itself, one router behind it, another switch for the routers of customers, and the
- *  way outside. An IPv4 address is its guest's own on the switch; an IPv6 prefix is routed to its guest, so that no two
- *  guests share one. Guests can use no address but theirs: the switch drops what comes from any other. It also drops
- *  the messages of DHCP servers, because OVN itself is the one there is; those of routers no rule of OVN can drop, so
- *  hosts do before they come here. */
+/** The public network of a zone in OVN: pure. The rows of the zone and the rows of each server are separate, so that a
+ *  change of one server costs no other. There is one switch for the guests, with a port for the metadata service that
+ *  every host has locally, one router behind it, another switch for the routers of customers, and the connection to the
+ *  outside. An IPv4 address belongs to its guest on the switch; an IPv6 prefix is routed to its guest, so that no two
+ *  guests share one. Guests can use only their own addresses: the switch drops packets from any other. It also drops
+ *  the messages of DHCP servers, because OVN itself is the only one. No rule of OVN can drop router advertisements, so
+ *  hosts drop them before they reach the switch. */
 import { parseAddress, formatAddress } from '../../../domain/network/addresses.ts'
 import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../../domain/network/metadata-service.ts'
 import {
@@ -30,36 +30,36 @@ import { trackingRows } from '../ovn/tracking.ts'
 export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
 
 export interface PublicPort {
-  /** Name of the Instance, which its host plugs in under this name. */
+  /** Name of the Instance, under which its host attaches the port. */
   readonly name: string
   readonly macAddress: string
   readonly ipv4?:
     | { readonly address: string; readonly prefix: number; readonly gateway: string; readonly cidr: string }
     | undefined
-  /** Every prefix that leads to the guest. */
+  /** Every prefix that is routed to the guest. */
   readonly ipv6Prefixes: readonly string[]
-  /** Addresses that it takes in turns with other machines of its owner. */
+  /** Addresses that the guest shares with other machines of its owner, one machine at a time. */
   readonly shared?: readonly string[] | undefined
-  /** The node that runs it; the node that it goes to besides, while it moves. */
+  /** The node that runs it and, during a migration, the target node. */
   readonly nodes: readonly string[]
 }
 
-/** Where the zone's router meets the routers around it. */
+/** The connection of the zone's router to the routers around it. */
 export interface Outside {
   /** The name by which hosts know the physical network. */
   readonly physicalNetwork: string
   readonly addresses: readonly string[]
   readonly gateways: readonly string[]
-  /** Resolvers that servers with an IPv4 address are told of. */
+  /** Resolvers that servers with an IPv4 address receive by DHCP. */
   readonly dnsServers?: readonly string[] | undefined
 }
 
-/** An IPv4 network whose addresses are in the public network: they find their way outside by the gateway. */
+/** An IPv4 network whose addresses are in the public network: they reach the outside through the gateway. */
 export interface Subnet {
   readonly cidr: string
   readonly prefix: number
   readonly gateway: string
-  /** Its addresses are for servers, which are told of them by DHCP. */
+  /** Its addresses are for servers, which receive them by DHCP. */
   readonly isForServers: boolean
 }
 
@@ -67,12 +67,12 @@ export interface PublicNetwork {
   readonly zone: string
   readonly outside?: Outside | undefined
   readonly subnets: readonly Subnet[]
-  /** Nodes that the way outside leads through, the first that is alive. */
+  /** Nodes that may carry the traffic to the outside; the first that is alive does. */
   readonly gatewayNodes: readonly string[]
 }
 
-/** Routers speak of themselves only where they have a network beside the link-local one; no guest is given an address
- *  of it. By that of IPv4 guests with a public address find the metadata service. */
+/** Routers send advertisements only where they have a network beside the link-local one; no guest gets an address of
+ *  that network. Guests with a public address reach the metadata service through the IPv4 network. */
 const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64', `${LINK_LOCAL.gateway}/${LINK_LOCAL.prefix}`]
 const GATEWAY_PRIORITY_MOST = 100
 
@@ -129,7 +129,7 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
   ]
 }
 
-/** What servers are told of their addresses. */
+/** The DHCP options of servers. */
 function dhcpRows({ zone, outside, subnets }: PublicNetwork): readonly Row[] {
   return [
     ...[LINK_LOCAL, ...subnets.filter(({ isForServers }) => isForServers)].map(
@@ -151,7 +151,7 @@ function dhcpRows({ zone, outside, subnets }: PublicNetwork): readonly Row[] {
     {
       ...dhcpv6Of(zone),
       columns: {
-        // Each server has a network of its own: what it is offered is the first address of its port.
+        // Each server has its own prefix: DHCPv6 offers the first address of its port.
         cidr: '::/0',
         options: { server_id: routerMac(`${zone}/public`), ...resolversOf(outside, 'ipv6') },
       },
@@ -159,7 +159,7 @@ function dhcpRows({ zone, outside, subnets }: PublicNetwork): readonly Row[] {
   ]
 }
 
-/** What is not servers' own is at routers of customers, or led to servers on the way in. */
+/** Networks that are not for servers are behind routers of customers, or forwarded to servers on the way in. */
 function edgeRows({ zone, subnets }: PublicNetwork, router: RowRef): readonly Row[] {
   const networks = subnets.filter(({ isForServers }) => !isForServers)
   if (networks.length === 0) return []
@@ -192,11 +192,11 @@ function edgeRows({ zone, subnets }: PublicNetwork, router: RowRef): readonly Ro
 
 const dhcpOf = (zone: string, cidr: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-${cidr}` })
 
-/** What servers are told of their IPv6 address: those whose image reads no metadata ask for it by DHCPv6, as router
- *  advertisements tell them to. */
+/** The DHCPv6 options of servers: those whose image reads no metadata request their IPv6 address, because router
+ *  advertisements tell them to use DHCPv6. */
 const dhcpv6Of = (zone: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-ipv6` })
 
-/** Each gateway is an address of the router's. */
+/** Each gateway is an address of the router. */
 const routerNetworksOf = ({ subnets }: PublicNetwork): readonly string[] => [
   ...ROUTER_NETWORKS,
   ...subnets.flatMap(({ isForServers, gateway, prefix }) => (isForServers ? [`${gateway}/${prefix}`] : [])),
@@ -207,7 +207,7 @@ function resolversOf(outside: Outside | undefined, family: 'ipv4' | 'ipv6'): Rea
   return resolvers.length === 0 ? {} : { dns_server: `{${resolvers.join(', ')}}` }
 }
 
-/** What a server has of the public network of its zone. */
+/** The rows of a server in the public network of its zone. */
 export function portRows(
   zone: string,
   { name, macAddress, ipv4, ipv6Prefixes, shared = [], nodes }: PublicPort,
@@ -232,8 +232,8 @@ export function portRows(
   ]
 }
 
-/** Servers of the zone that speak to a floating IP of it seem to be the zone's router there: else the answer would take
- *  another way than the question, from an address that nobody has asked. */
+/** A server that reaches a floating IP of its own zone gets the address of the zone's router as its source. Otherwise
+ *  the reply would take another path than the request, and come from an address that the server never contacted. */
 function insideRows({ zone, subnets }: PublicNetwork, { addresses }: Outside, router: RowRef): readonly Row[] {
   const floating = subnets.filter(({ isForServers }) => !isForServers)
   const [own] = addresses.find((address) => !address.includes(':'))?.split('/') ?? []
@@ -289,7 +289,7 @@ function outsideRows(network: PublicNetwork, outside: Outside, router: RowRef): 
         name: port,
         mac: routerMac(`${zone}/outside`),
         networks: [...addresses],
-        // Whoever sends more learns of it; on the way to a guest nobody would say so.
+        // A sender of larger packets gets an error; on the path to a guest nothing else would report it.
         options: { gateway_mtu: String(GUEST_MTU) },
       },
     },

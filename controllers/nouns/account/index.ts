@@ -1,5 +1,5 @@
-/** Namespaces of new accounts. The request that opens an account tries to make its namespace; what that leaves, because
- *  Kubernetes did not answer or the process died, is made here. */
+/** Namespaces of new accounts. The request that opens an account tries to create its namespace. When Kubernetes did not
+ *  answer or the process died, the namespace is created here. */
 import { listWithoutNamespace, noteAccountNamespace } from '../../../db/account/index.ts'
 import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { accountNamespaceOf } from '../../../resources/index.ts'
@@ -12,7 +12,7 @@ type NamespaceParts = Pick<Parts, 'db' | 'store' | 'clock' | 'log'>
 const ROUND_MILLISECONDS = 15_000
 const ROUND_ACCOUNTS = 1_000
 
-/** Makes them until the signal aborts. Never throws. */
+/** Creates missing namespaces until the signal aborts. Never throws. */
 export async function runAccountNamespaces(parts: NamespaceParts, signal: AbortSignal): Promise<void> {
   const outages = new Outages(parts, 'namespaces of accounts not made')
   while (!signal.aborted) {
@@ -21,8 +21,8 @@ export async function runAccountNamespaces(parts: NamespaceParts, signal: AbortS
   }
 }
 
-/** One round. One that cannot be made keeps no other from its own; its failure is thrown at the end. Throws Unavailable
- *  when the database does not answer. */
+/** One round. A namespace that cannot be created does not block the others; its failure is thrown at the end. Throws
+ *  Unavailable when the database does not answer. */
 export async function makeAccountNamespaces({ db, store, clock, log }: NamespaceParts): Promise<void> {
   let failure: unknown
   for (const accountId of await orUnavailable(listWithoutNamespace(db, ROUND_ACCOUNTS))) {

@@ -1,5 +1,5 @@
-/** Checkpoints of the audit log: what the newest entry of each chain is, out of reach of whoever writes the database. A
- *  chain that is not what the checkpoint before says is broken, and its checkpoint stays as it is. */
+/** Checkpoints of the audit log: the newest entry of each chain, stored where a writer of the database cannot change
+ *  it. A chain that contradicts its previous checkpoint is broken, and its checkpoint stays as it is. */
 import { hasEntry, listHeads, STAFF_CHAIN, verifyAudit, type Witnessed } from '../../../db/audit/index.ts'
 import { findAuditTenant, internalBucketOf } from '../../../db/internal-tenant/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
@@ -18,9 +18,9 @@ import { AUDIT_CHECKPOINT_SECONDS } from '../../settings.ts'
 
 export interface CheckpointOptions {
   readonly sealing?: Sealing
-  /** Between two of them; an hour when absent. */
+  /** Seconds between two checkpoints; an hour when absent. */
   readonly auditCheckpointSeconds?: number
-  /** Told when the newest was written. */
+  /** Called with the time at which the newest was written. */
   readonly onCheckpoint?: (at: Date) => void
 }
 type CheckpointParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'objectStorage'> & CheckpointOptions
@@ -29,12 +29,12 @@ const RETRY_MILLISECONDS = 60_000
 const DAY_MILLISECONDS = 86_400_000
 const OWNER = 'platform'
 
-/** Writes them until the signal aborts, where there is object storage and a key to sign with. */
+/** Writes checkpoints until the signal aborts, where there is object storage and a key to sign with. */
 export async function runAuditCheckpoints(parts: CheckpointParts, signal: AbortSignal): Promise<void> {
   const { clock, auditCheckpointSeconds: seconds = AUDIT_CHECKPOINT_SECONDS, onCheckpoint } = parts
   const outages = new Outages(parts, 'no checkpoint of the audit log')
   if (parts.sealing?.isAvailable !== true || zonesOf(parts).length === 0) return
-  // Until the store tells otherwise: one that never answers is noticed too.
+  // The start counts until the store answers: a store that never answers is noticed too.
   onCheckpoint?.(clock.now())
   while (!signal.aborted) {
     let waitMilliseconds = RETRY_MILLISECONDS
@@ -54,8 +54,8 @@ export async function runAuditCheckpoints(parts: CheckpointParts, signal: AbortS
 const zonesOf = ({ objectStorage }: Pick<Parts, 'objectStorage'>): readonly string[] =>
   (objectStorage?.stores ?? []).flatMap(({ zones }) => zones).toSorted()
 
-/** One round. Answers when the newest checkpoint was written; undefined where there is no place for any. Throws
- *  Unavailable and StoreFailed. */
+/** One round. Answers when the newest checkpoint was written; undefined where none can be stored. Throws Unavailable
+ *  and StoreFailed. */
 export async function checkpointAudit(parts: CheckpointParts): Promise<Date | undefined> {
   const { db, clock, log, objectStorage, sealing } = parts
   const zone = (await findAuditTenant(db))?.zone ?? zonesOf(parts)[0]
@@ -86,7 +86,7 @@ const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 const isSame = (one: CheckpointHead, other: CheckpointHead | undefined): boolean =>
   one.sequence === other?.sequence && one.entryHash === other.entryHash
 
-/** Chains that no longer have what the checkpoints say, with that. Each is said to be broken. */
+/** Chains that contradict their checkpoints, with the entry from the checkpoint. Each is reported as broken. */
 async function findBroken(
   { db, clock, log }: CheckpointParts,
   { heads: known }: Testimony,
@@ -97,7 +97,7 @@ async function findBroken(
   for (const witnessed of known.values()) {
     const { chain } = witnessed
     if (isSame(witnessed, byChain.get(chain)) || (await hasEntry(db, chain, witnessed))) continue
-    // The chain of an account goes with it.
+    // The chain of an account is deleted with the account.
     if (chain !== STAFF_CHAIN && !(await accountExists(db, chain))) continue
     broken.set(chain, witnessed)
     const { break: found } = await verifyAudit(db, chain, clock, witnessed)

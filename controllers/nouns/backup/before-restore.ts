@@ -1,4 +1,4 @@
-/** What a storage holds is kept in a snapshot before a backup is restored to it. Pure. */
+/** A snapshot keeps the content of a storage before a backup is restored to it. Pure. */
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { ACCOUNT_LABEL } from '../../../resources/kit/labels.ts'
@@ -16,7 +16,7 @@ const DAY_MILLISECONDS = 86_400_000
 /** Name of the snapshot that is taken before a restore. */
 export const safetyName = (operationId: string): string => derivedId(`${operationId}/safety`)
 
-/** What the disk holds stays in it for some days, in case the restore was a mistake. */
+/** The content of the disk is kept for some days, in case the restore was a mistake. */
 export const kept: Rule = (input) => {
   const { safety, jobs, isKeepable, isDiskFree, accountId = '' } = input.observed
   if (jobs.length > 0 || !isDiskFree || isKeepable !== true || safety?.status?.state === 'online') return undefined

@@ -1,5 +1,5 @@
-/** The copy of a backup in another zone: a backup of its own, which a host of that zone makes of what it reads in the
- *  store of the first. Pure. */
+/** The copy of a backup in another zone: a separate backup, which a host of that zone creates from the store of the
+ *  original. Pure. */
 import { defined } from '../../../domain/defined.ts'
 import { carriedBy } from '../../../resources/operation/index.ts'
 import { Backup, type BackupSpec } from '../../../resources/backup/index.ts'
@@ -13,10 +13,10 @@ import type { Decision, OperationInput } from './decision.ts'
 
 const COPY_ACTOR = 'system:backup_copy'
 
-/** Of the copy of the backup with that uid. */
+/** Name of the copy of the backup with that uid. */
 export const copyName = (uid: string): string => derivedId(`${uid}/copy`)
 
-/** The last step of a backup: it is online, and its copy is. One whose copy fails stays online. */
+/** The last step of a backup: it is online, and so is its copy. A backup whose copy fails stays online. */
 export function copied(input: OperationInput): Decision {
   const { copyZone, copy, zone } = input.observed
   const standing = { ...standingOf(input.backup.status), step: 'copied' as const }
@@ -37,7 +37,7 @@ export function copied(input: OperationInput): Decision {
   }
 }
 
-/** With the steps and the deadline of any other backup. */
+/** Starts the copy, with the steps and the deadline of any other backup. */
 function begin(
   { backup, observed: { accountId = '' }, operation }: OperationInput,
   { from, to }: { readonly from: string; readonly to: string },

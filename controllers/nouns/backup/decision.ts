@@ -1,4 +1,4 @@
-/** What the rules of a backup's flows look at and decide. */
+/** Inputs and decisions of the rules in a backup's flows. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { BackupStatus } from '../../../resources/backup/index.ts'
 import type { During } from '../../kit/operation/plan.ts'

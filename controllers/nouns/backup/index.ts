@@ -1,4 +1,4 @@
-/** The backup controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The backup controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { claimBackup, releaseBackup } from '../../../db/backup/index.ts'
 import { listOwnerMails } from '../../../db/account/index.ts'
@@ -116,7 +116,7 @@ async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promi
         hosts.includes(nodeOf(each)),
     )
   const disk = volume && { volume: volume.metadata.name, node: nodeOf(volume), origin: volume.status?.origin }
-  // Each zone has a store of its own, which knows nothing of the others.
+  // Each zone has its own store, independent of the others.
   const complete = caches
     .of(Backup)
     .inNamespace(namespace)
@@ -182,7 +182,7 @@ function sizeOf(
   return storage && diskGibibytesOf(storage)
 }
 
-/** Object storage is in reach of every host that can use that of its own zone. */
+/** Every host that can use the object storage of its own zone reaches that of the others. */
 const copyingFrom = (
   caches: Parts['caches'],
   original: BackupObject | undefined,
@@ -194,7 +194,7 @@ const copyingFrom = (
     : backupHosts(caches, zone, from))[0],
 })
 
-/** Its storage may have gone to another one since, and a name may have been given again. */
+/** Its storage may have moved to another zone since, and a name may have been reused. */
 const zoneOf = (
   caches: Parts['caches'],
   { metadata: { namespace = '' }, spec, status }: BackupObject,

@@ -1,4 +1,4 @@
-/** What the backup controller knows of the world when it decides. */
+/** What the backup controller observes before it decides. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { BackupSpec, BackupStatus } from '../../../resources/backup/index.ts'
 import type { SnapshotSpec, SnapshotStatus } from '../../../resources/snapshot/index.ts'
@@ -15,29 +15,29 @@ export interface Observed {
   readonly zone: string | undefined
   readonly region: string | undefined
   readonly hasStorage: boolean
-  /** Of its disk, in GiB; undefined while neither the storage nor what it is a copy of is known. */
+  /** Size of its disk, in GiB; undefined while neither the storage nor the original of a copy is known. */
   readonly sizeGibibytes?: number | undefined
-  /** The storage lies in another zone, whose hosts do not reach the store of the backup's. */
+  /** The storage is in another zone, whose hosts do not reach the store of the backup's zone. */
   readonly hasLeftZone: boolean
-  /** Id of the restore that the storage notes. */
+  /** Id of the restore that the storage records. */
   readonly notedRestore?: string | undefined
-  /** The snapshot that keeps what the disk held before the restore that is under way; undefined while there is none. */
+  /** The snapshot of the disk from before the restore that is under way; undefined while there is none. */
   readonly safety?: SnapshotObject | undefined
-  /** What the disk holds is worth keeping, and can be kept. */
+  /** The content of the disk is worth keeping, and can be kept. */
   readonly isKeepable?: boolean
-  /** The zone that it shall be copied to; undefined when none, and of copies. */
+  /** The zone that the backup must be copied to; undefined when none, and for copies. */
   readonly copyZone?: string | undefined
   /** Its copy there; undefined while there is none. */
   readonly copy?: BackupObject | undefined
-  /** Of a copy: what it is a copy of, and is being made from; undefined when that is gone. */
+  /** For a copy: the backup that it is created from; undefined when that no longer exists. */
   readonly original?: BackupObject | undefined
-  /** Of a copy: a host of its zone that reaches the store of the original. */
+  /** For a copy: a host of its zone that reaches the store of the original. */
   readonly copyingHost?: string | undefined
-  /** Storages that are being made from it. */
+  /** Storages that are being created from it. */
   readonly readers?: readonly string[]
-  /** Whether a new backup of the host goes into the object storage of the zone. */
+  /** Whether a new backup of the host is written to the object storage of the zone. */
   readonly isObjectStorageUsed?: (host: string) => boolean
-  /** Whether the object storage of the zone knows the account's place there; all do when absent. */
+  /** Whether the object storage of the zone has the account's place; true for all when absent. */
   readonly isPlaceOpen?: (zone: string) => boolean
   /** Its disk, where it is ready on a host of the zone that has a place for backups. */
   readonly disk:
@@ -45,14 +45,14 @@ export interface Observed {
     | undefined
   /** Its guest is off, so that the disk may be replaced. */
   readonly isDiskFree: boolean
-  /** A host of the zone that has a place for backups; that of the disk when it has one. */
+  /** A host of the zone that has a place for backups; the host of the disk when there is one. */
   readonly host: string | undefined
-  /** Of this backup, on whatever host. */
+  /** Jobs of this backup, on any host. */
   readonly jobs: readonly JobObject[]
-  /** The complete backups of the storage in the zone but this one, newest first. */
+  /** The other complete backups of the storage in the zone, newest first. */
   readonly siblings: readonly BackupObject[]
-  /** The complete backups of the account in the zone but this one. */
+  /** The other complete backups of the account in the zone. */
   readonly complete: readonly BackupObject[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }

@@ -1,6 +1,6 @@
-/** The backup's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`; here are the flows of a backup. A host does the work of each as a BackupJob
- *  that is named after the operation; what the job reports decides how it ends. */
+/** The backup's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every noun
+ *  with operations; here are the flows of a backup. A host does the work of each as a BackupJob that is named after the
+ *  operation; the job's report decides how the operation ends. */
 import { defined } from '../../../domain/defined.ts'
 import { carriedBy } from '../../../resources/operation/index.ts'
 import { isCancelled } from '../../../domain/operations.ts'
@@ -36,7 +36,7 @@ const VERIFICATION_HOURS = { first: 1, last: 4 }
 const VERIFICATION_DAYS = 7
 const GIBIBYTE = 1_073_741_824
 const COMPLETE_BACKUPS_MAXIMUM = 2_000
-/** Events of progress are as many as this, at most. */
+/** At most this many progress events. */
 const PROGRESS_STEPS = 10
 
 const KINDS = { create: 'storage.backup', delete: 'backup.delete' } as const
@@ -59,7 +59,7 @@ export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decis
   toActions,
 })
 
-/** Expired, or due to be verified. */
+/** Due operations: the deletion of an expired backup, or a verification. */
 function detectDue(input: ReconcileInput) {
   const { expiresAt } = input.backup.spec
   if (expiresAt !== undefined && Date.parse(expiresAt) <= input.now.getTime())
@@ -67,8 +67,9 @@ function detectDue(input: ReconcileInput) {
   return isVerificationDue(input) ? ({ kind: 'backup.verify', field: '', actor: VERIFIER_ACTOR } as const) : undefined
 }
 
-/** The first backup of a chain, once; and of each storage the newest, when none was verified for a week. What is known
- *  to be damaged is not read again and again, and what could not be read is tried again in the next night. */
+/** Due are the first backup of a chain, once, and the newest backup of each storage when none was verified for a week.
+ *  A backup that is known to be damaged is not read again; one that could not be read is tried again in the next
+ *  night. */
 export function isVerificationDue({ backup: { status }, observed: { siblings }, now }: ReconcileInput): boolean {
   const hour = now.getUTCHours()
   if (status?.state !== 'online' || hour < VERIFICATION_HOURS.first || hour > VERIFICATION_HOURS.last) return false
@@ -80,7 +81,7 @@ export function isVerificationDue({ backup: { status }, observed: { siblings }, 
   return isNewest && ![status, ...siblings.map((sibling) => sibling.status)].some((each) => isRecent(each?.verifiedAt))
 }
 
-/** When the last verification ended, if nothing else was done since; otherwise the beginning of time. */
+/** When the last verification ended, if no other operation followed; otherwise the beginning of time. */
 const triedAt = ({ operation }: BackupStatus): number =>
   operation?.kind === 'backup.verify' ? Date.parse(operation.finishedAt ?? '') : -Infinity
 const completedAt = ({ status }: BackupObject): number => Date.parse(status?.completedAt ?? '')
@@ -89,7 +90,7 @@ function unchanged({ backup: { status } }: ReconcileInput): Decision {
   return standingOf(status)
 }
 
-/** Jobs of operations that have ended are over. */
+/** Removes the jobs of operations that have ended. */
 function idle(input: ReconcileInput): Decision {
   const { backup, observed, now } = input
   if (isLeft(backup, KINDS)) return { ...reconciling('Deleting'), actions: observed.jobs.map(removeJob), isGone: true }
@@ -105,7 +106,7 @@ function idle(input: ReconcileInput): Decision {
 
 const removeJob = (job: JobObject): PlainAction => ({ do: 'remove', type: BackupJob, key: keyOf(job) })
 
-/** Steps in order: claimed, placed, written, and copied where the storage says so. What is written is online. */
+/** Steps in order: claimed, placed, written, and copied where the storage requires it. A written backup is online. */
 function create(input: OperationInput): Decision {
   const { spec, status } = input.backup
   if (status?.state === 'online') return copied(input)
@@ -149,7 +150,7 @@ const hasStorage: Rule = ({ backup, observed }) =>
     ? undefined
     : failed('placed', `There is no storage ${backup.spec.storageId}.`)
 
-/** One of the same manifest may come later. */
+/** A storage in the same manifest may be created later. */
 const storageComes: Rule = (input) => {
   const { backup, observed, now, operation } = input
   const waited = (now.getTime() - Date.parse(operation.requestedAt)) / 1000
@@ -163,7 +164,7 @@ const storageComes: Rule = (input) => {
       }
 }
 
-/** Nobody waits for a storage to come back from another zone. */
+/** The backup does not wait for a storage to return from another zone. */
 const isInZone: Rule = (input) => {
   const { backup, observed } = input
   return !observed.hasLeftZone || jobOf(input)?.status?.state === 'done'
@@ -171,7 +172,7 @@ const isInZone: Rule = (input) => {
     : failed('placed', `Storage ${backup.spec.storageId} is no longer in zone ${observed.zone ?? ''}.`)
 }
 
-/** Jobs of operations before this one. */
+/** Waits for the end of jobs of earlier operations. */
 const othersEnded: Rule = ({ operation, observed: { jobs } }) => {
   const others = jobs.filter(({ metadata }) => metadata.name !== operation.id)
   return others.length === 0
@@ -195,7 +196,7 @@ const working =
     const host = needsDisk ? observed.disk?.node : work === 'copy' ? observed.copyingHost : observed.host
     const job = observed.jobs.find(({ metadata }) => metadata.name === operation.id)
     if (job === undefined) return place(input, work, host)
-    // The disk has gone to another host: so does the work.
+    // The disk has moved to another host, so the work moves too.
     if (needsDisk && host !== undefined && nodeOf(job) !== host && job.status?.state !== 'done')
       return {
         ...reconciling('Moving'),
@@ -227,7 +228,7 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
   if (refusal !== undefined) return failed('placed', refusal.message)
   const place = placeFor(input, work, host)
   const spec = jobSpec(input, work, { secretName: secret.name, place })
-  // Known before anything is there: whatever ends this, it is removed from where it is.
+  // The place is recorded before anything is written: however this ends, the backup is removed from there.
   const begun: Decision = { ...waiting, ...(isMaking(work) ? { status: { state: 'creating', place } } : {}) }
   const unopened = zonesOf(spec).filter((zone) => observed.isPlaceOpen?.(zone) === false)
   if (unopened.length > 0) return { ...begun, ...opening(input, accountId, unopened) }
@@ -252,7 +253,7 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
   }
 }
 
-/** The first backup of an account in a zone needs its store to answer; whoever waits is told for what. */
+/** The first backup of an account in a zone needs an answer of the zone's store; the condition says what is awaited. */
 function opening({ backup }: OperationInput, accountId: string, zones: readonly string[]): Partial<Decision> {
   const { status, message } = backup.status?.conditions?.find(({ type }) => type === PLACES_OPENED) ?? {}
   return {
@@ -265,13 +266,13 @@ function opening({ backup }: OperationInput, accountId: string, zones: readonly 
 
 type Place = NonNullable<BackupStatus['place']>
 
-/** Of a backup that is known; one from before there was a choice is at the host's own. */
+/** The place of a known backup; a backup from before places could be chosen is at the host's own. */
 const placeOf = ({ status }: BackupObject): Place => status?.place ?? 'host'
 
 const placeIn = (job: JobObject | undefined): Place =>
   job?.spec.objectStorageZone === undefined ? 'host' : 'object-storage'
 
-/** Where it was begun, whatever has changed since. */
+/** The place where the backup was started, whatever has changed since. */
 const placeFor = ({ backup, observed }: OperationInput, work: BackupJobSpec['work'], host: string): Place => {
   const isNew = isMaking(work) && backup.status?.place === undefined
   return isNew && observed.isObjectStorageUsed?.(host) === true ? 'object-storage' : placeOf(backup)
@@ -280,8 +281,8 @@ const placeFor = ({ backup, observed }: OperationInput, work: BackupJobSpec['wor
 const zonesOf = ({ objectStorageZone, copyOf }: BackupJobSpec): readonly string[] =>
   [objectStorageZone, copyOf?.objectStorageZone].filter((zone) => zone !== undefined)
 
-/** Each place knows nothing of the others: unchanged data comes from a backup in the same one, and chunks are held
- *  against the backups of the same one. */
+/** The places are independent: unchanged data is taken from a backup in the same place, and chunks are compared with
+ *  the backups in the same place. */
 function jobSpec(
   { backup, observed }: OperationInput,
   work: BackupJobSpec['work'],
@@ -316,7 +317,7 @@ function jobSpec(
   }
 }
 
-/** In bytes of the disk, as often as another tenth of them is done. */
+/** Progress in bytes of the disk, one event for each tenth that is done. */
 function progressEvents({ status }: JobObject): readonly OperationEvent[] {
   const { bytesDone = 0, bytesTotal = 0, bytesSent = 0 } = status ?? {}
   if (bytesTotal === 0) return []
@@ -377,7 +378,7 @@ function restore(input: OperationInput): Decision {
   )
 }
 
-/** From then on the storage shows what becomes of its content. */
+/** From then on the storage shows what happens to its content. */
 const noted: Rule = ({ observed, operation }) =>
   observed.notedRestore === operation.id || observed.jobs.length > 0
     ? undefined
@@ -390,7 +391,7 @@ const restored: Rule = (input) => ({
   events: keptEvents(input),
 })
 
-/** Says with the end of a restore whether the disk has been written to. */
+/** At the end of a restore, records whether the disk was written to. */
 function endOfRestore(input: OperationInput, decision: Decision): Decision {
   if (decision.outcome === undefined) return decision
   const job = jobOf(input)
@@ -399,7 +400,7 @@ function endOfRestore(input: OperationInput, decision: Decision): Decision {
   return { ...decision, status: { ...decision.status, lastRestore: { operationId: input.operation.id, outcome } } }
 }
 
-/** What was read by then says nothing of the backup. */
+/** What was read until then proves nothing about the backup. */
 const cancelled: Rule = (input) => {
   const { jobs } = input.observed
   if (!isCancelled(input.operation)) return undefined
@@ -412,7 +413,7 @@ function verify(input: OperationInput): Decision {
   return firstDecision(input, [cancelled, othersEnded, working('verify', 'verified'), verified])
 }
 
-/** What verification found is no failure of it: the backup stays online and says what is wrong. */
+/** Damage that a verification finds does not fail the verification: the backup stays online and reports the damage. */
 const verified: Rule = (input) => {
   const { damage } = jobOf(input)?.status ?? {}
   const { accountId } = input.observed
@@ -432,13 +433,13 @@ const verified: Rule = (input) => {
   }
 }
 
-/** What is being read stays until that is over. */
+/** A backup that is being read stays until the reader has finished. */
 const unread: Rule = ({ observed: { readers = [] } }) =>
   readers.length === 0
     ? undefined
     : { ...reconciling('Deleting'), step: 'removed', waitFor: `storage ${readers[0]}, which is being made from it` }
 
-/** What was never begun holds nothing in a store. */
+/** A backup that was never started holds nothing in a store. */
 function remove(input: OperationInput): Decision {
   const { backup, observed } = input
   const { accountId } = observed
@@ -462,7 +463,7 @@ function remove(input: OperationInput): Decision {
     gone,
   ])
   const { outcome, error } = decision
-  // A host that could not do it now may do it later: a deletion goes on until it is done.
+  // A host that could not remove it now may do so later: a deletion continues until it is done.
   const goesOn: Decision =
     outcome === 'failed'
       ? {
@@ -487,7 +488,7 @@ function toActions(input: ReconcileInput, decision: Decision): readonly BackupAc
   const isFailed = decision.outcome === 'failed'
   const isCreationFailed =
     isFailed && activeOperation(backup)?.kind === KINDS.create && backup.status?.state !== 'online'
-  // what was complete is complete
+  // A complete backup stays complete.
   const kept = isFailed && !isCreationFailed ? { ...decision, ...unchanged(input) } : decision
   return pointActions(backup, kept, { zone: observed.zone, region: observed.region }, isCreationFailed)
 }

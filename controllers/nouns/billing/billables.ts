@@ -1,4 +1,4 @@
-/** THE list of what costs by the hour: one line for each. */
+/** THE list of what costs by the hour, one line for each. */
 import { billedArchiveGibibytes } from '../../../domain/database/archive-room.ts'
 import { billedBytes } from '../../../domain/billing/metered-bytes.ts'
 import type { SeenResource } from '../../../db/billing/index.ts'
@@ -19,16 +19,16 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../../resource
 
 /** What an object is billed for. */
 export interface Billed extends Pick<SeenResource, 'name'> {
-  /** Its plan or tier, which has a price of its own; empty where there is none. */
+  /** Its plan or tier, which has its own price; empty where there is none. */
   readonly plan?: string
   /** In units of the price; 1 when absent. */
   readonly quantity?: number
-  /** It costs by the most of the hour that it is, from the start of the hour. */
+  /** It is charged for its maximum within the hour, from the start of the hour. */
   readonly isOfHour?: boolean
 }
 
 export interface Billable {
-  /** As usage and invoices name it. */
+  /** Its name in usage and invoices. */
   readonly resourceType: string
   readonly kind: ResourceType
   /** Undefined while the object costs nothing. */
@@ -39,7 +39,7 @@ const billable = <Spec, Status>(
   resourceType: string,
   kind: ResourceType<Spec, Status>,
   of: (object: KubeObject<Spec, Status>, caches: Caches, now: Date) => Billed | undefined,
-): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is handed objects of `kind` only
+): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is called with objects of `kind` only
 
 const GIBIBYTE = 1024 ** 3
 
@@ -51,7 +51,7 @@ export const BILLABLES: readonly Billable[] = [
   billable('public_ipv4', LoadBalancer, ({ status }) =>
     status?.publicIpv4 === undefined ? undefined : { name: status.publicIpv4 },
   ),
-  // Beside their machines, which are servers: from when their claims are granted.
+  // In addition to their machines, which are servers: from the time their claims are granted.
   billable('edge', Edge, ({ spec, status }) => (status?.granted === undefined ? undefined : { name: spec.name })),
   billable('load_balancer', LoadBalancer, ({ spec, status }) =>
     status?.privateIpv4 === undefined ? undefined : { name: spec.name },
@@ -77,7 +77,7 @@ export const BILLABLES: readonly Billable[] = [
     const quantity = Math.ceil(bytes / GIBIBYTE)
     return quantity === 0 ? undefined : { name: spec.zone, quantity, isOfHour: true }
   }),
-  // Of the archive of a database, what is above its allowance.
+  // The part of a database's archive above its allowance.
   billable('object_storage', Database, ({ spec, status }, _caches, now) => {
     const { archiveBytes = 0, archiveMetered } = status ?? {}
     const bytes = archiveMetered === undefined ? archiveBytes : billedBytes(archiveMetered, now)
@@ -100,7 +100,7 @@ const bySize = (
     ? undefined
     : { name: spec.title === '' ? metadata.name : spec.title, plan, quantity: gibibytes }
 
-/** What the plan of its server brings of a boot storage; all of it when the server has gone. */
+/** The part of a boot storage that its server's plan includes; all of it when the server no longer exists. */
 function includedOf({ metadata, spec }: KubeObject<StorageSpec, StorageStatus>, caches: Caches): number {
   if (!spec.isBoot || spec.serverId === undefined) return 0
   const server = caches.of(Server).get({ namespace: metadata.namespace ?? '', name: spec.serverId })

@@ -1,5 +1,5 @@
-/** Every night the ledger is compared with itself and with the payment processor. What only came late is put right;
- *  what stays different is reported, and nothing is changed. */
+/** Every night the ledger is compared with itself and with the payment processor. What was only late is corrected; a
+ *  difference that remains is reported, and nothing is changed. */
 import {
   hasInvoice,
   isComparisonDue,
@@ -16,14 +16,14 @@ import { recordInvoiceState } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'
 
 const DAY_MILLISECONDS = 86_400_000
-/** Invoices that are younger are compared. */
+/** Invoices younger than this are compared. */
 const COMPARED_DAYS = 100
-/** At the processor an invoice may be older than its row says by so much: clocks differ. */
+/** At the processor an invoice may be older than its row by this much: clocks differ. */
 const MARGIN_MILLISECONDS = DAY_MILLISECONDS
 /** UTC. */
 const NIGHT_HOUR = 3
 
-/** Compares once a night. Throws Unavailable when one of them is away; the next round tries again. */
+/** Compares once a night. Throws Unavailable when the database or the processor is; the next round tries again. */
 export async function compareDaily(parts: PaymentParts): Promise<void> {
   const { clock, db, log } = parts
   const now = clock.now()
@@ -58,7 +58,7 @@ export async function compareLedger(parts: PaymentParts): Promise<readonly Payme
 
 type LedgerInvoice = Awaited<ReturnType<typeof listBilledInvoices>>[number]
 
-/** An event that never came is made up for. */
+/** Compares one invoice. A payment status that no event delivered is recorded here. */
 async function compareInvoice(
   parts: PaymentParts,
   { id: subject, processorId, dueCents, status }: LedgerInvoice,
@@ -82,7 +82,8 @@ async function compareInvoice(
   return found
 }
 
-/** An invoice at the processor that names one of ours, which is another there. Drafts are on their way. */
+/** An invoice at the processor that refers to one of ours, which has another invoice there. Drafts are still being
+ *  sent. */
 async function judgeUnknown(
   { db }: PaymentParts,
   { id, invoiceId = '', status }: ProcessorInvoice,

@@ -1,4 +1,4 @@
-/** What the payment processor says of an invoice becomes its payment status, the account's standing and a mail. */
+/** Applies the state of an invoice at the payment processor: its payment status, the account's standing and a mail. */
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../../../db/audit/index.ts'
 import { adjustSuspension, type BilledChange, readPayer, recordBilled } from '../../../db/billing/index.ts'
@@ -20,7 +20,7 @@ const DAY_MILLISECONDS = 86_400_000
 
 type StateParts = Pick<Parts, 'clock' | 'db' | 'random'>
 
-/** All of it in one transaction. A draft changes nothing, and so does an invoice that is none of ours. */
+/** All of it in one transaction. A draft changes nothing, nor does an invoice that is not ours. */
 export async function recordInvoiceState(
   parts: StateParts,
   invoiceId: string,
@@ -49,7 +49,7 @@ function mailOf({ before, after, period, dueCents }: BilledChange, hostedUrl: st
   return before === 'unbilled' ? invoiceMail({ period, dueCents, hostedUrl }) : undefined
 }
 
-/** To an owner of the account; to nobody when it has none. */
+/** Mails an owner of the account; nobody when it has none. */
 export async function mailOwner(
   tx: Transaction<Tables>,
   { clock, random }: Pick<Parts, 'clock' | 'random'>,
@@ -61,11 +61,11 @@ export async function mailOwner(
   if (email !== undefined) await enqueueMail(tx, { id, recipient: email, subject, body, createdAt: clock.now() })
 }
 
-/** When the grace of invoices began that it has ended for. */
+/** Invoices whose grace started before this have used it up. */
 export const graceBefore = (now: Date): Date => new Date(now.getTime() - GRACE_DAYS * DAY_MILLISECONDS)
 
-/** Suspends the account for payment or lifts that, as its invoices say; with the audit entry and a mail. What staff
- *  suspended stays so. */
+/** Suspends the account for payment or lifts that suspension, depending on its invoices; with the audit entry and a
+ *  mail. A suspension by staff stays. */
 export async function holdAccount(tx: Transaction<Tables>, parts: Omit<StateParts, 'db'>, accountId: string) {
   const { clock, random } = parts
   const now = clock.now()
@@ -79,7 +79,7 @@ export async function holdAccount(tx: Transaction<Tables>, parts: Omit<StatePart
   )
 }
 
-/** What the platform did to the account by itself. */
+/** The audit entry of an action that the platform took on the account by itself. */
 export const systemEntry = (accountId: string, action: string, requestId: string) => ({
   account_id: accountId,
   actor_email: 'system:billing',

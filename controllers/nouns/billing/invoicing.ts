@@ -1,4 +1,4 @@
-/** Makes the invoices of each month that is over. It goes on wherever the process before it stopped. */
+/** Creates the invoices of each month that is over. It continues wherever the previous process stopped. */
 import {
   countWaiting,
   finishInvoiceRun,
@@ -15,13 +15,13 @@ import { forgetHours } from './retention.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
 const ROUND_MILLISECONDS = 60_000
-/** So long after its end a month is closed: late samples are in by then. */
+/** How long after its end a month is closed: late samples have arrived by then. */
 const GRACE_MILLISECONDS = 3_600_000
 const UPKEEP_MILLISECONDS = 3_600_000
-/** Invoices that are being made at the same time: most of one is the wait for its commit, which they share. */
+/** Invoices that are created at the same time: most of the time of one is the wait for its commit, which they share. */
 const INVOICES_AT_ONCE = 4
 
-/** Makes invoices until the signal aborts. Never throws. */
+/** Creates invoices until the signal aborts. Never throws. */
 export async function runInvoicing(parts: BillingRun, signal: AbortSignal): Promise<void> {
   const making = new Outages(parts, 'invoices not made')
   const forgetting = new Outages(parts, 'old hours not deleted')
@@ -32,7 +32,7 @@ export async function runInvoicing(parts: BillingRun, signal: AbortSignal): Prom
     await making.attempt(() => invoiceMonths(parts, signal))
     await countWaiting(parts.db).then(
       ({ waiting, failed }) => parts.onBilled?.({ invoicesWaiting: waiting, invoicesFailed: failed }),
-      () => {}, // the next round tells
+      () => {}, // the next round reports it
     )
     if (parts.clock.monotonicMilliseconds() < upkeepAt) continue
     upkeepAt = parts.clock.monotonicMilliseconds() + UPKEEP_MILLISECONDS
@@ -40,7 +40,7 @@ export async function runInvoicing(parts: BillingRun, signal: AbortSignal): Prom
   }
 }
 
-/** One round: every month that is over, and whoever waits for another attempt. Throws Unavailable. */
+/** One round: every month that is over, and every account that waits for another attempt. Throws Unavailable. */
 export async function invoiceMonths(
   parts: Pick<Parts, 'clock' | 'db' | 'log' | 'random'>,
   signal?: AbortSignal,
@@ -70,7 +70,7 @@ async function invoiceMonth(
     while ((await orUnavailable(invoiceNext({ db, random }, month, clock.now(), onFailure))) !== undefined)
       if (signal?.aborted === true) return
   }
-  // Each ends before anybody hears of a failure: the next round never meets one of this.
+  // All of them end before a failure is thrown: the next round never overlaps with this one.
   const ends = await Promise.allSettled(Array.from({ length: INVOICES_AT_ONCE }, makeThem))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }

@@ -1,4 +1,4 @@
-/** What is seen of resources that cost: when they came, what they are, when they went. */
+/** Records the lives of resources that cost: when they were created, what they are, when they were deleted. */
 import { hourOf } from '../../../domain/billing/metered-bytes.ts'
 import { isPlatformAccount } from '../../../domain/account/platform-account.ts'
 import {
@@ -21,9 +21,9 @@ import { BILLABLES, type Billable } from './billables.ts'
 
 type LifeParts = Pick<Parts, 'caches' | 'clock' | 'db'>
 
-/** What was made so shortly before a look may have been missed by it. */
+/** A look may have missed what was created this shortly before it. */
 const MISSED_MILLISECONDS = 600_000
-/** Of resources that are recorded in one transaction. */
+/** Resources that are recorded in one transaction. */
 const BATCH = 1_000
 
 const keyOf = ({ resourceType, uid }: ResourceKey): string => `${resourceType}/${uid}`
@@ -32,11 +32,12 @@ const contentOf = ({ name, plan, quantity }: Pick<SeenResource, 'name' | 'plan' 
 
 interface Look {
   readonly now: Date
-  /** The one before. */
+  /** When the previous look was. */
   readonly lookedAt: Date
 }
 
-/** What the object costs as; undefined while it costs nothing, and when it is nobody's or the platform's own. */
+/** The billable record of the object; undefined while it costs nothing, and when it is nobody's or the platform's
+ *  own. */
 function seenOf(
   { resourceType, of }: Billable,
   object: KubeObject,
@@ -48,7 +49,7 @@ function seenOf(
   const billed = of(object, caches, now)
   if (billed === undefined || accountId === undefined || uid === undefined || isPlatformAccount(accountId))
     return undefined
-  const { operation } = (object.status ?? {}) as { operation?: OperationProgress } // of whatever has operations
+  const { operation } = (object.status ?? {}) as { operation?: OperationProgress } // any kind with operations
   const finishedAt = new Date(operation?.finishedAt ?? now)
   const seenAt = finishedAt > lookedAt && finishedAt < now ? finishedAt : now
   const changedAt = billed.isOfHour === true ? hourOf(now) : seenAt
@@ -68,8 +69,8 @@ function seenOf(
   }
 }
 
-/** Records the end of what is about to go, in case it came and goes between two looks. Writes nothing when it is
- *  recorded already. Throws Unavailable. */
+/** Records the end of an object that is about to be deleted, in case it was created and deleted between two looks.
+ *  Writes nothing when it is recorded already. Throws Unavailable. */
 export async function recordGone(
   { caches, clock, db }: LifeParts,
   type: ResourceType,
@@ -101,7 +102,8 @@ export async function recordGone(
   )
 }
 
-/** Answers one look at everything that costs: what differs from what was recorded is. Throws Unavailable. */
+/** Answers a function that looks once at everything that costs, and records what differs from the records. Throws
+ *  Unavailable. */
 export function openLooks({ caches, clock, db }: LifeParts): () => Promise<void> {
   let recorded: Map<string, string> | undefined
 

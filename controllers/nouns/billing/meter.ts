@@ -1,5 +1,5 @@
-/** Makes the hour rows that usage and invoices are computed from. Nobody waits for it, and whoever runs it when it was
- *  away catches up. */
+/** Writes the hour rows from which usage and invoices are computed. Nothing waits for it; after an outage the next run
+ *  catches up. */
 import {
   meterBatch,
   readMetering,
@@ -21,13 +21,13 @@ import { Outages } from '../../../kit/sys/outages.ts'
 
 const LOOK_MILLISECONDS = 30_000
 const MILLICENTS_PER_CENT = 1_000
-/** So long after its end an hour is metered: by then everybody knows what was made and deleted in it. */
+/** How long after its end an hour is metered: by then every creation and deletion in it is known. */
 const GRACE_MILLISECONDS = 120_000
 
-/** What is looked at. */
+/** The kinds that the meter reads. */
 export const BILLING_KINDS: readonly ResourceType[] = [...new Set(BILLABLES.map(({ kind }) => kind)), Plan, Price]
 
-/** Their caches are asked for before the caches are started. */
+/** Requests their caches before the caches are started. */
 export function openBillingCaches(caches: Caches): void {
   for (const kind of BILLING_KINDS) caches.of(kind)
 }
@@ -46,12 +46,12 @@ export async function runMeter(parts: BillingRun, signal: AbortSignal): Promise<
         const lag = meteredThrough === null ? 0 : clock.now().getTime() - meteredThrough.getTime()
         parts.onBilled?.({ meteringLagSeconds: lag / 1_000 })
       },
-      () => {}, // the next look tells
+      () => {}, // the next look reports it
     )
   }
 }
 
-/** Answers one look at everything, and the hours that have ended since. Throws Unavailable. */
+/** Answers a function that looks once at everything, and meters the hours that have ended since. Throws Unavailable. */
 export function openMeter(parts: Pick<Parts, 'caches' | 'clock' | 'db'>): (signal?: AbortSignal) => Promise<void> {
   const { caches, clock, db } = parts
   const look = openLooks(parts)

@@ -1,5 +1,5 @@
-/** What the payment processor has told. An event only says where to look: what happened is read from the processor, so
- *  it matters neither in which order events come nor how often. */
+/** Events of the payment processor. An event only says where to look: the state is read from the processor, so neither
+ *  the order nor the number of events matters. */
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
   claimPaymentEvent,
@@ -15,10 +15,10 @@ import { recordInvoiceState, systemEntry } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'
 
 const LEASE_MILLISECONDS = 300_000
-/** After these a customer has a payment method more, which becomes the default one when there is none. */
+/** After these a customer has another payment method, which becomes the default when there is none. */
 const SETUP_EVENTS: readonly string[] = ['checkout.session.completed', 'setup_intent.succeeded']
 
-/** Uses one of the events that wait; answers false when none does. */
+/** Processes one of the waiting events; answers false when there is none. */
 export async function processEvent(parts: PaymentParts): Promise<boolean> {
   const { clock, db, log } = parts
   const now = clock.now()

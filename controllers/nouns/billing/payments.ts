@@ -1,5 +1,5 @@
-/** What goes to the payment processor and what comes from there, until the signal aborts. Everything is a row in
- *  PostgreSQL before anything is sent, so whoever runs this next goes on. */
+/** The exchange with the payment processor, until the signal aborts. Everything is a row in PostgreSQL before anything
+ *  is sent, so that the next process can continue. */
 import { countPaymentEvents, countPushes, forgetPaymentEvents, readComparison } from '../../../db/billing/index.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
@@ -30,11 +30,11 @@ export async function runPayments(parts: BillingRun, signal: AbortSignal): Promi
     if (clock.monotonicMilliseconds() < upkeepAt) continue
     upkeepAt = clock.monotonicMilliseconds() + UPKEEP_MILLISECONDS
     await comparing.attempt(() => upkeep(own))
-    await report(db, parts.onBilled).catch(() => {}) // the next round tells
+    await report(db, parts.onBilled).catch(() => {}) // the next round reports it
   }
 }
 
-/** Everything that is due now: events, then invoices. Throws Unavailable when the database is away. */
+/** Everything that is due now: events, then invoices. Throws Unavailable when the database is unavailable. */
 export async function processPayments(parts: PaymentParts, signal?: AbortSignal): Promise<void> {
   const isStopped = () => signal?.aborted === true
   while (!isStopped() && (await orUnavailable(processEvent(parts))));

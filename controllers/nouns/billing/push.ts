@@ -1,5 +1,5 @@
-/** Hands an invoice to the payment processor: made, filled, charged. Each step looks at what is there first, so it may
- *  stop after any request, with or without its answer, and go on anywhere else. */
+/** Sends an invoice to the payment processor: created, filled, charged. Each step first reads the current state, so
+ *  that it may stop after any request, answered or not, and continue in any other process. */
 import {
   claimPush,
   findPaymentCustomer,
@@ -20,10 +20,10 @@ import {
 import { recordInvoiceState } from './invoice-state.ts'
 import type { PaymentParts } from './progress.ts'
 
-/** Nobody else pushes the invoice for so long. */
+/** For how long no other process pushes the invoice. */
 const LEASE_MILLISECONDS = 300_000
-/** The processor forgets keys after a day: those that are older are not used any more. By then nothing that was sent
- *  with them can still be on its way. */
+/** The processor forgets idempotency keys after a day: older ones are no longer used. By then no request that was sent
+ *  with them can still be under way. */
 const KEY_MILLISECONDS = 23 * 3_600_000
 
 /** Pushes one of the invoices that are due; answers false when none is. */
@@ -60,7 +60,7 @@ async function handOver(parts: PaymentParts, push: InvoicePush): Promise<Process
   return await processor.finalizeInvoice(draft.id, `${key}:finalize`)
 }
 
-/** What the keys of its requests begin with. Those of a generation are used for less than a day. */
+/** The prefix of its idempotency keys. Those of a generation are used for less than a day. */
 async function keyOf({ db, clock }: PaymentParts, push: InvoicePush): Promise<string> {
   const now = clock.now()
   const isUsable = push.keySince !== null && now.getTime() - push.keySince.getTime() < KEY_MILLISECONDS
@@ -69,7 +69,7 @@ async function keyOf({ db, clock }: PaymentParts, push: InvoicePush): Promise<st
   return `inv:${push.invoiceId}:${generation}`
 }
 
-/** The invoice at the processor, found or made. */
+/** The invoice at the processor, found or created. */
 async function ensureDraft(parts: PaymentParts, push: InvoicePush, key: string): Promise<ProcessorInvoice> {
   const { db, processor } = parts
   const { invoiceId, processorId } = push
@@ -88,7 +88,7 @@ async function ensureDraft(parts: PaymentParts, push: InvoicePush, key: string):
   return invoice
 }
 
-/** The account as a customer: it may never have saved a payment method. */
+/** The account's customer at the processor: the account may never have saved a payment method. */
 async function ensureCustomer({ db, processor, clock }: PaymentParts, accountId: string): Promise<string> {
   return (
     (await findPaymentCustomer(db, accountId)) ??

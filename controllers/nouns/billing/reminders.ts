@@ -1,5 +1,5 @@
-/** Mails about what ends soon: the payment method that invoices are charged to, and credits. Each is sent once: its id
- *  follows from what it is about. */
+/** Mails about what expires soon: the payment method that invoices are charged to, and credits. Each is sent once: its
+ *  id is derived from its subject. */
 import { findQueued, listEndingCredits, listEndingMethods } from '../../../db/billing/index.ts'
 import { sha256Hex } from '../../../domain/audit/chain.ts'
 import { creditExpiresMail, type MailText, methodExpiresMail } from '../../../domain/mail/texts.ts'
@@ -7,7 +7,7 @@ import type { Parts } from '../../kit/parts.ts'
 import { mailOwner } from './invoice-state.ts'
 
 const DAY_MILLISECONDS = 86_400_000
-/** Both are shorter than sent mails are remembered. */
+/** Both are shorter than the time for which sent mails are remembered. */
 const METHOD_DAYS = 14
 const CREDIT_DAYS = 7
 const BATCH = 500
@@ -17,7 +17,7 @@ const DATE_LENGTH = 'YYYY-MM-DD'.length
 type ReminderParts = Pick<Parts, 'clock' | 'db' | 'random'>
 
 interface Reminder {
-  /** Of the mail. */
+  /** Id of the mail. */
   readonly id: string
   readonly accountId: string
   readonly mail: MailText
@@ -33,7 +33,7 @@ export async function sendReminders(parts: ReminderParts): Promise<void> {
 
 type Listed<Item> = (place: string | undefined) => Promise<readonly Item[]>
 
-/** However many there are: those that were sent before never keep others from theirs. */
+/** However many there are: mails that were sent before never block others. */
 async function sendAll<Item>(
   parts: ReminderParts,
   list: Listed<Item>,
@@ -65,7 +65,7 @@ function ofCredit({ accountId, id, label, leftCents, expiresAt }: Ending<typeof 
   return { id: mailIdOf(`credit ${id}`), accountId, mail, place: id }
 }
 
-/** A UUID (version 8, RFC 9562) that says the same of the same. */
+/** A UUID (version 8, RFC 9562): the same for the same subject. */
 function mailIdOf(subject: string): string {
   const hex = sha256Hex(subject)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`

@@ -1,7 +1,7 @@
-/** The catalog of a deployment: documents of Region, Zone, PublicPool, Plan, Price, Template and Node. What is missing
- *  is created. Of what is there, a field follows the catalog only while it has the value that the catalog gave it last:
- *  whatever an operator changed since stays, and is reported. Nothing is removed because the catalog lacks it. A Secret
- *  among them goes into the platform's own namespace, where nodes name it. */
+/** The catalog of a deployment: documents of Region, Zone, PublicPool, Plan, Price, Template and Node. Objects that are
+ *  missing are created. A field of an existing object follows the catalog only while it has the value that the catalog
+ *  gave it last: a value that an operator changed since stays, and is reported. Nothing is removed because the catalog
+ *  lacks it. A Secret in the catalog is written to the platform's own namespace, where nodes refer to it. */
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { parseAllDocuments } from 'yaml'
@@ -15,7 +15,7 @@ import { SYSTEM_NAMESPACE } from '../../../resources/kit/labels.ts'
 import { Price } from '../../../resources/price/index.ts'
 import { PublicPool } from '../../../resources/public-pool/index.ts'
 
-/** What it may hold besides Secrets. */
+/** The kinds that it may contain besides Secrets. */
 export const CATALOG_KINDS: readonly Resource[] = [Region, Zone, PublicPool, Plan, Price, Template, Node]
 const CatalogObject = z.looseObject({
   kind: z.enum(['Region', 'Zone', 'PublicPool', 'Plan', 'Price', 'Template', 'Node']),
@@ -31,7 +31,7 @@ const CatalogSecret = z.looseObject({
 /** On each object that came from a catalog: the spec that the catalog gave it last, as JSON. */
 export const CATALOG_ANNOTATION = 'svccloud.dev/catalog'
 
-/** Answers one sentence for each difference that stays between the catalog and what is stored. Throws with the
+/** Answers one sentence for each remaining difference between the catalog and the stored objects. Throws with the
  *  document's name when it is not one of the catalog's kinds, or the API server refuses to create it. */
 export async function installCatalog(store: Store, file: string): Promise<readonly string[]> {
   const documents = parseAllDocuments(await readFile(file, 'utf8')).map((document) =>
@@ -58,7 +58,7 @@ async function installObject(
   const record = { [CATALOG_ANNOTATION]: JSON.stringify(offered) }
   const stored = await store.get(type, metadata)
   if (stored !== undefined) return follow(store, { type, stored, offered, record })
-  const annotations = { ...(metadata['annotations'] as object | undefined), ...record } // as the document has it
+  const annotations = { ...(metadata['annotations'] as object | undefined), ...record } // from the document
   try {
     await store.create(type, { metadata: { ...metadata, annotations }, spec: complete })
   } catch (error) {
@@ -77,7 +77,7 @@ interface Following {
 /** Writes the fields that follow the catalog. */
 async function follow(store: Store, { type, stored, offered, record }: Following): Promise<readonly string[]> {
   const { name, resourceVersion, annotations } = stored.metadata
-  const read = type.spec.safeParse(stored.spec) // with the defaults that the catalog's has
+  const read = type.spec.safeParse(stored.spec) // with the same defaults as the catalog's
   const current = (read.success ? read.data : stored.spec) as Spec // as above
   const last = givenBefore(annotations?.[CATALOG_ANNOTATION])
   const changed = Object.keys(offered).filter((field) => !isDeepStrictEqual(current[field], offered[field]))
@@ -93,20 +93,20 @@ async function follow(store: Store, { type, stored, offered, record }: Following
     await store.patch(type, { name }, patch)
     return differences
   } catch (error) {
-    // Somebody else changed it meanwhile, or a field cannot be changed: what is stored stays, and the next start tries
-    // again.
+    // Another writer changed it meanwhile, or a field cannot be changed: the stored value stays, and the next start
+    // tries again.
     if (!(error instanceof ApiError) || error.code >= 500) throw error
     return [...differences, `${type.kind} ${name}: ${followed.join(', ')} cannot follow the catalog: ${error.message}`]
   }
 }
 
-/** Without a record, what is absent counts as never given. */
+/** Without a record, an absent field counts as never given. */
 function givenBefore(record: string | undefined): Spec {
   if (record === undefined) return {}
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(record))
   } catch {
-    return {} // not by us: nothing but absent fields follows
+    return {} // not written by us: nothing but absent fields follows
   }
 }
 

@@ -1,9 +1,9 @@
-/** What is held by what is gone. Controllers give it back before their objects go; this is for those whose finalizer
- *  somebody took off, and never before the hosts and the network have let go of what they have of it: an address is not
- *  another's while anything still leads there.
- *  A missing object is no order. What was accepted and never written is given back with its intent, by whoever settles
- *  that; what was deleted is noted before it goes (`controllers/kit/removals.ts`). Every other claim without an object
- *  is lost: it is kept and counted, and an operator decides. */
+/** Releases the claims of deleted objects. Controllers release claims before their objects are deleted; this sweep is
+ *  for objects whose finalizer was removed by hand. It releases nothing before hosts and network have removed their
+ *  part: an address must not be assigned again while anything still routes it. A missing object is not an order. A
+ *  change that was accepted and never written is released with its intent, by the sweeper of intents; a deletion is
+ *  recorded before the object is removed (`controllers/kit/removals.ts`). Every other claim without an object is lost:
+ *  it is kept and counted, and an operator decides. */
 import { listBeingChanged } from '../../../db/change/index.ts'
 import {
   confirmRemoval,
@@ -29,24 +29,24 @@ import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
 const SWEEP_MILLISECONDS = 120_000
-/** The first look after a start: whoever has put a store back learns soon what is missing. */
+/** The first sweep after a start: an operator who has restored a store soon learns what is missing. */
 const FIRST_SWEEP_MILLISECONDS = 10_000
-/** So many missing objects are looked up one by one; more are listed. */
+/** Up to this many missing objects are looked up one by one; for more, all are listed. */
 const LOOKUPS_MAXIMUM = 20
 
 export interface SweepParts extends Parts {
-  /** The whole, when absent. */
+  /** All of the work when absent. */
   readonly shard?: Shard
-  /** Told of each round. */
+  /** Called after each round. */
   readonly onClaimsSwept?: ((sweep: ClaimSweep) => void) | undefined
 }
 
 export interface ClaimSweep {
-  /** Of how many objects the claims were given back. */
+  /** The number of objects whose claims were released. */
   readonly released: number
-  /** How many claims have no object and were never ordered to go, by kind. */
+  /** The number of claims without an object whose deletion was never ordered, by kind. */
   readonly lost: Readonly<Record<string, number>>
-  /** So much went missing at once that nothing is taken away. */
+  /** So much went missing at once that nothing is removed. */
   readonly isStopped: boolean
 }
 
@@ -64,12 +64,12 @@ export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): P
   }
 }
 
-/** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. `failure`: a store
- *  that is away kept some of them. */
+/** Releases the claims of objects that were deleted and are gone; keeps and counts those of missing objects. `failure`:
+ *  a store that is unavailable kept some of them. */
 export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { readonly failure?: unknown }> {
   const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
   const lost: Record<string, number> = {}
-  // All kinds are looked at before anything is given back: what stops one sweep stops all.
+  // All kinds are looked at before anything is released: what stops one sweep stops all.
   for (const kind of CLAIMANT_KINDS) {
     const round = await lookAt(parts, kind)
     rounds.push({ kind, ordered: round.ordered, known: round.known })
@@ -104,7 +104,7 @@ interface Ordered {
 const keyOf = ({ accountId, name }: Claimant): string => `${accountId}/${name}`
 const namespaceOf = ({ accountId }: Claimant): string => accountNamespace(accountId)
 
-/** Who of the kind has claims and no object: those that were ordered to go, and how many others. */
+/** Claimants of the kind without an object: those whose deletion was ordered, and the number of others. */
 async function lookAt(
   parts: SweepParts,
   kind: ClaimantKind,
@@ -123,7 +123,7 @@ async function lookAt(
     if (of === undefined) missing.push(claimant)
     else ordered.push({ claimant, removals: of })
   }
-  // Whoever was at work on one of them meanwhile has given its claims back.
+  // A controller that was at work on one of them meanwhile has released its claims.
   const held = new Set(missing.length === 0 ? [] : (await list()).map(keyOf))
   const absent = missing.filter((claimant) => held.has(keyOf(claimant)))
   const [everybody, owned] = [new Set(all.map(keyOf)), new Set(own.map(keyOf))]
@@ -138,8 +138,8 @@ async function lookAt(
   return { ordered, lost: absent.length, known: own.length }
 }
 
-/** Those that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters: an
- *  intent that is gone was settled, and what it stood for is written by then or never. */
+/** Claimants that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters:
+ *  an intent that is gone was settled, and its change was written by then, or never will be. */
 async function withoutObject(
   { caches, store, db }: Parts,
   { type, isOnHost }: ClaimantKind,
@@ -162,7 +162,7 @@ async function withoutObject(
   return gone
 }
 
-/** What cannot be released yet keeps nothing else from it. */
+/** A claimant that cannot be released yet does not block the others. */
 async function tryToRelease(
   parts: SweepParts,
   kind: ClaimantKind,
@@ -193,7 +193,7 @@ async function tryToRelease(
   }
 }
 
-/** By the kinds that own rows, as they name themselves there. */
+/** The kinds that own rows, by the names that they use in OVN. */
 const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
   PublicPort: Server,
   Server,
@@ -202,8 +202,8 @@ const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
   FloatingIP: FloatingIp,
 }
 
-/** Takes out of the zone's network what belonged to those that were ordered to go and are gone. Rows of others stay,
- *  whoever they are of. */
+/** Removes from the zone's network the rows of owners whose deletion was ordered and that are gone. All other rows
+ *  stay, whoever owns them. */
 async function removeOrphanRows({ caches, store, ovn, db }: Parts, zone: string): Promise<void> {
   if (ovn === undefined) return
   for (const owner of await ovn.ownersIn(zone)) {

@@ -1,4 +1,4 @@
-/** Who has claims, by the noun that holds them; and what must be gone before they are given back. */
+/** Which nouns have claims, and what must be gone before those are released. */
 import { listQuotaHolders, type QuotaHolder } from '../../../db/account/index.ts'
 import { releaseCustomImage } from '../../../db/custom-image/index.ts'
 import { releaseFloatingIp } from '../../../db/floating-ip/index.ts'
@@ -29,12 +29,12 @@ import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** What has claims is written long before they are this old, or never: then its intent was settled. */
+/** The object of a claim is written long before the claim has this age, or never: then its intent was settled. */
 const CLAIM_AGE_MILLISECONDS = 600_000
 
 export interface Claimant {
   readonly accountId: string
-  /** Whose shard looks after it: one without a zone is common work. */
+  /** The zone whose shard sweeps it; a claimant without a zone is common work. */
   readonly zone?: string
   readonly name: string
 }
@@ -42,9 +42,9 @@ export interface Claimant {
 export interface ClaimantKind {
   readonly type: ResourceType
   readonly list: (db: Database, now: Date) => Promise<readonly Claimant[]>
-  /** Idempotent. Absent for what is more than rows here: its controller gives that back, and nobody else. */
+  /** Idempotent. Absent for nouns with more than rows here: only their controller releases those. */
   readonly release?: (tx: Transaction<Tables>, claimant: Claimant) => Promise<void>
-  /** Nothing of it is on hosts when absent. */
+  /** When absent, hosts hold nothing of it. */
   readonly isOnHost?: (caches: Parts['caches'], key: Key) => boolean
 }
 
@@ -69,8 +69,8 @@ const listHolders =
 
 const before = (now: Date): Date => new Date(now.getTime() - CLAIM_AGE_MILLISECONDS)
 
-/** In the order in which they are given back: networks are kept by what is in them. A noun that holds quota and is not
- *  here does not compile; one that has no object says so. */
+/** In the order of release: the contents of a network keep it claimed. A noun that holds quota and is missing here does
+ *  not compile; a noun without objects is marked as such. */
 const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL only'>> = {
   server: {
     type: Server,

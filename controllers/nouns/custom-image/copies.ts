@@ -1,5 +1,5 @@
-/** How the nodes of a zone come by an image: each fetches the file itself, or one makes it of a disk and the others
- *  copy it from whoever holds it, also from another zone. Pure. */
+/** How the nodes of a zone get an image: each downloads the file itself; or one node creates it from a disk, and the
+ *  others copy it from a node that holds it, also from another zone. Pure. */
 import { UNKNOWN_IMAGE_GIBIBYTES } from '../../../domain/account/quota.ts'
 import { apiVersionOf, Secret } from '../../../kit/kube/object.ts'
 import {
@@ -21,17 +21,19 @@ type Content = Omit<ImageSpec, 'image'>
 const isReady = ({ metadata, status }: ImageObject): boolean =>
   metadata.deletionTimestamp === undefined && status?.state === 'ready'
 
-/** A key that goes with the Image of its node at the latest, also when that went while the key was written. */
+/** A key that is deleted with the Image of its node at the latest, also when that was deleted while the key was
+ *  written. */
 const ownedBy = ({ metadata: { namespace = '', name, uid = '' } }: ImageObject, secretName: string): SecretPlace => ({
   namespace,
   name: secretName,
   ownerReferences: [{ apiVersion: apiVersionOf(Image), kind: Image.kind, name, uid }],
 })
 
-/** On the node that serves it: the same for all that copy it. */
+/** The key on the node that serves the image: the same for all that copy it. */
 const servingKey = (image: ImageObject): SecretPlace => ownedBy(image, `image-${image.spec.image.uid}`)
 
-/** On the node that copies: named by the image that is made, so that it is found whatever becomes of the other. */
+/** The key on the node that copies: named by the image that is created there, so that it can be found whatever happens
+ *  to the other. */
 const copyingKey = (image: ImageObject): SecretPlace => ownedBy(image, `image-copy-${image.spec.image.uid}`)
 
 function ensureImage({ metadata }: CustomImageObject, node: string, content: Content): PlainAction {
@@ -50,29 +52,29 @@ function ensureImage({ metadata }: CustomImageObject, node: string, content: Con
   }
 }
 
-/** What of the spec never changes. */
+/** The part of the spec that never changes. */
 const lasting = ({ spec: { image: _image, copyFrom: _copyFrom, serve: _serve, ...content } }: ImageObject): Content =>
   content
 
-/** Which one of those that hold it serves it: the same for all that look. */
+/** The holder that serves the image: every caller chooses the same one. */
 const holderAmong = (images: readonly ImageObject[], nodes: readonly string[]): ImageObject | undefined =>
   images
     .filter((one) => isReady(one) && nodes.includes(nodeOf(one)))
     .toSorted((one, other) => (nodeOf(one) < nodeOf(other) ? -1 : 1))[0]
 
-/** What may be imported: the size that the image holds of the quota. */
+/** The import limit: the size that the image has claimed of the quota. */
 const importLimit = ({ claimedGibibytes = UNKNOWN_IMAGE_GIBIBYTES }: Observed): number =>
   Math.min(Math.max(claimedGibibytes, 1), IMAGE_GIBIBYTES_MAXIMUM)
 
-/** An Image for every node that has none, what it needs to become ready, and nothing of what copies needed once they
- *  are over. */
+/** An Image for every node that has none, with what it needs to become ready. What copies needed is removed once they
+ *  have finished. */
 export function spread(image: CustomImageObject, observed: Observed): readonly CustomImageAction[] {
   const { nodes, images, origin } = observed
   const lacking = nodes.filter((node) => !images.some((one) => nodeOf(one) === node && isReady(one)))
   const { url, checksum } = image.spec.source
   if (url !== undefined && checksum !== undefined) {
     const maximumGibibytes = importLimit(observed)
-    /** One that another size was asked of before is asked again; what has failed is not. */
+    /** A node that was asked for another size is asked again; one that has failed is not. */
     const isAsked = ({ spec, status }: ImageObject) =>
       status?.state === 'error' || spec.maximumGibibytes === maximumGibibytes
     return [
@@ -91,10 +93,11 @@ export function spread(image: CustomImageObject, observed: Observed): readonly C
   ]
 }
 
-/** Makes it of the disk, on the node that reads that. */
+/** Creates it from the disk, on the node that can read the disk. */
 function maker(image: CustomImageObject, { images, disk, nodes }: Observed): readonly CustomImageAction[] {
   if (disk?.is !== 'known' || !nodes.includes(disk.node)) return []
-  // Also one that waits, on this node, to be a copy: who was to serve it has gone, and it begins again.
+  // Also an Image on this node that waits to be a copy: the holder that was to serve it no longer exists, so it starts
+  // again.
   const unsuitable = images.filter((one) => nodeOf(one) !== disk.node || !isMadeHere(one))
   return [
     ...removals(unsuitable),
@@ -104,7 +107,7 @@ function maker(image: CustomImageObject, { images, disk, nodes }: Observed): rea
   ]
 }
 
-/** What the node has to have before it can read a backup. */
+/** What the node needs before it can read a backup. */
 const needs = ({ node, content: { backup } }: Extract<DiskSource, { is: 'known' }>): readonly CustomImageAction[] =>
   backup === undefined
     ? []
@@ -120,11 +123,11 @@ const needs = ({ node, content: { backup } }: Extract<DiskSource, { is: 'known' 
         },
       ]
 
-/** Whether it is made here, of what only this node reads for it. */
+/** Whether this node creates the image from something that only it reads. */
 const isMadeHere = ({ spec: { volume, snapshot, backup } }: ImageObject): boolean =>
   volume !== undefined || snapshot !== undefined || backup !== undefined
 
-/** The node copies the image from the one that holds it, as soon as that serves it. */
+/** The node copies the image from the holder, as soon as that serves it. */
 function copyTo(
   image: CustomImageObject,
   { images }: Observed,
@@ -132,7 +135,7 @@ function copyTo(
 ): readonly CustomImageAction[] {
   const existing = images.find((one) => nodeOf(one) === node)
   if (existing?.metadata.deletionTimestamp !== undefined) return []
-  // One that was to be made here, or has failed: it begins again as a copy.
+  // An Image that was to be created here, or has failed, starts again as a copy.
   if (existing !== undefined && (isMadeHere(existing) || existing.status?.state === 'error'))
     return removals([existing])
   const { uid } = holder.spec.image
@@ -172,15 +175,15 @@ function serving(
   })
 }
 
-/** The node keeps the key of its own image for as long as it holds that, so that whoever serves it never has another
- *  than whoever reads it; the one by which it has copied the image goes with the copying. */
+/** The node keeps the key of its own image while it holds the image, so that the serving node and its readers always
+ *  have the same key. The key with which it copied the image is deleted when the copy ends. */
 const removeKeys = (image: ImageObject, { isGoing }: { readonly isGoing: boolean }): readonly PlainAction[] =>
   [
     ...(isGoing || image.spec.copyFrom !== undefined ? [copyingKey(image)] : []),
     ...(isGoing ? [servingKey(image)] : []),
   ].map(({ namespace = '', name }) => ({ do: 'remove', type: Secret, key: { namespace, name } }) as const)
 
-/** Takes them from their nodes, with the keys first: by the Images those are found. */
+/** Removes Images from their nodes, keys first: the Images are needed to find the keys. */
 export const removals = (images: readonly ImageObject[]): readonly PlainAction[] =>
   images
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

@@ -1,4 +1,4 @@
-/** The custom image controller: what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+/** The custom image controller: what it reads, and its effects in PostgreSQL. `plan.ts` decides. */
 import {
   claimCustomImage,
   findCustomImageClaim,
@@ -77,7 +77,7 @@ export const customImageController = controller<CustomImageEffects>()({
               image: { namespace, name },
             },
           }: ImageObject) =>
-            namespace === '' // a template's
+            namespace === '' // an Image of a template
               ? []
               : [{ namespace, name }, ...images.by(SOURCE_INDEX, `${namespace}/image/${name}`).map(keyOf)],
         ),
@@ -101,7 +101,7 @@ export const customImageController = controller<CustomImageEffects>()({
           images.by(SOURCE_INDEX, `${namespace}/backup/${name}`).map(keyOf),
         ),
         watch(NodeReport, () => []),
-        // The one that it is a copy of serves it, and those that are copies of it wait for that.
+        // Its original serves it, and its copies wait for that.
         watch(CustomImage, ({ metadata: { namespace = '', name }, spec: { source } }) => [
           ...(source.imageId === undefined ? [] : [{ namespace, name: source.imageId }]),
           ...images.by(SOURCE_INDEX, `${namespace}/image/${name}`).map(keyOf),
@@ -113,8 +113,8 @@ export const customImageController = controller<CustomImageEffects>()({
   },
 })
 
-/** Where its data come from, when that is a storage or another image. A cache may be behind: nothing is given up
- *  because of what it does not have. */
+/** Where its data comes from, when that is a storage or another image. A cache may be behind: nothing is abandoned
+ *  because it is missing in a cache. */
 async function sourceOf(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { metadata: { namespace = '' }, spec: { zone, source } }: CustomImageObject,
@@ -177,7 +177,7 @@ interface SourceId {
   readonly id: string
 }
 
-/** Read by the node that holds the disk, also while a guest uses that. */
+/** The node that holds the disk reads the snapshot, also while a guest uses the disk. */
 function snapshotOf(
   caches: Parts['caches'],
   snapshot: KubeObject<SnapshotSpec, SnapshotStatus> | undefined,
@@ -211,7 +211,7 @@ function snapshotOf(
   }
 }
 
-/** Read by a node that reaches the store of the zone. */
+/** A node that reaches the store of the zone reads the backup. */
 function backupOf(
   caches: Parts['caches'],
   backup: KubeObject<BackupSpec, BackupStatus> | undefined,
@@ -245,13 +245,13 @@ function backupOf(
   }
 }
 
-/** Only a new generation can have been asked for. */
+/** Only a new generation can carry a request. */
 async function requestsOf(db: Parts['db'], { metadata, status }: CustomImageObject) {
   const [after, upTo] = [status?.observedGeneration ?? 0, metadata.generation ?? 0]
   return upTo > after ? orUnavailable(listKubernetesRequests(db, metadata.uid ?? '', { after, upTo })) : []
 }
 
-/** What is being made from the image, as Kubernetes says now: a cache may be behind. */
+/** What is being created from the image, according to Kubernetes itself: a cache may be behind. */
 async function usersOf(store: Parts['store'], { metadata: { namespace = '', name } }: CustomImageObject) {
   const [servers, storages, copies] = await Promise.all([
     store.list(Server, { namespace }),
@@ -308,7 +308,7 @@ async function observe({ caches, db, store }: Parts, image: CustomImageObject): 
 }
 
 const effectsOf = (parts: Parts & BackupAccess): EffectsOn<CustomImageEffects, CustomImageSpec, CustomImageStatus> => ({
-  // What is claimed for an image that has gone meanwhile would stay for ever.
+  // A claim for an image that is deleted meanwhile would never be released.
   claim: withRefusalCondition(CLAIMED, async (id, image) => {
     await requireNewest(parts.store, CustomImage, image)
     await requireStandingOfEdit(parts, image, id.accountId)

@@ -1,4 +1,4 @@
-/** What the custom image controller knows of the world when it decides, and its effects. */
+/** What the custom image controller observes before it decides, and its effects. */
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { CustomImageSpec, CustomImageStatus } from '../../../resources/custom-image/index.ts'
@@ -14,30 +14,30 @@ export type ImageObject = KubeObject<ImageSpec, ImageStatus>
 export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
-  /** It holds its part of the quota. */
+  /** Its part of the quota is claimed. */
   readonly isClaimed: boolean
-  /** GiB that it holds of the quota. */
+  /** GiB that it has claimed of the quota. */
   readonly claimedGibibytes?: number
   readonly isZoneKnown: boolean
   /** Nodes of the zone that can be reached. */
   readonly nodes: readonly string[]
-  /** What the nodes hold of it. */
+  /** The Images on nodes. */
   readonly images: readonly ImageObject[]
-  /** The disk that it is to be made of; undefined when it is made of something else. */
+  /** The disk that it is created from; undefined when it is created from something else. */
   readonly disk?: DiskSource | undefined
-  /** The image of another zone that it is a copy of, where that is still there. */
+  /** The image of another zone that it is a copy of, while that exists. */
   readonly origin?: { readonly images: readonly ImageObject[]; readonly nodes: readonly string[] } | undefined
-  /** Of what it is made of, in GiB, where that is known. */
+  /** Size of its source, in GiB, where that is known. */
   readonly sourceGibibytes?: number | undefined
-  /** Another image is being made as a copy of it. */
+  /** Another image is being created as a copy of it. */
   readonly isCopied?: boolean
-  /** Least memory of servers with the system that its data began as. */
+  /** Least memory of servers with the system of its source. */
   readonly minMemoryMebibytes?: number | undefined
   /** Edits that people asked the Kubernetes API for since the last reconcile. */
   readonly edits?: readonly KubernetesRequest[]
-  /** Servers and storages that are being made from it; undefined unless it is on its way out. */
+  /** Servers and storages that are being created from it; undefined unless it is being deleted. */
   readonly users?: readonly string[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
@@ -63,12 +63,12 @@ export interface ImageClaim extends ImageId {
 /** The effects of custom images by name, each with its input. */
 export interface CustomImageEffects extends AuditEffects {
   readonly claim: ImageClaim
-  /** Makes it hold the size that it has. */
+  /** Claims the size that it turned out to have. */
   readonly recordSize: ImageClaim
   readonly giveBack: ImageId
   /** The key of the account's backups, for the node that reads one. */
   readonly shareBackupKey: SharedBackups
-  /** The key that both nodes between which it is copied know. */
+  /** The key that both nodes of a copy share. */
   readonly shareKey: { readonly keys: readonly [SecretPlace, SecretPlace] }
 }
 export type CustomImageAction = ActionWith<CustomImageEffects>

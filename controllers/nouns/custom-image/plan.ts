@@ -1,5 +1,5 @@
 /** The custom image's plan: pure, synchronous, total. Every node of the zone holds the image as an Image in its
- *  namespace; it is online when all of them that can be reached do. */
+ *  namespace; the image is online when all reachable nodes hold it. */
 import { defined } from '../../../domain/defined.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import { CustomImage, type CustomImageStatus } from '../../../resources/custom-image/index.ts'
@@ -29,7 +29,7 @@ interface Decision extends OperationDecision<CustomImageAction, KindOf<'template
   readonly isGone?: boolean
 }
 
-/** Condition that says why PostgreSQL refused the image its part of the quota. */
+/** Condition with the reason why PostgreSQL refused the image its part of the quota. */
 export const CLAIMED = 'Claimed'
 const NODES_WAIT_SECONDS = 10
 const RETRY_SECONDS = 300
@@ -47,7 +47,7 @@ export const plan = planOperations<CustomImageObject, Observed, ReconcileInput, 
     return kind && { kind, field: '', actor: observed.editor }
   },
   idle: (input) => (isLeaving(input.image) ? remove(input) : idle(input)),
-  // A deletion goes on behind its operation.
+  // A deletion continues after its operation has failed.
   overdue: ({ image }, decision, error) =>
     isLeaving(image) ? { ...decision, outcome: 'failed', error } : failed(error),
   toActions: ({ image }, decision) => [
@@ -71,7 +71,7 @@ export const plan = planOperations<CustomImageObject, Observed, ReconcileInput, 
 
 const toReason = (state: string): string => state.slice(0, 1).toUpperCase() + state.slice(1)
 
-/** The operation that an edit amounts to. */
+/** The operation that an edit needs. */
 export function detectEdit(
   image: CustomImageObject,
 ): 'template.create' | 'template.copy' | 'template.delete' | undefined {
@@ -82,7 +82,7 @@ export function detectEdit(
   return image.spec.source.imageId === undefined ? 'template.create' : 'template.copy'
 }
 
-/** It is deleted, or shall be. */
+/** It is deleted, or its deletion was requested. */
 export const isLeaving = ({ metadata, spec }: CustomImageObject): boolean =>
   metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'template.delete'
 
@@ -141,7 +141,7 @@ function create(input: During<ReconcileInput>): Decision {
   })
 }
 
-/** The size of its disk, when that is known and more than it holds of the quota. */
+/** The size of its disk, when that is known and more than it has claimed of the quota. */
 function lackingGibibytes({
   isClaimed,
   claimedGibibytes = 0,
@@ -153,7 +153,8 @@ function lackingGibibytes({
   return isClaimed && needed > claimedGibibytes ? needed : undefined
 }
 
-/** Of one that is made: what is there counts, whatever the limit. One that could not be made counts none. */
+/** For an image created from a disk: its actual size counts, whatever the limit. One that could not be created counts
+ *  nothing. */
 function recordSize(
   { metadata: { name: imageId }, status }: CustomImageObject,
   { accountId, isClaimed, claimedGibibytes }: Observed,
@@ -164,14 +165,14 @@ function recordSize(
   return [{ do: 'effect', name: 'recordSize', input: { accountId, imageId, sizeGibibytes } }]
 }
 
-/** What of it is whole, on nodes that can be reached. */
+/** Its complete Images, on reachable nodes. */
 const heldBy = (images: readonly ImageObject[], nodes: readonly string[]): readonly ImageObject[] =>
   images.filter(
     (one) =>
       one.status?.state === 'ready' && one.metadata.deletionTimestamp === undefined && nodes.includes(nodeOf(one)),
   )
 
-/** Why it cannot be read while no node of the zone holds it. */
+/** Why its source cannot be read while no node of the zone holds the image. */
 function sourceObstacle(
   { spec: { source } }: CustomImageObject,
   { disk, origin }: Observed,
@@ -196,7 +197,7 @@ const online = ({ minMemoryMebibytes }: Observed, held: readonly ImageObject[]):
   }
 }
 
-/** Nodes that have joined the zone get it too; what failed there is tried again, and changes nothing for the others. */
+/** Nodes that have joined the zone get it too; a failed node is tried again, which changes nothing for the others. */
 function idle(input: ReconcileInput): Decision {
   const { image, observed } = input
   const sized = recordSize(image, observed)
@@ -210,14 +211,14 @@ function idle(input: ReconcileInput): Decision {
   }
 }
 
-/** It goes when no node that can be reached holds it; what an unreachable one holds goes when that is back. */
+/** It is deleted when no reachable node holds it; an unreachable node removes its Image when it returns. */
 function remove({ image, observed }: ReconcileInput): Decision {
   const { accountId, images, nodes, users = [] } = observed
   const { namespace = '', name, deletionTimestamp } = image.metadata
   const leaving: Decision = { state: 'deleting', health: 'reconciling', step: 'removed' }
   if (deletionTimestamp === undefined)
     return { ...leaving, actions: [{ do: 'remove', type: CustomImage, key: { namespace, name } }] }
-  // What is being made from it is finished first: nothing new begins.
+  // What is being created from it is finished first: nothing new starts.
   if (users.length > 0)
     return {
       ...leaving,

@@ -1,5 +1,5 @@
-/** Where the archive of a database is: a tenant of the platform's own in the object storage of the zone, one for each
- *  database, which outlives the database for as long as somebody may restore from it. */
+/** The archive of a database: one of the platform's own tenants in the object storage of the zone, one for each
+ *  database. It outlives the database for as long as a customer may restore from it. */
 import { boundedQuotaBytes } from '../../../domain/database/archive-room.ts'
 import type { Measurement } from '../../../domain/billing/metered-bytes.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -32,25 +32,25 @@ import type { Repository } from '../../../resources/managed-machine/index.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** Of the host, which passes it on to the store. */
+/** The port on the host, which forwards it to the store. */
 const RELAY_PORT = 443
 const REGION = 'us-east-1'
 const SWEEP_MILLISECONDS = 600_000
 
 export interface ArchiveState {
   readonly row: ArchiveRow | undefined
-  /** The store has it as the row says, as far as anybody can tell. */
+  /** The store has it as the row says, as far as is known. */
   readonly isOpen: boolean
-  /** The store holds it to the quota that the database has now, as far as anybody can tell. */
+  /** The store applies the quota that the database has now, as far as is known. */
   readonly isBounded: boolean
-  /** What it holds; undefined while nobody can tell. */
+  /** Bytes that it holds; undefined while that is not known. */
   readonly usedBytes?: number
   readonly measurement?: Measurement
-  /** Who signed the certificate of the store, in PEM. */
+  /** The authority of the store's certificate, in PEM. */
   readonly authority: string
 }
 
-/** What of a database its archive follows. */
+/** The fields of a database that its archive depends on. */
 export type ArchivedSpec = Pick<DatabaseSpec, 'zone' | 'storageGibibytes'>
 
 /** Why databases of the zone have no archive, for people; empty when they have one. */
@@ -87,12 +87,12 @@ export async function observeArchive(
     return { row, isOpen, isBounded, authority, ...(tenant && usageOf(tenant)) }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    // A store that is away for a while has not forgotten it.
+    // A store that is unavailable for a while keeps the archives that it knows.
     return { row, isOpen: true, isBounded: true, authority }
   }
 }
 
-/** From now on the store has it. Throws Unavailable. */
+/** Creates it in the store. Throws Unavailable. */
 export async function openArchive(
   parts: Parts & { readonly sealing: Sealing },
   id: DatabaseId,
@@ -123,7 +123,7 @@ export async function openArchive(
   })
 }
 
-/** As its machine needs it; undefined in a zone that has no store. */
+/** The repository, as its machine needs it; undefined in a zone that has no store. */
 export function repositoryOf(
   parts: Pick<Parts, 'objectStorage'> & { readonly sealing: Sealing },
   row: ArchiveRow,
@@ -143,7 +143,7 @@ export function repositoryOf(
   )
 }
 
-/** Takes away the archives of deleted databases whose time is over, until the signal aborts. */
+/** Removes expired archives of deleted databases, until the signal aborts. */
 export async function runArchiveSweeper(parts: Parts, signal: AbortSignal): Promise<void> {
   const outages = new Outages(parts, 'archives not swept')
   while (!signal.aborted) {
@@ -152,7 +152,7 @@ export async function runArchiveSweeper(parts: Parts, signal: AbortSignal): Prom
   }
 }
 
-/** One whose store is away keeps no other. Throws what kept the first. */
+/** An archive whose store is unavailable blocks no other. Throws the first failure. */
 export async function sweepArchives(parts: Pick<Parts, 'db' | 'clock' | 'objectStorage' | 'log'>): Promise<void> {
   const now = parts.clock.now()
   const failures: unknown[] = []

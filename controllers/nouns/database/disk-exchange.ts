@@ -1,5 +1,5 @@
-/** The exchange of the root disk of a database's machine, as far as the controller of servers does not do it: its
- *  beginning, and what an exchange leaves behind whose host was lost. */
+/** The replacement of the root disk of a database's machine, as far as the controller of servers does not do it: its
+ *  start, and what it leaves behind when its host is lost. */
 import { DATABASE_ROLE } from '../../../domain/database/rules.ts'
 import { defined } from '../../../domain/defined.ts'
 import { IMAGE_VERSION_ARGUMENT } from '../../../domain/managed-machine/rules.ts'
@@ -11,8 +11,8 @@ import { SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
 import { activeOperation, derivedStanza } from '../../kit/operation/stanza.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** Begins it, unless the server has another operation under way or was changed meanwhile: then it is due again later.
- *  Throws Conflict for the latter. */
+/** Starts the replacement, unless the server has another operation under way or was changed meanwhile: then it is due
+ *  again later. Throws Conflict for the latter. */
 export async function beginExchange(
   { store, clock }: Pick<Parts, 'store' | 'clock'>,
   key: Key,
@@ -28,14 +28,14 @@ export async function beginExchange(
     previous_boot_storage: server.spec.bootStorageId ?? key.name,
     ...defined({ previous_template: server.spec.template }),
   }
-  // A merge patch keeps the arguments of the stanza before: those that this one lacks are taken out.
+  // A merge patch keeps the arguments of the previous stanza: those that this one lacks are set to null.
   const before = Object.fromEntries(Object.keys(server.spec.operation?.arguments ?? {}).map((name) => [name, null]))
   const operation = { ...stanza, arguments: { ...before, ...args } }
   await store.patch(Server, key, { metadata: { resourceVersion }, spec: { operation } })
 }
 
-/** Boot storages that its machine does not boot from. The server is read anew: an exchange that this cache does not
- *  have yet may have made one of them. */
+/** Boot storages that its machine does not boot from. The server is read from the store: a replacement that this cache
+ *  does not have yet may have created one of them. */
 export async function spareDisksOf(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { namespace, uid }: { readonly namespace: string; readonly uid: string },

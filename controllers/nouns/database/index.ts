@@ -1,4 +1,4 @@
-/** The database controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The database controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { heldUntil } from '../../../domain/database/rules.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import {
@@ -55,9 +55,9 @@ export { openDatabaseMetrics } from './metrics.ts'
 const DATABASES_OF = 'databases of a network'
 const DATA_OF = 'database of a storage'
 
-/** What it is built from besides. */
+/** Parts besides those of every controller. */
 interface SecretAccess {
-  /** Opens passwords and keys; no database is made without. */
+  /** Opens passwords and keys; no database is created without it. */
   readonly sealing?: Sealing
 }
 
@@ -71,7 +71,7 @@ export const databaseController = controller<DatabaseEffects>()({
   intent: {
     resourceType: 'database',
     wasApplied: wasOperationApplied(Database),
-    /** A new name its controller gives back, and a new password holds. */
+    /** Its controller releases a new name, and a new password stays in force. */
     async release(tx, { accountId, resource, audit: { action } }) {
       if (action === 'database.create' || action === 'database.restore')
         await releaseDatabase(tx, { accountId, databaseId: resource.id })
@@ -79,7 +79,7 @@ export const databaseController = controller<DatabaseEffects>()({
   },
   plan,
   reads: [Network, ...MACHINE_READS.filter((kind) => kind !== Storage)],
-  // One whose operation is its deletion is deleted here.
+  // A database whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, Storage, Database],
   open(parts: Parts & SecretAccess) {
     const machines = openMachines(parts, 'database')
@@ -122,7 +122,7 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, database
   }
 }
 
-/** Its own archive, and that of what it is restored from. */
+/** Its own archive, and that of the database that it is restored from. */
 async function archivesOf(
   parts: Parts & SecretAccess,
   accountId: string | undefined,
@@ -143,13 +143,13 @@ function networksOf({ caches }: Parts, { metadata, spec }: DatabaseObject): read
   return ipv4Cidr === undefined ? undefined : [ipv4Cidr, ...(ipv6Prefix === undefined ? [] : [ipv6Prefix])]
 }
 
-/** Unavailable where nothing can be sealed or opened. */
+/** Throws Unavailable where nothing can be sealed or opened. */
 function sealingOf({ sealing }: SecretAccess): Sealing {
   if (sealing?.isAvailable !== true) throw new Unavailable('the sealing key of databases')
   return sealing
 }
 
-/** What is claimed for one that has gone meanwhile would stay for ever. */
+/** A claim for a database that is deleted meanwhile would never be released. */
 const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, DatabaseSpec, DatabaseStatus> => ({
   claim: withRefusalCondition(CLAIMED, async (demand, database) => {
     await requireNewest(parts.store, Database, database)
@@ -184,7 +184,7 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
     if (accountId === undefined) return undefined
     const id = { accountId, databaseId }
     const claim = await orUnavailable(findDatabase(parts.db, id))
-    // A newer configuration gets a number of its own with the next look.
+    // A newer configuration gets its own number in the next reconcile.
     if (claim?.certificate === undefined || claim.generation !== delivery.generation) return undefined
     const secrets = { sealing: sealingOf(parts) }
     const whole = { ...parts, ...secrets }
@@ -218,7 +218,7 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
   audit: auditEffect(parts),
 })
 
-/** Its archive stays for as long as was said. */
+/** Its archive stays for as long as was recorded. */
 async function release({ db, clock }: Parts, left: DatabaseEffects['release']): Promise<void> {
   const { origin, keptDays, ...id } = left
   const until = new Date(clock.now().getTime() + keptDays * DAY_MILLISECONDS)

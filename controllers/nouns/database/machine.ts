@@ -1,4 +1,4 @@
-/** The machine of a database, its storage, and what it shall run. Pure. */
+/** The machine of a database, its storage, and the configuration of the machine. Pure. */
 import { DATABASE_ROLE, fullBackupAt, RENEW_DAYS, serverSettings } from '../../../domain/database/rules.ts'
 import { databaseRuleset } from '../../../domain/database/ruleset.ts'
 import { DATABASE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
@@ -46,7 +46,7 @@ export function needsCertificate({ certificate }: DatabaseClaim, host: string, n
   return certificate.expiresAt.getTime() - now.getTime() < RENEW_DAYS * DAY_MILLISECONDS
 }
 
-/** What the machine of the database shall be. */
+/** The desired machine of the database. */
 export function demandOf(database: DatabaseObject, observed: Observed): MachineDemand {
   const { metadata, spec } = database
   const machine = machineOf(observed.machines)
@@ -59,8 +59,8 @@ export function demandOf(database: DatabaseObject, observed: Observed): MachineD
     networkIds: [spec.networkId],
     sharedAddresses: [],
     configuration: configurationOf(database, observed),
-    // Another machine would begin anew, one on trial has an old root disk to go back to, and the data may be where a
-    // lost host is.
+    // Not to be replaced now: another machine would restart the restore, one on trial has an old root disk to go back
+    // to, and the data may be on a lost host.
     isPatient:
       machine?.report?.postgresql?.state === 'restoring' ||
       machine?.diskExchange?.isOver === false ||
@@ -69,7 +69,7 @@ export function demandOf(database: DatabaseObject, observed: Observed): MachineD
   }
 }
 
-/** It begins as another one was, and has not begun yet. */
+/** It is restored from another database, and its creation has not finished. */
 export const isToRestore = ({ spec, status }: DatabaseObject): boolean =>
   spec.restoredFrom !== undefined && status?.isMade !== true
 
@@ -96,7 +96,7 @@ function configurationOf(
 export const isAttached = (storage: StorageObject | undefined, machine: Machine | undefined): boolean =>
   machine !== undefined && storage?.status?.state === 'online' && storage.status.serverId === machine.serverId
 
-/** The storage is made once its machine runs, and comes back to one that was exchanged. */
+/** The storage is created once its machine runs, and is attached again after the machine was replaced. */
 export function storageActions(database: DatabaseObject, observed: Observed): readonly DatabaseEffect[] {
   const { accountId = '', machines, storage } = observed
   const machine = machineOf(machines)
@@ -134,16 +134,16 @@ export function storageActions(database: DatabaseObject, observed: Observed): re
   ]
 }
 
-/** What its secrets are once they are open. */
+/** The secrets of a database, opened. */
 export interface OpenedSecrets {
   readonly password: string
   readonly key: string
   readonly archive: Repository | undefined
-  /** Of what it is restored from. */
+  /** The repository of the database that it is restored from. */
   readonly origin: Repository | undefined
 }
 
-/** What the machine shall run; undefined while it cannot be said. */
+/** The configuration document of its machine; undefined while it is incomplete. */
 export function documentOf(
   database: DatabaseObject,
   { claim, networks }: Pick<Observed, 'claim' | 'networks'>,

@@ -1,5 +1,5 @@
-/** What operators watch of managed databases, by zone where it helps. Only the leader of a shard knows it, of its own
- *  zones; whoever does not lead says 0. What goes on inside a database is its owner's to see. */
+/** Metrics of managed databases for operators, by zone where it helps. Only the leader of a shard knows them, for its
+ *  own zones; every other replica reports 0. The content of a database is visible to its owner only. */
 import { archiveRoomOf } from '../../../domain/database/archive-room.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -27,7 +27,7 @@ export function openDatabaseMetrics(
   gauge(
     'svccloud_databases_unhealthy',
     'Databases whose machine does not run PostgreSQL as configured',
-    // What its owner did to its credentials is its owner's to mend.
+    // The owner must repair what the owner did to the credentials.
     () => made().filter(({ status }) => status?.isHealthy !== true && status?.hasStaleCredentials !== true).length,
   )
   gauge(
@@ -72,7 +72,7 @@ export function openDatabaseMetrics(
   })
 }
 
-/** What is read of each, but for those that have none. */
+/** The values that are read of each, without those that have none. */
 const present = (databases: readonly DatabaseObject[], read: (database: DatabaseObject) => number): readonly number[] =>
   databases.map(read).filter((value) => !Number.isNaN(value))
 

@@ -1,4 +1,4 @@
-/** What the database controller knows of the world when it decides, and what it may decide. */
+/** What the database controller observes before it decides, and its actions. */
 import type { DatabaseOrigin } from '../../../domain/database/rules.ts'
 import type { ArchiveRow, DatabaseClaim, DatabaseId } from '../../../db/database/index.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
@@ -19,21 +19,22 @@ export interface Observed {
   readonly claim: DatabaseClaim | undefined
   /** Ranges of its network; undefined until that has some. */
   readonly networks: readonly string[] | undefined
-  /** Its machine, also one that is on its way out. */
+  /** Its machine, including one that is being deleted. */
   readonly machines: readonly Machine[]
-  /** That of its data. */
+  /** The storage of its data. */
   readonly storage: StorageObject | undefined
-  /** Boot storages of its machine that it does not boot from any more: of an exchange that its host did not survive. */
+  /** Boot storages that its machine no longer boots from: left by a replacement whose host was lost. */
   readonly spareDisks: readonly Key[]
   /** Undefined in a zone that has no store for it. */
   readonly archive: ArchiveState | undefined
-  /** Why it has none, for people; empty otherwise. */
+  /** Why it has no archive, for people; empty otherwise. */
   readonly archiveObstacle: string
-  /** Of what it is restored from, until it is; undefined when that is gone, and for one that begins empty. */
+  /** The archive of the database that it is restored from, until it is; undefined when that no longer exists, and for
+   *  one that starts empty. */
   readonly origin: ArchiveRow | undefined
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
@@ -44,20 +45,20 @@ export type DatabaseEffects = AuditEffects &
       readonly zone: string
       readonly name: string
       readonly networkId: string
-      /** What it is restored from. */
+      /** The database that it is restored from. */
       readonly originId?: string
     }
     readonly rename: DatabaseId & { readonly name: string }
-    /** Gives it a new certificate for that address. */
+    /** Issues a new certificate for that address. */
     readonly certify: DatabaseId & { readonly host: string }
-    /** Makes its archive, or tells the store of it again. */
+    /** Creates its archive, or configures the store with it again. */
     readonly archive: DatabaseId & ArchivedSpec
-    /** Begins the exchange of its root disk. */
+    /** Starts the replacement of its root disk. */
     readonly upgrade: { readonly serverId: string; readonly imageVersion: string }
-    /** Gives back all that it has claimed. Its archive stays for so many days. */
+    /** Releases all that it has claimed. Its archive stays for `keptDays` days. */
     readonly release: DatabaseId & { readonly origin: DatabaseOrigin; readonly keptDays: number }
   }
 export type DatabaseEffect = ActionWith<DatabaseEffects>
 
-/** What PostgreSQL was asked for a database, and whether it was granted. */
+/** Whether PostgreSQL granted the claims of the database. */
 export const CLAIMED = 'Claimed'

@@ -1,5 +1,5 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
- *  storage follow from its spec. */
+ *  storage are derived from its spec. */
 import { archiveRoomText } from '../../../domain/database/archive-room.ts'
 import { defined } from '../../../domain/defined.ts'
 import { meteredAfter } from '../../../domain/billing/metered-bytes.ts'
@@ -39,10 +39,10 @@ type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<DatabaseStatus, DatabaseEffect, KindOf<'database'>>
 type Rule = (input: OperationInput) => Decision | undefined
 
-/** Reports wake it; this is for what nobody reports: a certificate that gets old. */
+/** Reports wake it; this interval is for what nobody reports: a certificate that gets old. */
 const LOOK_SECONDS = 60
 
-/** What makes it and what takes it away. */
+/** The operations that create and delete it. */
 export const LIFE = {
   creates: ({ spec }: DatabaseObject) =>
     spec.restoredFrom === undefined ? ('database.create' as const) : ('database.restore' as const),
@@ -75,8 +75,8 @@ const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) 
   return claiming({ do: 'effect', name: 'claim', input })
 }
 
-/** Data may be copied for half a day, by machines that say so. One that fails is exchanged; one that still fails when a
- *  creation would be over will not do better. */
+/** Machines may copy data for half a day, as long as they report it. A machine that fails is replaced. One that was
+ *  created after the deadline of a creation and still fails will not succeed. */
 const restoreIsBegun: Rule = ({ root, operation, observed: { machines } }) => {
   const { createdAt = '', report, detail } = machineOf(machines) ?? {}
   const isLate = createdAt >= deadlineOf('database.create', new Date(operation.requestedAt)).toISOString()
@@ -133,7 +133,7 @@ const STALE =
   'The owner no longer gets in with the credentials: its password or its rights were changed by SQL. ' +
   'Rotate the credentials to have some that work.'
 
-/** What its machine and its storage shall be, and what they say. */
+/** The desired machine and storage, and the status that they report. */
 function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
   const { accountId, claim, machines, storage, archive, archiveObstacle } = observed
   if (accountId === undefined || claim === undefined)
@@ -170,7 +170,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     ],
     isSettled: planned.isSettled,
     waitFor,
-    // Rows wake nobody.
+    // Rows of PostgreSQL wake no reconciler.
     waitSeconds: isUncertified || archive?.isOpen === false ? 0 : LOOK_SECONDS,
     status: {
       isHealthy: planned.isSettled && !isStale,
@@ -198,7 +198,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
   }
 }
 
-/** What its machine says, as a status has it. */
+/** The backups that its machine reports, in the form of the status. */
 const backupsOf = ({
   earliestAt,
   latestAt,
@@ -213,7 +213,8 @@ const backupsOf = ({
   pause: pause && { ...pause, from: pause.from ?? undefined },
 })
 
-/** Its machine follows its spec. One whose creation failed is left as it is, and so is one whose data is lost. */
+/** Its machine follows its spec. A database whose creation failed is left as it is, and so is one whose data is
+ *  lost. */
 function idle(input: ReconcileInput): Decision {
   const { root: database, observed } = input
   const { spec, status, metadata } = database
@@ -249,7 +250,7 @@ const lost: Decision = {
   status: { isLost: true, isHealthy: false, healthDetail: LOST },
 }
 
-/** Its machine goes first, then its storage, then what it has claimed. */
+/** Its machine is deleted first, then its storage; then its claims are released. */
 function remove({ root: database, observed, now }: ReconcileInput): Decision {
   const { accountId, machines, storage } = observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: LOOK_SECONDS } as const
@@ -282,7 +283,7 @@ const NOTHING: DatabaseBackups = {
   backups: [],
 }
 
-/** What somebody may restore from, and for how long: not at all where there is nothing. */
+/** What can be restored after the deletion, and for how long: no time at all where there is nothing. */
 function leftOf({ spec, status }: DatabaseObject): { readonly origin: DatabaseOrigin; readonly keptDays: number } {
   const { name, networkId, plan, storageGibibytes, databaseName, ownerName, operation } = spec
   const backups = status?.backups ?? NOTHING

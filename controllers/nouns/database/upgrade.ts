@@ -1,5 +1,5 @@
 /** When the machine of a database gets a root disk of a newer image, with a newer minor version of PostgreSQL. Its data
- *  is on another disk, which stays; its address stays too. The exchange is the operation `server.rebuild` of the
+ *  is on another disk, which stays; its address stays too. The replacement is the operation `server.rebuild` of the
  *  machine, on trial: the old root disk comes back unless the machine becomes healthy. Pure. */
 import { upgradeWindowAt } from '../../../domain/database/rules.ts'
 import type { Machine } from '../managed-machine/index.ts'
@@ -9,8 +9,8 @@ import type { DatabaseStatus } from '../../../resources/database/index.ts'
 
 export const isBeingUpgraded = (machine: Machine | undefined): boolean => machine?.diskExchange?.isOver === false
 
-/** What the exchange is to bring; undefined while none is due. What was backed up in this window is the newest that can
- *  be gone back to; an image that has failed here is not tried again. */
+/** The replacement that is due; undefined while there is none. Where there is an archive, it needs a backup from this
+ *  window: the newest state that could be restored; an image that has failed here is not tried again. */
 export function upgradeDue(
   { spec, status }: DatabaseObject,
   { machines, archive }: Pick<Observed, 'machines' | 'archive'>,

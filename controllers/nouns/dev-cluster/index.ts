@@ -1,4 +1,4 @@
-/** The controller of dev clusters: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The controller of dev clusters: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { isDevClusterClaimed, releaseDevCluster } from '../../../db/dev-cluster/index.ts'
@@ -32,9 +32,9 @@ import { plan } from './plan.ts'
 
 const CLUSTERS_IN = 'dev clusters of a network'
 
-/** What it is built from besides. */
+/** Parts besides those of every controller. */
 interface SecretAccess {
-  /** Of the key that signs tokens; no dev cluster is made without. */
+  /** Opens the key that signs tokens; no dev cluster is created without it. */
   readonly sealing?: Sealing
 }
 
@@ -92,7 +92,7 @@ const effectsOf = (
   claim: claimEffect(parts, devClusterChanges),
   async deliver(delivery, cluster) {
     const observed = await observe(parts, machines, cluster)
-    // Another configuration by now: the next look hands that over.
+    // The configuration has changed meanwhile: the next reconcile delivers the new one.
     if (demandOf(cluster, observed).configuration?.fingerprint !== delivery.fingerprint) return undefined
     const document = documentOf(cluster, observed)
     if (document === undefined) throw new Unavailable('the server of the dev cluster')

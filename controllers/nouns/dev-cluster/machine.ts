@@ -1,4 +1,4 @@
-/** The server of a dev cluster, and what it shall run. Pure. */
+/** The server of a dev cluster, and its configuration. Pure. */
 import { createPublicKey } from 'node:crypto'
 import {
   DEV_API_PORT,
@@ -18,9 +18,9 @@ import type { DevClusterObject, Observed } from './observed.ts'
 
 const ZONE_LABEL = 'topology.kubernetes.io/zone'
 const REGION_LABEL = 'topology.kubernetes.io/region'
-/** Says of its server what it is. */
+/** The label that marks its server. */
 const SERVER_LABEL = 'svccloud.dev/dev-cluster'
-/** What it runs follows from the fingerprint alone. */
+/** The fingerprint alone identifies its configuration. */
 const GENERATION = 1
 
 export function ownerOf({ metadata, spec }: DevClusterObject, accountId: string): Owner {
@@ -31,7 +31,7 @@ export function ownerOf({ metadata, spec }: DevClusterObject, accountId: string)
 export const machineOf = (machines: readonly Machine[]): Machine | undefined =>
   machines.find(({ role }) => role === DEV_CLUSTER_ROLE)
 
-/** What its server is made as. */
+/** The desired server. */
 export function demandOf(cluster: DevClusterObject, observed: Observed): MachineDemand {
   const { spec } = cluster
   const document = documentOf(cluster, observed)
@@ -49,11 +49,11 @@ export function demandOf(cluster: DevClusterObject, observed: Observed): Machine
   }
 }
 
-/** Of its server, IPv6 first. Empty until that has its own. */
+/** Addresses of its server, IPv6 first. Empty until it has its own. */
 const publicAddressesOf = ({ publicIpv6, publicIpv4 }: Machine): readonly string[] =>
   publicIpv6 === undefined ? [] : [publicIpv6, ...(publicIpv4 === undefined ? [] : [publicIpv4])]
 
-/** What its server shall run, which has no secret in it; undefined while that cannot be said. */
+/** The configuration document of its server, without secrets; undefined while it is incomplete. */
 export function documentOf(
   { metadata, spec, status }: DevClusterObject,
   { machines, networkCidr, issuerKey, region, endedAdmins }: Observed,
@@ -68,10 +68,10 @@ export function documentOf(
   if (addresses.length === 0 || dnsAddress === undefined) return undefined
   const { publicMacAddress = '', publicIpv6 = '' } = machine
   const { uid = '' } = metadata
-  // Those that it does not have are none that it has to end.
+  // Administrators that the cluster does not have need not be removed.
   const ended = status?.admins?.map((admin) => admin.uid).filter((admin) => endedAdmins.includes(admin)) ?? []
   return {
-    // Who has a prefix for itself asks nobody for the address in it.
+    // A server with its own prefix requests no address in it: the address is configured here.
     ...(publicMacAddress === '' ? {} : { addresses: [{ interface: publicMacAddress, address: `${publicIpv6}/128` }] }),
     devCluster: {
       release,

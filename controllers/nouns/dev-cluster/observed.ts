@@ -1,4 +1,4 @@
-/** What the controller of dev clusters knows of the world when it decides, and what it may decide. */
+/** What the controller of dev clusters observes before it decides, and its actions. */
 import type { DevClusterId } from '../../../db/dev-cluster/index.ts'
 import type { PublicKey } from '../../../db/kubernetes-cluster/index.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
@@ -18,13 +18,13 @@ export interface Observed {
   readonly region: string
   /** Range of its private network; undefined while that has none, and for a cluster without one. */
   readonly networkCidr: string | undefined
-  /** Of who signs tokens for it; undefined where nothing can be sealed. */
+  /** Public key of the issuer of its tokens; undefined where nothing can be sealed. */
   readonly issuerKey: PublicKey | undefined
-  /** Its server, also one that is on its way out. */
+  /** Its server, including one that is being deleted. */
   readonly machines: readonly Machine[]
-  /** Service accounts of it, by uid, whose holders lost them. */
+  /** Its service accounts, by uid, whose holders lost them. */
   readonly endedAdmins: readonly string[]
-  /** What people asked the Kubernetes API for since the last reconcile. */
+  /** Requests by people to the Kubernetes API since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
 
@@ -32,10 +32,10 @@ export interface Observed {
 export type DevClusterEffects = AuditEffects &
   ClaimEffects &
   MachineEffects & {
-    /** Gives back all that it has claimed. */
+    /** Releases all that it has claimed. */
     readonly release: DevClusterId
   }
 export type DevClusterAction = ActionWith<DevClusterEffects>
 
-/** What PostgreSQL was asked for a cluster, and whether it was granted. */
+/** Whether PostgreSQL granted the claims of the cluster. */
 export const CLAIMED = 'Claimed'

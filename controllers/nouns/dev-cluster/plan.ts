@@ -1,5 +1,5 @@
-/** The plan of dev clusters: pure, synchronous, total. One server is made, once, and followed: it holds everything that
- *  the cluster is, so that it is never exchanged. */
+/** The plan of dev clusters: pure, synchronous, total. One server is created, once, and observed from then on: it holds
+ *  the complete cluster, so it is never replaced. */
 import { defined } from '../../../domain/defined.ts'
 import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../../domain/dev-cluster/rules.ts'
 import type { DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
@@ -11,7 +11,7 @@ import { refusalOf } from '../../kit/refusal.ts'
 import { demandOf, machineOf, ownerOf } from './machine.ts'
 import { CLAIMED, type DevClusterAction, type DevClusterObject, type Observed } from './observed.ts'
 
-/** What is seen of its server wakes it; this is for what nobody reports: a deadline. */
+/** Changes of its server wake it; this interval is for what nobody reports: a deadline. */
 const LOOK_SECONDS = 15
 
 type Status = { readonly [Field in keyof DevClusterStatus]?: DevClusterStatus[Field] | undefined }
@@ -22,11 +22,11 @@ interface Decision {
   readonly message: string
   readonly actions?: readonly DevClusterAction[]
   readonly status?: Status
-  /** What wakes nobody is looked at again after so long. */
+  /** The time until the next check of what wakes nobody. */
   readonly waitSeconds?: number
 }
 
-/** Guards in order: deleting, no account, failed, not claimed, lost, not made in time, followed. */
+/** Guards in order: deleting, no account, failed, not claimed, lost, not created in time, followed. */
 export function plan(cluster: DevClusterObject, observed: Observed, now: Date): readonly DevClusterAction[] {
   return [
     ...auditRequests(cluster, observed.requests),
@@ -62,7 +62,7 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
   const owner = ownerOf(cluster, accountId)
   const demand = demandOf(cluster, observed)
   if (machine === undefined) {
-    // The network of the same manifest may come later.
+    // The network in the same manifest may be created later.
     if (spec.networkId !== undefined && observed.networkCidr === undefined)
       return waiting(`Waiting for network ${spec.networkId} to be there`)
     return { ...waiting('Its server is made'), actions: [serverOf(owner, demand, undefined)] }
@@ -79,7 +79,7 @@ function claiming({ metadata, spec, ...cluster }: DevClusterObject, accountId: s
   return { ...waiting('Its name is claimed'), actions: [{ do: 'effect', name: 'claim', input }], waitSeconds: 0 }
 }
 
-/** It stays in error, whatever its server does: nobody shall build on what comes and goes. */
+/** It stays in error, whatever its server does: nobody should build on a cluster that comes and goes. */
 const failed = (why: string): Decision => ({
   health: 'stalled',
   reason: 'Error',
@@ -90,7 +90,7 @@ const failed = (why: string): Decision => ({
   },
 })
 
-/** Credentials that are over end in whatever is left of one that has run. */
+/** A failed cluster that once ran still removes expired credentials from its server. */
 function ends(cluster: DevClusterObject, observed: Observed, accountId: string): Pick<Decision, 'actions' | 'status'> {
   if (cluster.status?.isMade !== true) return {}
   const machine = machineOf(observed.machines)
@@ -111,7 +111,7 @@ function lossOf({ status }: DevClusterObject, machine: Machine | undefined): str
   return `${what}: ${machine.stateDetail}`
 }
 
-/** What it is still waited for, for people. */
+/** What it still waits for, for people. */
 function waitedFor(cluster: DevClusterObject, observed: Observed): string {
   const machine = machineOf(observed.machines)
   if (machine === undefined) return 'its server was not made'
@@ -126,17 +126,17 @@ interface Following {
   readonly actions: readonly DevClusterAction[]
 }
 
-/** Its status says what its server says. */
+/** Its status shows what its server reports. */
 function followed(cluster: DevClusterObject, observed: Observed, { machine, actions }: Following): Decision {
   const said = machine.report?.devCluster
-  // One that is made says itself how it is, also while it is handed another configuration.
+  // A cluster that was created reports its own state, also while it receives another configuration.
   const isTold = cluster.status?.isMade === true || isSame(machine.running, demandOf(cluster, observed).configuration)
   const isRunning = machine.state === 'started' && isTold
-  // A host that only counts says that all is well, and nothing of a cluster.
+  // A simulated host reports that all is well, and nothing about a cluster.
   const isSimulated = machine.isHealthy && said === undefined
   const isReady = isRunning && (said?.isReady === true || isSimulated)
   const detail = detailOf(machine, { isReady, isSimulated })
-  // Without its node it would be said to run, and every pod of its owner would wait.
+  // Without its node it would count as running, while every pod of its owner waits.
   const isUp = isReady && (isSimulated || said?.isNodeReady === true)
   const isMade = cluster.status?.isMade === true || isUp
   return {
@@ -161,7 +161,7 @@ function followed(cluster: DevClusterObject, observed: Observed, { machine, acti
   }
 }
 
-/** A guest says it: what its first ready API was verified by stays, so that nothing else is believed later. */
+/** A guest reports these values: the authority of its first ready API is kept, so that no later one is trusted. */
 const saidOf = (
   { status }: DevClusterObject,
   { certificateAuthority, admins, version }: NonNullable<NonNullable<Machine['report']>['devCluster']>,
@@ -184,7 +184,7 @@ function detailOf({ state, stateDetail, detail, report }: Machine, { isReady, is
   return detail === '' && !isReady ? 'Its server has not said yet that its API is ready' : detail
 }
 
-/** Its server goes first, whatever runs on it, then what it has claimed. */
+/** Its server is deleted first, whatever runs on it; then its claims are released. */
 function remove(cluster: DevClusterObject, { accountId, machines }: Observed): readonly DevClusterAction[] {
   if (accountId === undefined) return [{ do: 'finalized' }]
   if (machines.length > 0)

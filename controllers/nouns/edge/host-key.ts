@@ -1,5 +1,5 @@
-/** The key of an edge's bastion: made once, sealed in PostgreSQL, and given to every machine that is the bastion, so
- *  that clients are not warned when it is exchanged. */
+/** The host key of an edge's bastion: created once, sealed in PostgreSQL, and given to every machine that becomes the
+ *  bastion, so that clients see no warning when it is replaced. */
 import { type EdgeId, hostKeyOwner, keepHostKey } from '../../../db/edge/index.ts'
 import { HOST_KEY_SEED_BYTES, hostKeyOf } from '../../../domain/edge/ssh-host-key.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -7,12 +7,12 @@ import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** What the edge controller is built from besides. */
+/** Parts of the edge controller besides those of every controller. */
 export interface HostKeyAccess {
   readonly sealing?: Sealing
 }
 
-/** As the file of sshd; undefined in a deployment that can keep no secrets. */
+/** In the file format of sshd; undefined in a deployment that cannot store secrets. */
 export async function keptHostKey(
   { db, random, sealing }: Pick<Parts, 'db' | 'random'> & HostKeyAccess,
   id: EdgeId,

@@ -1,4 +1,4 @@
-/** The edge controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The edge controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { edgeChanges } from '../../../changes/edge.ts'
 import { defined } from '../../../domain/defined.ts'
 import { edgeMachineParts } from '../../../domain/edge/document.ts'
@@ -52,7 +52,7 @@ export const edgeController = controller<EdgeEffects>()({
   intent: intentOf(edgeChanges),
   plan,
   reads: [...MACHINE_READS, Network, Router, Zone],
-  // One whose operation is its deletion is deleted here.
+  // An edge whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, Edge, LoadBalancer],
   open(parts: Parts & HostKeyAccess) {
     const bundles = openBundles(parts.ovn)
@@ -144,7 +144,7 @@ async function networkOf(
   return { uid: metadata.uid, ipv4Cidr, ipv6Prefix, isAtRouter: router !== undefined }
 }
 
-/** What is claimed for an edge that has gone meanwhile would stay for ever. */
+/** A claim for an edge that is deleted meanwhile would never be released. */
 const edgeEffects = (
   parts: Parts & HostKeyAccess,
   { bundles, machines }: Opened,
@@ -158,7 +158,7 @@ const edgeEffects = (
   async announce({ accountId, edgeId, networkId, zone, gateway, router }, edge) {
     const { namespace = '', uid = '' } = edge.metadata
     await orUnavailable(parts.db.transaction().execute((tx) => setGateway(tx, { accountId, edgeId, gateway })))
-    // The address of the router is another's in a network without one: never are both there.
+    // In a network without a router, another row has the router's address: the two must never exist together.
     if (router === undefined) await bundles.clear(ownerOf(uid), zone)
     await applyNetwork(parts, { namespace, name: networkId })
     const sequence = router && (await bundles.apply(ownerOf(uid), zone, router, routerRows(router)))

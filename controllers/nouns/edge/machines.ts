@@ -1,4 +1,4 @@
-/** The machines of an edge: which it shall have, and what each of them shall run. Pure. */
+/** The desired machines of an edge, and the configuration of each. Pure. */
 import { type EdgeMachineInput, edgeMachineParts } from '../../../domain/edge/document.ts'
 import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../../domain/edge/rules.ts'
 import { NAT64_PREFIX } from '../../../domain/network/rules.ts'
@@ -8,18 +8,18 @@ import type { EdgeObject, Granted, Observed } from './observed.ts'
 
 const HOSTNAME_LENGTH_MAXIMUM = 63
 
-/** The machines that the edge shall have. */
+/** The desired machines of the edge. */
 export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>): readonly EdgeMachineRule[] =>
   edgeMachinesOf(roles, placement)
 
-/** What the account is to be granted for its spec. */
+/** What the account must be granted for its spec. */
 export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
   plan: edge.spec.plan,
   machines: rulesOf(edge).map(({ name }) => name),
   hasPair: hasPair(edge.spec.roles, edge.spec.placement),
 })
 
-/** Whether its spec wants another plan, a machine or a load balancer, that nobody has granted yet. */
+/** Whether its spec requires another plan, a machine or a load balancer that is not granted yet. */
 export function grows(edge: EdgeObject): boolean {
   const { granted } = edge.status ?? {}
   const wanted = wantedOf(edge)
@@ -31,7 +31,7 @@ export function grows(edge: EdgeObject): boolean {
   )
 }
 
-/** Of what was granted, that which its spec still wants. */
+/** The part of the grant that its spec still requires. */
 export function grantedOf(edge: EdgeObject): Granted {
   const wanted = wantedOf(edge)
   const granted = edge.status?.granted ?? wanted
@@ -45,11 +45,11 @@ export function grantedOf(edge: EdgeObject): Granted {
 const grantedRulesOf = (edge: EdgeObject): readonly EdgeMachineRule[] =>
   rulesOf(edge).filter(({ name }) => grantedOf(edge).machines.includes(name))
 
-/** Not deleted and of the role, the newest. */
+/** The newest machine of the role that is not being deleted. */
 export const machineOf = (machines: readonly Machine[], name: string): Machine | undefined =>
   machines.find(({ role, isDeleting }) => role === name && !isDeleting)
 
-/** What the machine is told; undefined while its addresses are not known. */
+/** The input of the machine's configuration; undefined while its addresses are not known. */
 export function inputOf(
   edge: EdgeObject,
   { network, resolvers, machines }: Pick<Observed, 'network' | 'resolvers' | 'machines'>,
@@ -72,7 +72,7 @@ export function inputOf(
   }
 }
 
-/** What is asked of each machine that was granted. */
+/** A demand for each machine that was granted. */
 export function demandsOf(edge: EdgeObject, observed: Observed): readonly MachineDemand[] {
   const { networkId } = edge.spec
   const { plan } = grantedOf(edge)
@@ -85,7 +85,7 @@ export function demandsOf(edge: EdgeObject, observed: Observed): readonly Machin
       plan,
       publicIpv4: true,
       networkIds: [networkId],
-      // Answers of the whole Internet come from it.
+      // It forwards replies from the whole Internet, with their source addresses.
       sharedAddresses: rule.roles.includes('nat_gateway')
         ? ['0.0.0.0/0', NAT64_PREFIX].map((address) => ({ address, networkId }))
         : [],
@@ -96,7 +96,7 @@ export function demandsOf(edge: EdgeObject, observed: Observed): readonly Machin
   })
 }
 
-/** As the status shows them. */
+/** In the form of the status. */
 export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNullable<EdgeStatus['machines']> =>
   rulesOf(edge).flatMap(({ name, roles }) => {
     const machine = machineOf(machines, name)
@@ -120,7 +120,7 @@ export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNull
     ]
   })
 
-/** Roles that nobody fulfils, and since when; `isServing` says whether its load balancer does. */
+/** Roles that no machine fulfils, and since when; `isServing` says whether its load balancer does. */
 export function lostSince(
   edge: EdgeObject,
   { machines, isServing }: { readonly machines: readonly Machine[]; readonly isServing: boolean },

@@ -1,4 +1,4 @@
-/** What the edge controller knows of the world when it decides, and what it may decide. */
+/** What the edge controller observes before it decides, and its actions. */
 import type { Gateway } from '../../../domain/network/rules.ts'
 import type { EdgeClaim, EdgeDemand, EdgeId } from '../../../db/edge/index.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
@@ -18,41 +18,42 @@ export interface Observed {
   readonly claim: EdgeClaim | undefined
   /** Its zone has private networks now. */
   readonly hasNetworks: boolean
-  /** Undefined while it is not there, or has no ranges yet. */
+  /** Undefined while it does not exist, or has no ranges yet. */
   readonly network:
     | {
         readonly uid: string
         readonly ipv4Cidr: string
         readonly ipv6Prefix: string
-        /** A router of the customer leads on from it. */
+        /** A router of the customer is attached to it. */
         readonly isAtRouter: boolean
       }
     | undefined
-  /** Who is asked for names. */
+  /** The resolvers of the zone. */
   readonly resolvers: readonly string[]
-  /** Those that it has, with those that are on their way out. */
+  /** Its machines, including those that are being deleted. */
   readonly machines: readonly Machine[]
-  /** The load balancer of its own, also one that is on its way out. */
+  /** The edge's own load balancer, including one that is being deleted. */
   readonly pair: KubeObject<LoadBalancerSpec, LoadBalancerStatus> | undefined
-  /** Of the router that it has itself where the network has no other; the digest of what was written last. */
+  /** Digest of the rows that were last written for the edge's own router, which it has where the network has no
+   *  other. */
   readonly routerDigest: string | undefined
-  /** The newest sequence that the hosts have installed; undefined when nobody knows. */
+  /** The newest sequence that the hosts have installed; undefined when it is not known. */
   readonly installed: number | undefined
   /** Ids of servers of the network without a public IPv4 address. */
   readonly serversWithoutIpv4: readonly string[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
-/** Where the network leads out, with the router that leads there; nowhere without a gateway. */
+/** The gateway of the network, and the router to it; no way out without a gateway. */
 export interface Announcement {
   readonly accountId: string
   readonly edgeId: string
   readonly networkId: string
   readonly gateway: Gateway | undefined
-  /** That of the edge itself; none where a router of the customer does it. */
+  /** The edge's own router; none where a router of the customer has that role. */
   readonly router: RouterFacts | undefined
   readonly zone: string
 }
@@ -63,12 +64,12 @@ export type Granted = NonNullable<EdgeStatus['granted']>
 /** The effects of edges by name, each with its input. */
 export interface EdgeEffects extends AuditEffects, MachineEffects {
   readonly claim: EdgeDemand & { readonly granted: Granted }
-  /** The network and the hosts lead there. */
+  /** Makes the network and the hosts route to the gateway. */
   readonly announce: Announcement
-  /** Gives back what it has claimed. */
+  /** Releases what it has claimed. */
   readonly release: { readonly id: EdgeId | undefined }
 }
 export type EdgeEffect = ActionWith<EdgeEffects>
 
-/** What PostgreSQL was asked for an edge, and whether it was granted. */
+/** Whether PostgreSQL granted the claims of the edge. */
 export const CLAIMED = 'Claimed'

@@ -1,5 +1,5 @@
-/** The managed load balancer of an edge with separate placement: what it shall be, and whether it is. Its machines, its
- *  addresses and its repair are the load balancer's own. Pure. */
+/** The managed load balancer of an edge with separate placement: its desired state, and whether it has that. Its
+ *  machines, its addresses and its repair belong to the load balancer's controller. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../../domain/defined.ts'
 import { balancerOf } from '../../../domain/edge/document.ts'
@@ -26,7 +26,7 @@ export type PairObject = KubeObject<LoadBalancerSpec, LoadBalancerStatus>
 export const pairIdOf = ({ metadata: { uid } }: Pick<EdgeObject, 'metadata'>): string =>
   derivedId(`load balancer of ${uid}`)
 
-/** Its configuration follows that of the edge, the rest is what it was made with; undefined when the edge has none. */
+/** Its configuration follows that of the edge; the rest stays as it was created. Undefined when the edge has none. */
 function specOf(edge: EdgeObject, pair: PairObject | undefined): LoadBalancerSpec | undefined {
   const { zone, networkId, members } = edge.spec
   const { plan, hasPair } = grantedOf(edge)
@@ -56,7 +56,7 @@ function specOf(edge: EdgeObject, pair: PairObject | undefined): LoadBalancerSpe
 
 export interface PairPlan {
   readonly actions: readonly PlainAction[]
-  /** It is as the edge wants it, and does what it shall; or there is none, as it should be. */
+  /** It is as the edge requires and works; or there is none, as required. */
   readonly isSettled: boolean
   /** Completes "waiting for". */
   readonly waitFor: string
@@ -69,7 +69,7 @@ const waiting = (waitFor: string, ...actions: readonly PlainAction[]): PairPlan 
   waitFor: `its load balancer ${waitFor}`,
 })
 
-/** What is done about it. One that could not be made is made anew. */
+/** What to do about it. A load balancer that could not be created is deleted and created again. */
 export function planPair(edge: EdgeObject, pair: PairObject | undefined, accountId: string): PairPlan {
   const spec = specOf(edge, pair)
   if (pair === undefined) return spec === undefined ? SETTLED : waiting('to be made', ensured(edge, spec, accountId))
@@ -93,7 +93,7 @@ const isApplied = ({ spec, status }: PairObject): boolean => isDeepStrictEqual(s
 
 const ensured = (edge: EdgeObject, spec: LoadBalancerSpec, accountId: string): PlainAction => {
   const { namespace = '', name, uid = '' } = edge.metadata
-  // Should the edge ever go without its controller, the cluster's garbage collector takes it.
+  // If the edge is ever deleted without its controller, the cluster's garbage collector deletes the load balancer.
   const owners = [{ apiVersion: apiVersionOf(Edge), kind: Edge.kind, name, uid, controller: true }]
   return {
     do: 'ensure',
@@ -111,12 +111,12 @@ const ensured = (edge: EdgeObject, spec: LoadBalancerSpec, accountId: string): P
   }
 }
 
-/** Somebody answers at its address. */
+/** A machine answers at its address. */
 export const isServing = (pair: PairObject | undefined): boolean =>
   pair?.status?.isMade === true &&
   (pair.status.nodes ?? []).some(({ role, isHealthy }) => role === 'active' && isHealthy)
 
-/** As the status shows it. */
+/** In the form of the status. */
 export function pairViewOf(pair: PairObject | undefined): EdgeStatus['balancer'] {
   if (pair === undefined || pair.metadata.deletionTimestamp !== undefined) return undefined
   const { publicIpv4, publicIpv6, privateIpv4, privateIpv6, ...of } = pair.status ?? {}

@@ -1,7 +1,7 @@
-/** The edge's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`, what is the same for everything that has machines in
- *  `controllers/nouns/managed-machine`. An edge leads its network to the machine that translates once that machine
- *  does, and nowhere before it goes. */
+/** The edge's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every noun
+ *  with operations, `controllers/nouns/managed-machine` what is the same for everything with machines. An edge routes
+ *  its network to the machine that translates once that machine works, and withdraws the route before the machine is
+ *  deleted. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { ROLE_LOST_SECONDS } from '../../../domain/edge/rules.ts'
@@ -36,9 +36,9 @@ type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 const LOOK_SECONDS = 60
 const MACHINES_LOOK_SECONDS = 5
 const INSTALLED_LOOK_SECONDS = 1
-/** After a repair that has not helped. */
+/** The wait after a repair that has not helped. */
 const REPAIR_AGAIN_SECONDS = 300
-/** An event names so many servers at most. */
+/** The most servers that an event names. */
 const SERVERS_IN_EVENT_MAXIMUM = 100
 
 export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decision, EdgeEffect>({
@@ -73,14 +73,14 @@ export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decisio
     syncActions(input.edge, { ...decision, status: { ...knownOf(input), ...decision.status } }),
 })
 
-/** What the platform does by itself is a change like others. */
+/** An operation that the platform starts by itself is audited as a change like any other. */
 function auditedAs(operation: OperationStanza): string | undefined {
   if (!hasNoRequest(operation)) return undefined
   const action = operationActionOf(operation)
   return `edge.${action === 'create' || action === 'delete' ? action : 'update'}`
 }
 
-/** What an edit with kubectl does; undefined when the spec and the operations agree. */
+/** The operation that an edit with kubectl needs; undefined when the spec and the operations agree. */
 export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | undefined {
   const { metadata, spec, status } = edge
   if (spec.operation?.kind === 'edge.delete') return undefined
@@ -90,7 +90,7 @@ export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | un
   return status.asked === configurationOf(edge).fingerprint ? undefined : 'update'
 }
 
-/** It was whole once, and is not what it shall be any more. */
+/** It was complete once, and is no longer in its desired state. */
 function needsRepair(input: ReconcileInput): boolean {
   const { edge, observed, now } = input
   const { state, operation } = edge.status ?? {}
@@ -120,7 +120,7 @@ const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = demandsOf
 
 const pairOf = ({ edge, observed }: ReconcileInput): PairPlan => planPair(edge, observed.pair, observed.accountId ?? '')
 
-/** What is known of it, whatever is decided. */
+/** What its status shows, whatever the decision. */
 function knownOf({ edge, observed, now }: ReconcileInput): NonNullable<Decision['status']> {
   const lost = lostSince(edge, { machines: observed.machines, isServing: isServing(observed.pair) }, now)
   const isLost = Object.values(lost).some((since) => now.getTime() - Date.parse(since) >= ROLE_LOST_SECONDS * 1_000)
@@ -152,7 +152,7 @@ const refused = (input: ReconcileInput, error: string): Decision => ({
   ...isUnmade(input, 'error'),
 })
 
-/** That of the same manifest may come later. */
+/** The network in the same manifest may be created later. */
 const hasNetwork: Rule = ({ edge: { spec }, observed: { network, hasNetworks } }) =>
   network !== undefined && hasNetworks
     ? undefined
@@ -163,7 +163,8 @@ const hasNetwork: Rule = ({ edge: { spec }, observed: { network, hasNetworks } }
         waitSeconds: MACHINES_LOOK_SECONDS,
       }
 
-/** Its network, and once more what costs more than before. A repair restores what was granted, and asks for nothing. */
+/** Claims its network, and claims again what costs more than before. A repair restores what was granted, and claims
+ *  nothing. */
 const claimed: Rule<OperationInput> = (input) => {
   const { edge, observed, operation } = input
   const isRepair = operationActionOf(operation) === 'repair' && edge.status?.granted !== undefined
@@ -191,7 +192,7 @@ const claimed: Rule<OperationInput> = (input) => {
   }
 }
 
-/** A machine of the gateway that translates by now; that of before, while there is no other. */
+/** The gateway machine, once it translates; until then the previous gateway. */
 function gatewayOfEdge({ edge, observed }: ReconcileInput): Gateway | undefined {
   const rule = rulesOf(edge).find(({ roles }) => roles.includes('nat_gateway'))
   const machine = rule && machineOf(observed.machines, rule.name)
@@ -202,7 +203,7 @@ function gatewayOfEdge({ edge, observed }: ReconcileInput): Gateway | undefined 
     : observed.claim?.gateway
 }
 
-/** The router that the edge has itself where the network has no other. */
+/** The edge's own router, which it has where the network has no other. */
 function routerOf(
   { edge, observed: { network } }: ReconcileInput,
   gateway: Gateway | undefined,
@@ -239,7 +240,7 @@ const announcing = (input: ReconcileInput, gateway: Gateway | undefined): readon
   },
 ]
 
-/** Nothing leads to a machine that is to go. */
+/** The route is withdrawn before its machine is deleted. */
 const withdrawn: Rule = (input) => {
   const { edge, observed } = input
   if (observed.claim?.gateway === undefined || edge.spec.roles.includes('nat_gateway')) return undefined
@@ -253,7 +254,7 @@ const withdrawn: Rule = (input) => {
   }
 }
 
-/** Who is cut off from IPv4 by that. */
+/** The event that names the servers that this cuts off from IPv4. */
 function losingEgress({ serversWithoutIpv4: ids }: Observed): { readonly events: readonly OperationEvent[] } {
   return {
     events:
@@ -277,7 +278,7 @@ const settled: Rule = (input) => {
   return {
     ...reconciling('Building'),
     step: 'machines',
-    // Who translates by now is led to while the others are still made.
+    // The route to a gateway that works is announced while the other machines are still created.
     actions: [...machines.actions, ...pair.actions, ...(isAnnounced(input, gateway) ? [] : announcing(input, gateway))],
     waitFor: [machines.waitFor, pair.waitFor].find((one) => one !== '') ?? 'its machines',
     waitSeconds: MACHINES_LOOK_SECONDS,
@@ -317,7 +318,7 @@ const done: Rule<OperationInput> = ({ edge }) => ({
   waitSeconds: LOOK_SECONDS,
 })
 
-/** Its rows follow what they are made from, whoever changes it. */
+/** Its rows follow the facts that they are built from, whoever changes those. */
 function standing(input: ReconcileInput): Decision {
   const { state, machines = [], operation } = input.edge.status ?? {}
   const decision = input.observed.claim === undefined ? undefined : announced(input)
@@ -335,7 +336,7 @@ function standing(input: ReconcileInput): Decision {
   return { ...common, health: 'stalled', reason: state === 'running' ? 'Unhealthy' : 'Error', message }
 }
 
-/** Nothing leads to it, then its machines and its load balancer go, then what it has claimed. */
+/** The route is withdrawn first, then its machines and its load balancer are deleted; then its claims are released. */
 function remove(input: ReconcileInput): Decision {
   const { edge, observed } = input
   const { accountId, claim } = observed

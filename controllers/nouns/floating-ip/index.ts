@@ -1,4 +1,4 @@
-/** The controller of floating IPs: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The controller of floating IPs: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
 import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../../db/floating-ip/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
@@ -36,7 +36,7 @@ export const floatingIpController = controller<FloatingIpEffects>()({
   intent: intentOf(floatingIpChanges),
   plan,
   reads: [Node, Router, Server, Zone],
-  // One whose operation is its release is deleted here.
+  // A floating IP whose operation is its release is deleted here.
   writes: [FloatingIp],
   open(parts: Parts) {
     const bundles = openBundles(parts.ovn)
@@ -115,7 +115,7 @@ async function serverOf(
   if ((await orUnavailable(findServerClaims(db, { accountId, serverId }))) !== undefined) return 'there'
   const key = { namespace, name: serverId }
   const server = caches.of(Server).get(key) ?? (await store.get(Server, key))
-  // One that is on its way out has given its claims back already, and is not about to make them.
+  // A server that is being deleted has released its claims already, and will not claim again.
   return server === undefined || server.metadata.deletionTimestamp !== undefined ? 'gone' : 'unmade'
 }
 

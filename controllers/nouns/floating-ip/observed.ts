@@ -1,4 +1,4 @@
-/** What the controller of floating IPs knows of the world when it decides, and what it may decide. */
+/** What the controller of floating IPs observes before it decides, and its actions. */
 import type { FloatingIpClaim, FloatingIpId } from '../../../db/floating-ip/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
@@ -13,20 +13,20 @@ export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: FloatingIpClaim | undefined
-  /** Of the server that the spec names: it has room, it is not there (yet, or any more). */
+  /** The server that the spec names: `there` has room; `unmade` does not exist yet; `gone` no longer exists. */
   readonly server: 'there' | 'unmade' | 'gone'
-  /** Of what OVN shall have; undefined when it leads nowhere. */
+  /** The desired facts for OVN; undefined when it points nowhere. */
   readonly facts: FloatingIpFacts | undefined
   readonly isApplied: boolean
-  /** The newest sequence that the gateways of the zone have installed; undefined when nobody knows. */
+  /** The newest sequence that the gateways of the zone have installed; undefined when it is not known. */
   readonly installed: number | undefined
 }
 
 /** The effects of floating IPs by name, each with its input. */
 export interface FloatingIpEffects extends AuditEffects, ClaimEffects {
-  /** Its rows in OVN become so. */
+  /** Writes its rows in OVN. */
   readonly apply: { readonly zone: string; readonly facts: FloatingIpFacts | undefined }
-  /** Takes its rows out of OVN, then gives the address back. */
+  /** Deletes its rows in OVN, then releases the address. */
   readonly release: { readonly zone: string; readonly id: FloatingIpId | undefined }
 }
 export type FloatingIpEffect = ActionWith<FloatingIpEffects>

@@ -1,5 +1,5 @@
-/** The plan of a floating IP: pure, synchronous, total. What it points to is decided in PostgreSQL; its rows in OVN
- *  follow from that. */
+/** The plan of a floating IP: pure, synchronous, total. PostgreSQL decides what it points to; its rows in OVN are
+ *  derived from that. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
@@ -18,7 +18,7 @@ type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect, KindOf<'floatin
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
 const SERVER_LOOK_SECONDS = 2
-/** It is looked at again however little has changed. */
+/** The interval of checks without a change. */
 const LOOK_SECONDS = 300
 
 export const plan = planChanges(floatingIpChanges, {
@@ -32,7 +32,7 @@ export const plan = planChanges(floatingIpChanges, {
     claim === undefined ? {} : { address: claim.address, serverId: claim.serverId, target: targetOf(claim) },
 })
 
-/** As its status shows it. */
+/** The applied spec, as its status shows it. */
 export function appliedOf({ spec, status }: FloatingIpObject): FloatingIpSpec | undefined {
   return status?.address === undefined ? undefined : { ...spec, serverId: status.serverId, target: status.target }
 }
@@ -53,7 +53,7 @@ function serverGone({ root: { metadata, spec }, observed: { claim, server } }: R
 const targetOf = ({ serverId, networkId }: NonNullable<Observed['claim']>): string | undefined =>
   serverId === undefined ? undefined : networkId === undefined ? 'public' : `private:${networkId}`
 
-/** `kubectl apply` may make a floating IP before its server. */
+/** `kubectl apply` may create a floating IP before its server. */
 const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
   spec.serverId === undefined || server === 'there'
     ? undefined
@@ -92,7 +92,7 @@ function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInp
     : { health: 'ready', reason: claim?.serverId === undefined ? 'Unassigned' : 'Assigned', ...rest }
 }
 
-/** Its rows follow what they are made from, whoever changes it. */
+/** Its rows follow the facts that they are built from, whoever changes those. */
 function idle(input: ReconcileInput): Decision {
   const { root: floatingIp, observed } = input
   if (observed.claim === undefined)

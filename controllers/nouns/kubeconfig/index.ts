@@ -1,5 +1,6 @@
-/** The end of credentials in kubeconfigs. What a credential hangs on is looked at again and again, so that nothing that
- *  takes rights away has to remember it: a membership, its role, a user, a token, a support session. */
+/** The end of credentials in kubeconfigs. Each credential depends on a membership, its role, a user, a token or a
+ *  support session. These are checked periodically, so that the code that takes rights away need not know about
+ *  credentials. */
 import {
   countKubeconfigsAwaiting,
   endLostKubeconfigs,
@@ -25,14 +26,15 @@ type KubeconfigParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'controlP
   readonly onKubeconfigsAwaiting?: ((awaiting: KubeconfigsAwaiting) => void) | undefined
 }
 
-/** With the ten seconds for which API servers remember a token, how long a credential outlives what it hangs on. */
+/** Together with the ten seconds for which API servers cache a token: how long a credential outlives the right that it
+ *  depends on. */
 const ROUND_MILLISECONDS = 15_000
 const ROUND_GRANTS = 500
-/** A snapshot that was restored may have brought a service account back. */
+/** The restore of a snapshot may have brought a service account back. */
 const AGAIN_MILLISECONDS = 10 * 60_000
 const FORGET_MILLISECONDS = 86_400_000
 
-/** Ends and removes them until the signal aborts. Never throws. */
+/** Ends and removes credentials until the signal aborts. Never throws. */
 export async function runKubeconfigs(parts: KubeconfigParts, signal: AbortSignal): Promise<void> {
   const outages = new Outages(parts, 'kubeconfigs not ended')
   while (!signal.aborted) {
@@ -41,8 +43,8 @@ export async function runKubeconfigs(parts: KubeconfigParts, signal: AbortSignal
   }
 }
 
-/** One round. A control plane that does not answer keeps no other from its own. Throws Unavailable when the database
- *  does not answer. */
+/** One round. A control plane that does not answer blocks no other. Throws Unavailable when the database does not
+ *  answer. */
 export async function endKubeconfigsOnce(parts: KubeconfigParts): Promise<void> {
   const { db, clock, random } = parts
   const now = clock.now()
@@ -62,7 +64,7 @@ export async function endKubeconfigsOnce(parts: KubeconfigParts): Promise<void> 
   parts.onKubeconfigsAwaiting?.(await orUnavailable(countKubeconfigsAwaiting(db, now)))
 }
 
-/** Of one control plane. The first failure ends it: the rest is for the next round. */
+/** Removes the credentials of one control plane. The first failure ends it: the rest is for the next round. */
 async function removeAll(parts: KubeconfigParts, grants: readonly KubeconfigGrant[]): Promise<void> {
   const { db, clock, log } = parts
   const [{ controlPlaneId, resourceType } = { controlPlaneId: '', resourceType: '' }] = grants
@@ -83,14 +85,14 @@ async function* removedByHost({ controlPlanes }: KubeconfigParts, grants: readon
   }
 }
 
-/** The controller of a dev cluster hands its server the list of those that are over. It is woken here, once for the
- *  same ones; those that the server no longer has are removed. */
+/** The controller of a dev cluster passes its server the list of ended credentials. The annotation wakes it, once for
+ *  the same list; credentials that the server no longer has are removed. */
 async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly KubeconfigGrant[]) {
   const [{ accountId, resourceId, controlPlaneId } = { accountId: '', resourceId: '', controlPlaneId: '' }] = grants
   const key = { namespace: accountNamespace(accountId), name: resourceId }
   const found = await store.get(DevCluster, key)
   if (found === undefined) return
-  // Another one of the name has nothing of it.
+  // Another cluster of the same name has none of the credentials.
   const admins = found.metadata.uid === controlPlaneId ? (found.status?.admins ?? []) : []
   const has = new Set(admins.map(({ uid }) => uid))
   const [there, gone] = [grants.filter(({ id }) => has.has(id)), grants.filter(({ id }) => !has.has(id))]

@@ -1,5 +1,6 @@
-/** What programs of a cluster made in its account, by the labels that they give: volumes, their snapshots, and load
- *  balancers. It goes with the cluster when that is said, but for what somebody protects or uses besides. */
+/** Objects that programs of a cluster created in its account, found by the labels that they set: volumes, their
+ *  snapshots, and load balancers. They are deleted with the cluster when its deletion asks for that, except those that
+ *  are protected or used elsewhere. */
 import { CLUSTER_LABELS } from '../../../domain/kubernetes-cluster/rules.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import { type Key, keyOf, type KubeObject, type ResourceType } from '../../../kit/kube/object.ts'

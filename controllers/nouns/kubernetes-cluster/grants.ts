@@ -1,4 +1,4 @@
-/** Tokens of a cluster for its add-ons: when one is due, and how it is made and handed over. Only the host of the
+/** Tokens of a cluster for its add-ons: when one is due, and how it is created and handed over. Only the host of the
  *  control plane ever has its text. */
 import {
   type ClusterClaim,
@@ -17,12 +17,13 @@ import { type ClusterEffect, idOf, type Input } from './observed.ts'
 
 const HOUR_MILLISECONDS = 3_600_000
 const RENEWED_AFTER_MILLISECONDS = 24 * HOUR_MILLISECONDS
-/** A platform that could renew nothing for so long has add-ons that can do nothing until it renews again. */
+/** After an outage of this length, add-ons can do nothing until the platform renews their tokens. */
 const LIFETIME_MILLISECONDS = 72 * HOUR_MILLISECONDS
-/** So long the one before goes on that its host has replaced: programs in pods have the new one a minute later. */
+/** For how long the previous token stays valid after its host has replaced it: programs in pods have the new one a
+ *  minute later. */
 const OVERLAP_MILLISECONDS = HOUR_MILLISECONDS
 
-/** For each add-on that its host can run and that has no token, an old one, or one that is not known. */
+/** A grant for each add-on that its host can run and that has no token, an old one, or an unknown one. */
 export function dueGrants(input: Input): readonly ClusterEffect[] {
   const { host, tokens } = input.observed
   const plane = 'obstacle' in host ? undefined : host.plane
@@ -40,7 +41,7 @@ export interface Grant extends ClusterId {
   readonly tokenId: string | null
 }
 
-/** What was made and not handed over goes with the next one. */
+/** A token that was created but never handed over is deleted when the next one is created. */
 export async function grantToken(
   { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
   { addon, tokenId, ...id }: Grant,
@@ -58,7 +59,7 @@ export async function grantToken(
   )
   const { clusterId } = id
   await control.grant(claim.controlPlaneId, addon, { tokenId: made.id, token, clusterId, zone: claim.zone })
-  // What no host has any more ends at once.
+  // Tokens that no host has end at once.
   if (tokenId === null) await orUnavailable(keepOneClusterToken(db, id, made))
   const at = new Date(createdAt.getTime() + OVERLAP_MILLISECONDS)
   await orUnavailable(endOtherClusterTokens(db, id, { ...made, at }))

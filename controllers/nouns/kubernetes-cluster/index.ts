@@ -1,5 +1,4 @@
-/** The controller of Kubernetes clusters: what wakes it, what it reads, and its effects. What it decides is
- *  `plan.ts`. */
+/** The controller of Kubernetes clusters: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { kubernetesClusterChanges } from '../../../changes/kubernetes-cluster.ts'
 import { Unavailable, unavailable } from '../../../domain/problem.ts'
 import { newestRelease, TOKEN_ISSUER_URL } from '../../../domain/kubernetes-cluster/rules.ts'
@@ -68,9 +67,9 @@ const CLUSTERS_OF = 'Kubernetes clusters of a network'
 const POOLS_OF = 'pools of a Kubernetes cluster'
 const poolsOf = ({ metadata: { namespace }, spec }: KubeObject<NodePoolSpec>) => [`${namespace}/${spec.clusterId}`]
 
-/** What it is built from besides. */
+/** Parts besides those of every controller. */
 interface SecretAccess {
-  /** Opens the key of the issuer; no cluster is made without. */
+  /** Opens the key of the issuer; no cluster is created without it. */
   readonly sealing?: Sealing
 }
 type AllParts = Parts & SecretAccess
@@ -83,7 +82,7 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
   intent: intentOf(kubernetesClusterChanges),
   plan,
   reads: [Network, Zone],
-  // One whose operation is its deletion is deleted here, and so are its pools.
+  // A cluster whose operation is its deletion is deleted here, and so are its pools.
   writes: [KubernetesCluster, NodePool, ...ASSOCIATED_KINDS],
   open(parts: AllParts) {
     const clusters = parts.caches.of(KubernetesCluster)
@@ -161,7 +160,7 @@ const controlIn = (
 ): { readonly control: ControlPlanes } | { readonly obstacle: string } =>
   controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers have none configured' }, region)
 
-/** Whose host runs its control plane. */
+/** The region whose host runs its control plane. */
 const hostRegionOf = ({ caches }: Parts, { zone, controlPlaneRegion }: KubernetesClusterSpec): string | undefined =>
   controlPlaneRegion ?? caches.of(Zone).get({ name: zone })?.spec.region
 
@@ -186,7 +185,7 @@ async function hostViewOf(
   }
 }
 
-/** Its API may be closed just now, which is nothing to wait for. */
+/** Its API may be unavailable just now; the reconcile does not wait for it. */
 async function nodesOf(
   control: ControlPlanes,
   { controlPlaneId }: ClusterClaim,
@@ -223,7 +222,7 @@ async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlP
   }
 }
 
-/** A store that is away must not stand in the way of anything else. */
+/** A store that is unavailable must not block anything else. */
 async function tellPlace(
   parts: AllParts,
   { claim, control }: { readonly claim: ClusterClaim; readonly control: ControlPlanes },
@@ -245,7 +244,7 @@ const raisePools =
     return undefined
   }
 
-/** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
+/** Throws Unavailable when its claim no longer exists, or its host is not known: the next reconcile decides. */
 const placesOf = (parts: Parts) => async (id: Parameters<typeof findCluster>[1]) => {
   const claim = await orUnavailable(findCluster(parts.db, id))
   if (claim === undefined) throw new Unavailable('the claim of the cluster')
@@ -254,7 +253,7 @@ const placesOf = (parts: Parts) => async (id: Parameters<typeof findCluster>[1])
   return { claim, control: hosted.control }
 }
 
-/** What is claimed for one that has gone meanwhile would stay for ever. */
+/** A claim for a cluster that is deleted meanwhile would never be released. */
 async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Promise<EffectReport> {
   const { db, random } = parts
   await requireNewest(parts.store, KubernetesCluster, cluster)
@@ -274,7 +273,7 @@ async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Pr
   return grantedCondition(CLAIMED)
 }
 
-/** Where kubeconfigs look for it. */
+/** The port in kubeconfigs. */
 const portOf = (endpoint: string | undefined): number | null =>
   endpoint === undefined ? null : Number(new URL(endpoint).port) || null
 

@@ -1,5 +1,5 @@
-/** What operators watch of clusters, by zone where it helps. Only the leader of a shard knows it, of its own zones;
- *  whoever does not lead says 0. What goes on inside a cluster is its owner's to see. */
+/** Metrics of clusters for operators, by zone where it helps. Only the leader of a shard knows them, for its own zones;
+ *  every other replica reports 0. The content of a cluster is visible to its owner only. */
 import { dueSlot, parseBackupSchedule } from '../../../domain/backup/schedule.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -9,7 +9,7 @@ import type { ClusterObject } from './observed.ts'
 
 type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
-/** So long after its time a snapshot may come. */
+/** How late a snapshot may be. */
 const SNAPSHOT_GRACE_MILLISECONDS = 1_800_000
 
 interface Watched {
@@ -59,7 +59,7 @@ export function openKubernetesMetrics(
   })
 }
 
-/** One that is upgraded or restored is not whole for a while, by itself. */
+/** A cluster that is upgraded or restored is incomplete for a while, as expected. */
 const isUnhealthy = ({ status }: ClusterObject): boolean =>
   (status?.fault ?? '') !== '' ||
   status?.health?.apiServer !== 'healthy' ||

@@ -1,9 +1,9 @@
-/** Nodes that are left in a cluster of pools that have gone: one whose API was silent meanwhile, or that came back with
- *  a snapshot. */
+/** Nodes left in a cluster by deleted pools: their removal missed a silent API, or a restored snapshot brought them
+ *  back. */
 import { nodeNumberOf } from '../../../domain/node-pool/rules.ts'
 import { type ClusterEffect, idOf, type Input } from './observed.ts'
 
-/** Takes them out. What customers joined themselves bears no mark of a pool, and stays; so does one that reports. */
+/** Removes them. A node that a customer joined has no mark of a pool, and stays; so does a node that reports. */
 export function forgettingNodes(input: Input): readonly ClusterEffect[] {
   const { host, pools } = input.observed
   const nodes = 'obstacle' in host ? [] : host.nodes

@@ -1,4 +1,4 @@
-/** What the controller of Kubernetes clusters knows of the world when it decides, and what it may decide. */
+/** What the controller of Kubernetes clusters observes before it decides, and its actions. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { ClusterClaim, ClusterId, ClusterSnapshot, ClusterToken } from '../../../db/kubernetes-cluster/index.ts'
 import type { AssociatedObject } from './associated.ts'
@@ -21,10 +21,10 @@ import { type SyncDecision } from '../../kit/synced.ts'
 
 export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterStatus>
 
-/** What the host of its control plane says of it. */
+/** What the host of its control plane reports about it. */
 export interface HostView {
   readonly offer: ControlPlaneOffer
-  /** Undefined when the host has none of its id. */
+  /** Undefined when the host has none with its id. */
   readonly plane: ControlPlaneState | undefined
   readonly snapshots: readonly ControlPlaneSnapshot[]
   /** Empty while its API does not answer. */
@@ -35,71 +35,72 @@ export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: ClusterClaim | undefined
-  /** Its network is there, with ranges. */
+  /** Its network exists and has ranges. */
   readonly hasNetwork: boolean
-  /** As the database has them, newest first. */
+  /** From the database, newest first. */
   readonly snapshots: readonly ClusterSnapshot[]
-  /** Of its add-ons. */
+  /** Tokens of its add-ons. */
   readonly tokens: readonly ClusterToken[]
-  /** Why nothing is known of its control plane, for people, when nothing is. */
+  /** The host's report, or why there is none, for people. */
   readonly host: HostView | { readonly obstacle: string }
-  /** `markOf` where its snapshots go as well, empty before that is made; undefined where there is no object storage. */
+  /** `markOf` the place where its snapshots are also stored, empty before that is created; undefined where there is no
+   *  object storage. */
   readonly place: string | undefined
-  /** Its node pools, also those that are on their way out. */
+  /** Its node pools, including those that are being deleted. */
   readonly pools: readonly KubeObject<NodePoolSpec, NodePoolStatus>[]
   readonly platform: {
-    /** There is an organisation platform. */
+    /** An organisation platform is configured. */
     readonly isConfigured: boolean
-    /** That the account belongs to. */
+    /** The organisation of the account. */
     readonly organisationId: string | undefined
   }
-  /** What programs of it made in its account, and what would go with it. */
+  /** Objects that its programs created in its account, and that would be deleted with it. */
   readonly associated: readonly AssociatedObject[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
 /** The effects of clusters by name, each with its input. */
 export type ClusterEffects = AuditEffects & {
   readonly claim: ClusterId
-  /** Has the host bring its control plane to what the claim says. */
+  /** Makes the host bring its control plane to the state that the claim describes. */
   readonly ensure: ClusterId
   readonly setRelease: ClusterId & { readonly release: string }
   readonly snapshot: ClusterId & { readonly snapshotId: string }
   readonly record: ClusterId & { readonly snapshot: ClusterSnapshot }
-  /** Tells the host where its snapshots go as well. */
+  /** Configures the host with the place where snapshots are also stored. */
   readonly place: ClusterId
-  /** Removes it from the host, then what is known of it. */
+  /** Removes the snapshot from the host, then its record. */
   readonly forget: ClusterId & { readonly snapshotId: string }
   readonly restore: ClusterId & { readonly restoreId: string; readonly snapshotId: string }
-  /** Gives an add-on a new token; the one that it has lasts until then. */
+  /** Gives an add-on a new token; its current token is valid until then. */
   readonly grant: ClusterId & { readonly addon: AddonName; readonly tokenId: string | null }
-  /** Has its host, which has lost it, make it anew of that snapshot in object storage. */
+  /** Makes its host, which has lost it, create it again from that snapshot in object storage. */
   readonly recover: ClusterId & { readonly restoreId: string; readonly snapshotId: string }
-  /** Takes nodes out of it whose pools have gone. */
+  /** Removes nodes of deleted pools from it. */
   readonly forgetNodes: ClusterId & { readonly names: readonly string[] }
-  /** Has pools run a newer version, each by an operation of its own. */
+  /** Upgrades pools to a newer version, each by its own operation. */
   readonly raisePools: { readonly version: string; readonly names: readonly string[] }
-  /** Tells the organisation platform of it; of an operation, or of none when it is tried again. */
+  /** Registers it with the organisation platform, for an operation or, in a retry, without one. */
   readonly register: ClusterId & { readonly operationId: string | undefined }
-  /** Has the organisation platform let go of it. */
+  /** Deregisters it from the organisation platform. */
   readonly deregister: ClusterId & {
     readonly operationId: string | undefined
     readonly state: 'deregistered' | 'unlinked'
   }
-  /** Has the host end its control plane. */
+  /** Makes the host delete its control plane. */
   readonly dismantle: ClusterId
-  /** Gives back all that it has claimed. */
+  /** Releases all that it has claimed. */
   readonly release: ClusterId
 }
 export type ClusterEffect = ActionWith<ClusterEffects>
 
-/** What was asked for a cluster in PostgreSQL and of its host, and whether it was granted. */
+/** Whether PostgreSQL granted the claims of the cluster, and whether its host accepted it. */
 export const CLAIMED = 'Claimed'
 export const HOSTED = 'Hosted'
-/** Whether its host knows where its snapshots go in object storage. */
+/** Whether its host knows where its snapshots are stored in object storage. */
 export const SNAPSHOTS_PLACED = 'SnapshotsPlaced'
 
 export type Input = MadeInput<ClusterObject, Observed>

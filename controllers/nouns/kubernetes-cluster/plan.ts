@@ -1,6 +1,6 @@
 /** The plan of Kubernetes clusters: pure, synchronous, total. The name of a cluster and the id of its control plane are
- *  claimed in PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty
- *  cluster must not take the place of one whose host has lost it. */
+ *  claimed in PostgreSQL; the host receives what the claim says. A cluster that was created once is never created
+ *  again: an empty cluster must not take the place of one that its host has lost. */
 import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../../domain/kubernetes-cluster/rules.ts'
 import { derivedId } from '../../../domain/uuid.ts'
 import type { ClusterClaim } from '../../../db/kubernetes-cluster/index.ts'
@@ -44,7 +44,7 @@ import { hasAccount } from '../../kit/synced-plan.ts'
 
 type Rule = (input: OperationInput) => Decision | undefined
 
-/** The host wakes nobody. */
+/** The host wakes no reconciler. */
 const BUSY_LOOK_SECONDS = 2
 const LOOK_SECONDS = 15
 
@@ -80,7 +80,7 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
       : {},
 })
 
-/** The newest operation was an upgrade that failed, which is not noted yet. */
+/** The newest operation was an upgrade that failed, which is not recorded yet. */
 const hasFailedToUpgrade = ({ spec, status }: ClusterObject): boolean =>
   status?.operation?.kind === 'kubernetes_cluster.upgrade' &&
   status.operation.status === 'failed' &&
@@ -115,7 +115,8 @@ const claimed: Rule = (input) => {
   return claiming({ do: 'effect', name: 'claim', input: idOf(input) })
 }
 
-/** Its control plane is there and whole. It is asked for as long as it has never been: nothing is lost by that. */
+/** Its control plane exists and is complete. Until it has existed, it is requested repeatedly: nothing can be lost by
+ *  that. */
 const hosted: Rule = (input) => {
   const { observed, root } = input
   const refusal = refusalOf(root, HOSTED)
@@ -147,7 +148,7 @@ const versionOf = (claim: ClusterClaim | undefined): string | undefined => claim
 const LOST = 'The host of its control plane has lost it.'
 const NOT_STORED = 'The snapshot was with it: only one in object storage brings it back.'
 
-/** The host answers, and has what was made there. */
+/** The host answers, and has the control plane that was created there. */
 const reachable: Rule = ({ root, observed: { host } }) => {
   if ('obstacle' in host) return waiting('reached', host.obstacle)
   return root.status?.isMade === true && host.plane === undefined
@@ -155,7 +156,7 @@ const reachable: Rule = ({ root, observed: { host } }) => {
     : undefined
 }
 
-/** One that its host has lost is made anew of a snapshot that is in object storage, and of nothing else. */
+/** A cluster that its host has lost is created again from a snapshot in object storage, and from nothing else. */
 const recovered: Rule = ({ root, operation, observed, ...input }) => {
   const host = hostOf(observed)
   const { id: restoreId, arguments: { snapshotId = '' } = {} } = operation
@@ -170,13 +171,13 @@ const recovered: Rule = ({ root, operation, observed, ...input }) => {
   })
 }
 
-/** What is restored when the upgrade goes wrong. */
+/** The snapshot that is restored when the upgrade fails. */
 const savedForUpgrade: Rule = (input) =>
   input.observed.claim?.release === targetOf(input)
     ? undefined
     : taken(input, { id: derivedId(`${input.operation.id}/pre_upgrade`), kind: 'pre_upgrade' }, 'saved')
 
-/** The release that the operation names, or the newest of the version that was edited. */
+/** The release that the operation names, or the newest of the edited version. */
 function targetOf({ root, operation, observed }: OperationInput): string | undefined {
   const { release } = operation.arguments ?? {}
   return release ?? newestRelease(root.spec.version, hostOf(observed)?.offer.releases ?? [])
@@ -200,12 +201,12 @@ const rolled: Rule = (input) => {
     return { ...failed('upgraded', refusal.message), status: { fault: truncated(refusal.message) } }
   return waiting('upgraded', `its API servers to run ${release}`, {
     status: seenOf(input),
-    // Said again and again: it is not known whether the host has heard it.
+    // Repeated: it is not known whether the host has received it.
     actions: plane.phase === 'upgrading' ? [] : [{ do: 'effect', name: 'ensure', input: idOf(input) }],
   })
 }
 
-/** Pools follow by operations of their own, unless they shall not. */
+/** Pools follow by their own operations, unless the operation excludes them. */
 function followingPools({ operation, observed }: OperationInput): readonly ClusterEffect[] {
   const version = versionOf(observed.claim)
   const names = observed.pools.flatMap(({ metadata, spec }) => (spec.version === version ? [] : [metadata.name]))
@@ -232,7 +233,7 @@ const saved: Rule = (input) => ({
   status: { ...seenOf(input), ...noted(input) },
 })
 
-/** Where etcd has no quorum nothing can be saved, which must not keep anybody from a restore. */
+/** Without a quorum of etcd no snapshot can be taken, which must not prevent a restore. */
 const savedForRestore: Rule = (input) => {
   const plane = hostOf(input.observed)?.plane
   const hasBegun = plane?.restoreId === input.operation.id || plane?.phase === 'restoring'
@@ -267,7 +268,7 @@ const restored: Rule = (input) => ({
 
 const UNKNOWN = { apiServer: 'unknown', etcdMembersReady: 0, hasEtcdQuorum: false, nodesReady: 0 } as const
 
-/** What its status says of its control plane as it is now. */
+/** The current state of its control plane, in the form of the status. */
 function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']> {
   const host = hostOf(observed)
   const plane = host?.plane
@@ -304,7 +305,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
 
 const NO_QUORUM = 'Its etcd has had no quorum for half an hour. A restore of a snapshot brings it back.'
 
-/** Whatever is wrong with it now; undefined when nothing is. What went wrong before is over once it is whole. */
+/** What is wrong with it now; undefined when nothing is. Earlier faults are over once it is complete. */
 function faultOf({ root, observed, now }: Input): string | undefined {
   const host = hostOf(observed)
   if (host === undefined) return root.status?.fault
@@ -315,7 +316,7 @@ function faultOf({ root, observed, now }: Input): string | undefined {
   return isQuorumGivenUp(quorumLostAt, now) ? NO_QUORUM : root.status?.fault
 }
 
-/** Nothing tries an upgrade again by itself: whoever wants it asks anew, or edits the version back first. */
+/** Nothing retries an upgrade by itself: the customer requests it again, or edits the version back first. */
 function failedVersionOf(root: ClusterObject): string | undefined {
   const { spec, status } = root
   if (spec.version === status?.version) return undefined
@@ -365,8 +366,9 @@ function associatedDeletion({ root, observed }: Input): Partial<Decision> | unde
   }
 }
 
-/** Its pools go first, with their servers, then the organisation platform lets go of it, then its control plane goes,
- *  then what that made, if it shall: nothing makes any more of it then. At last what it has claimed. */
+/** The order of a deletion: its pools with their servers, its entry in the organisation platform, its control plane.
+ *  Then the objects that the control plane created are deleted, if requested, because nothing creates new ones by then.
+ *  Its claims are released last. */
 function remove(input: Input): Decision {
   const { host, claim, accountId, pools } = input.observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: BUSY_LOOK_SECONDS } as const

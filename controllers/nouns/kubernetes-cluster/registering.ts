@@ -1,4 +1,4 @@
-/** The effects of registration: what the organisation platform is told of a cluster, and what its status says of the
+/** The effects of registration: what is sent to the organisation platform about a cluster, and how its status shows the
  *  answer. */
 import { nextAttemptAt } from '../../../domain/kubernetes-cluster/platform-registration.ts'
 import { Problem, Unavailable } from '../../../domain/problem.ts'
@@ -19,7 +19,7 @@ interface Hosted {
   readonly control: ControlPlanes
 }
 
-/** A merge patch keeps members: those that a registration lacks are taken out. */
+/** A merge patch keeps members: those that a registration lacks are set to undefined. */
 const reported = (registration: Registration): EffectReport => ({
   status: {
     platform: {
@@ -39,7 +39,7 @@ function requirePlatform({ organisationPlatform }: Parts): OrganisationPlatform 
   return organisationPlatform
 }
 
-/** Told again whoever does not answer; a refusal stands until somebody asks anew. */
+/** A platform that does not answer is tried again; a refusal is final until the registration is requested again. */
 export async function registerCluster(
   parts: Parts,
   { accountId, clusterId, operationId }: ClusterEffects['register'],
@@ -74,7 +74,7 @@ export async function registerCluster(
   }
 }
 
-/** One that the platform does not have is as good as one that it lets go of. */
+/** A cluster that the platform does not have counts as deregistered. */
 export async function deregisterCluster(
   parts: Parts,
   { clusterId, operationId, state }: ClusterEffects['deregister'],
@@ -85,7 +85,7 @@ export async function deregisterCluster(
   const of = operationId === undefined ? {} : { operationId }
   try {
     await platform.deregister(clusterId)
-    // One that is going takes its agent with it.
+    // The agent of a cluster that is being deleted is deleted with it.
     if (metadata.deletionTimestamp === undefined) await control.setAgent(claim.controlPlaneId, [])
     return reported({ state, reason: LEFT[state], attempts: 0, ...of })
   } catch (error) {
@@ -99,7 +99,7 @@ const LEFT = {
   unlinked: 'The account no longer has an organisation of the platform.',
 } as const
 
-/** Throws what is no answer of somebody else. */
+/** Throws an error that is neither an outage nor a refusal of the platform. */
 function triedAgain(
   { clock }: Parts,
   before: Registration | undefined,

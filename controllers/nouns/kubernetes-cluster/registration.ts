@@ -1,6 +1,6 @@
 /** Registration of a cluster in the organisation platform of the account: when it is due, and how its operations end.
- *  It never changes the state of the cluster. What the platform did not answer is tried again without an operation, so
- *  that nothing else has to wait. Pure. */
+ *  It never changes the state of the cluster. Requests that the platform did not answer are retried without an
+ *  operation, so that nothing else has to wait. Pure. */
 import { defined } from '../../../domain/defined.ts'
 import { isDeregistrationGivenUp } from '../../../domain/kubernetes-cluster/platform-registration.ts'
 import type { KubernetesClusterStatus } from '../../../resources/kubernetes-cluster/index.ts'
@@ -28,15 +28,15 @@ const DEREGISTER = 'kubernetes_cluster.platform_deregister'
 const isDue = ({ nextAttemptAt }: Registration, now: Date): boolean =>
   nextAttemptAt !== undefined && Date.parse(nextAttemptAt) <= now.getTime()
 
-/** The platform has it, or may: an answer that was lost, or an agent that could not be made, comes behind its entry. */
+/** The platform has it, or may have it: the entry is created before an answer can be lost, or the agent can fail. */
 const mayBeThere = (registration: Registration | undefined): registration is Registration =>
   registration !== undefined && ['registered', 'pending', 'failed'].includes(registration.state)
 
-/** The platform may have it, and shall not. */
+/** The platform may have it, and must not. */
 const mustLeave = ({ spec, status }: ClusterObject, { platform }: Observed): boolean =>
   mayBeThere(status?.platform) && (!spec.registersInPlatform || platform.organisationId === undefined)
 
-/** What nobody has asked for and is due, and what an edit asks for. */
+/** The registration that the platform itself requires, or that an edit requests. */
 export function dueRegistration(
   root: ClusterObject,
   observed: Observed,
@@ -45,7 +45,7 @@ export function dueRegistration(
   const { spec, status: { platform, isSimulated, endpoint } = {} } = root
   if (!isConfigured || isSimulated === true || endpoint === undefined) return undefined
   if (mustLeave(root, observed)) {
-    // What has failed is tried again without an operation.
+    // A failed attempt is retried without an operation.
     if (platform?.nextAttemptAt !== undefined) return undefined
     return { kind: DEREGISTER, ...(spec.registersInPlatform ? { actor: SYSTEM_ACTOR } : {}) }
   }
@@ -124,7 +124,7 @@ const deregistered: Rule = (input) => {
 export const registrationRules: readonly Rule[] = [registrable, running, registered]
 export const deregistrationRules: readonly Rule[] = [deregistered]
 
-/** Tries again what the platform did not answer. */
+/** Retries requests that the platform did not answer. */
 export function registrationUpkeep(input: Input): readonly ClusterEffect[] {
   const { root, observed, now } = input
   const platform = root.status?.platform
@@ -137,7 +137,7 @@ export function registrationUpkeep(input: Input): readonly ClusterEffect[] {
   return platform.state === 'pending' ? [{ do: 'effect', name: 'register', input: id }] : []
 }
 
-/** What its status says of a registration that nobody has tried, or that is not wanted any more. */
+/** The status of a registration that was never tried, or is no longer requested. */
 export function notedRegistration({ root, observed }: Input): Pick<KubernetesClusterStatus, 'platform'> {
   const { isConfigured, organisationId } = observed.platform
   const platform = root.status?.platform
@@ -150,7 +150,7 @@ export function notedRegistration({ root, observed }: Input): Pick<KubernetesClu
   return { platform: { state, reason, attempts: 0, ...defined({ operationId }) } }
 }
 
-/** The deletion of a cluster waits for the platform to let go of it, for a while. */
+/** The deletion of a cluster waits for its deregistration, for a limited time. */
 export function leaving(input: Input): Pick<Decision, 'step' | 'actions' | 'message' | 'waitFor'> | undefined {
   const { root, observed, now } = input
   const platform = root.status?.platform

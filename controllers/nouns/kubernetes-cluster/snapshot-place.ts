@@ -1,5 +1,5 @@
-/** Where the snapshots of a cluster go in object storage: a tenant of its control plane, and a key that seals them.
- *  That key follows from the one of the account's backups, so whoever has it opens the snapshots of one control plane
+/** Where the snapshots of a cluster are stored in object storage: a tenant of its control plane, and a key that seals
+ *  them. That key is derived from the key of the account's backups, so that it opens the snapshots of one control plane
  *  only. */
 import { hkdfSync } from 'node:crypto'
 import type { ClusterClaim } from '../../../db/kubernetes-cluster/index.ts'
@@ -14,14 +14,14 @@ type Kept = Pick<ClusterClaim, 'zone' | 'controlPlaneId'> & { readonly accountId
 const KEY_BYTES = 32
 const idOf = ({ controlPlaneId: owner, zone }: Kept) => ({ purpose: 'clusters', owner, zone }) as const
 
-/** As it was opened last, without asking the store; undefined before. Throws Unavailable. */
+/** The place as it was last opened, without asking the store; undefined before. Throws Unavailable. */
 export async function findSnapshotPlace(parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace | undefined> {
   const place = await findInternalPlace(parts, idOf(cluster))
   return place && (await snapshotPlaceOf(parts, cluster, place))
 }
 
-/** The store lets in who has it. Throws 503 where there is no object storage, and Unavailable while a store is away
- *  that does not know it yet. */
+/** Creates the place where needed, and configures the store with its key. Throws 503 where there is no object storage,
+ *  and Unavailable while a store is unavailable that does not know it yet. */
 export const openSnapshotPlace = async (parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace> =>
   snapshotPlaceOf(parts, cluster, await openInternalTenant(parts, idOf(cluster)))
 

@@ -1,5 +1,5 @@
-/** Snapshots of a cluster: taking one, when one is due, and which are let go. Its status says up to which slot its
- *  schedule has been dealt with; of slots that were missed the newest is made up for. Pure. */
+/** Snapshots of a cluster: how one is taken, when one is due, and which are deleted. Its status records the last slot
+ *  of its schedule that has been handled; of missed slots only the newest is made up for. Pure. */
 import { dueSlot, parseBackupSchedule } from '../../../domain/backup/schedule.ts'
 import { isSnapshotKind, type SnapshotKind } from '../../../domain/kubernetes-cluster/rules.ts'
 import type { ClusterSnapshot } from '../../../db/kubernetes-cluster/index.ts'
@@ -11,11 +11,11 @@ import { failed } from '../../kit/synced.ts'
 
 const LOOK_SECONDS = 1
 
-/** Why a snapshot operation takes one: `manual` unless it says something else. */
+/** Why an operation takes a snapshot: `manual` unless its arguments say otherwise. */
 export const kindOf = ({ arguments: { kind } = {} }: OperationStanza): SnapshotKind =>
   isSnapshotKind(kind) ? kind : 'manual'
 
-/** Undefined once the snapshot of that id is taken and written down. */
+/** Undefined once the snapshot of that id is taken and recorded. */
 export function taken(
   input: Input,
   { id, kind }: { readonly id: string; readonly kind: SnapshotKind },
@@ -40,10 +40,10 @@ const recordOf = (
   kind: SnapshotKind,
 ): ClusterSnapshot => ({ id, kind, release, sizeBytes, createdAt: new Date(createdAt) })
 
-/** The slot that the newest operation was for, however it has ended. */
+/** The slot of the newest operation, whatever its outcome. */
 const triedSlot = ({ spec: { operation } }: ClusterObject): string | undefined => operation?.arguments?.['slot']
 
-/** The snapshot that its schedule asks for now. One that could not be taken is not tried again: the next slot comes. */
+/** The snapshot that its schedule requires now. One that could not be taken is not retried: the next slot follows. */
 export function dueSnapshot(
   cluster: ClusterObject,
   now: Date,
@@ -63,8 +63,8 @@ export function dueSnapshot(
   )
 }
 
-/** A new schedule has missed nothing; a clock that went back begins again from where it is; and a slot whose operation
- *  has ended is not tried again. */
+/** A new schedule has missed nothing; when the clock went back, it starts again from the present; and a slot whose
+ *  operation has ended is not retried. */
 export function noted({ root, now }: Input): Pick<KubernetesClusterStatus, 'snapshots'> {
   const { etcdSnapshotSchedule: schedule } = root.spec
   const done = root.status?.snapshots
@@ -75,8 +75,8 @@ export function noted({ root, now }: Input): Pick<KubernetesClusterStatus, 'snap
   return { snapshots: isNewer ? { schedule, doneUntil: slot } : done }
 }
 
-/** Its host is told where they go in object storage when it knows it otherwise, and when they do not get there: a store
- *  that has forgotten the tenant is told anew. */
+/** Configures its host with the place in object storage when the host has another one, and when snapshots do not arrive
+ *  there: a store that has lost the tenant is configured with it again. */
 export function placing(input: Input): readonly ClusterEffect[] {
   const { host, place } = input.observed
   const store = 'obstacle' in host ? undefined : host.plane?.snapshotStore
@@ -86,14 +86,14 @@ export function placing(input: Input): readonly ClusterEffect[] {
   return [{ do: 'effect', name: 'place', input: idOf(input) }]
 }
 
-/** Those that are in object storage too; undefined for none. */
+/** Ids of snapshots that are in object storage too; undefined for none. */
 export function storedOf({ snapshots }: HostView): string[] | undefined {
   const stored = snapshots.flatMap(({ id, isStored }) => (isStored ? [id] : []))
   return stored.length === 0 ? undefined : stored.slice(-STORED_SNAPSHOTS_MAXIMUM)
 }
 
-/** Beyond so many of each kind the oldest go. One that the host has and nobody wrote down is kept, as one that
- *  somebody asked for. */
+/** The oldest snapshots above the limit of each kind are deleted. A snapshot that the host has and nobody recorded is
+ *  kept, as a manual one. */
 export function snapshotUpkeep(input: Input): readonly ClusterEffect[] {
   const { host, snapshots } = input.observed
   const { etcdSnapshotRetention: most } = input.root.spec

@@ -1,11 +1,11 @@
-/** How hosts of control planes are made and reached, as their controller is given it. */
+/** How hosts of control planes are created and reached, as their controller is configured with it. */
 import type { ControlPlanes } from '../../../integrations/control-planes/control.ts'
 import type { HostClustersSettings } from '../../../integrations/control-planes/host-clusters.ts'
 import type { MadeHost } from '../../../integrations/control-planes/made-hosts.ts'
 import type { ServerAccess } from '../../../kit/kube/https-transport.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 
-/** What the settings say, and how what is made is reached. */
+/** The settings, and how a created host is reached. */
 export interface HostClusters {
   readonly settings: HostClustersSettings
   /** The API of a host cluster. */

@@ -1,5 +1,5 @@
-/** The controller of hosts of control planes that the platform makes: what wakes it, what it reads, and its effects.
- *  What it decides is `plan.ts`. */
+/** The controller of hosts of control planes that the platform creates: its watches, what it reads, and its effects.
+ *  `plan.ts` decides. */
 import { Unavailable } from '../../../domain/problem.ts'
 import {
   countClustersOf,
@@ -42,11 +42,11 @@ import { plan, urlOf } from './plan.ts'
 
 export type { HostClusters } from './host-clusters.ts'
 
-/** What it is built from besides. */
+/** Parts besides those of every controller. */
 export interface HostClusterAccess {
-  /** Absent where the platform makes no hosts. */
+  /** Absent where the platform creates no hosts. */
   readonly hostClusters?: HostClusters | undefined
-  /** Of tokens and keys of hosts; none is made without. */
+  /** Opens tokens and keys of hosts; none is created without it. */
   readonly sealing?: Sealing
 }
 
@@ -63,7 +63,7 @@ export const kubernetesHostController = controller<HostEffects>()({
   finalizer: finalizerOf(KubernetesHost),
   plan,
   reads: [],
-  // One whose host is deleted is deleted here.
+  // A cluster whose host is deleted is deleted here.
   writes: [Namespace, Network, KubernetesCluster, NodePool],
   open(parts: HostParts) {
     return {
@@ -107,7 +107,7 @@ function settingsOf({ hostClusters, sealing }: HostClusterAccess): HostSettings 
 
 const certifiedName = ({ name, namespace }: HostClustersSettings['service']): string => `${name}.${namespace}.svc`
 
-/** It is asked at its address, whether it is registered there or not yet. */
+/** The host is asked at its address, whether it is registered there yet or not. */
 async function silenceOf(
   { hostClusters, sealing }: HostParts,
   { spec: { region }, status }: HostObject,

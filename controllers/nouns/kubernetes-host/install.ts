@@ -1,5 +1,5 @@
-/** The host process in a host cluster: what the chart has for it, applied by an administrator's token of ten minutes,
- *  with the Secret that the platform has made; and how it is. */
+/** The host process in a host cluster: the manifests of the chart, applied with an administrator's token that is valid
+ *  for ten minutes, and the Secret that the platform has created; and the state of the process. */
 import { defined } from '../../../domain/defined.ts'
 import { PLATFORM_ACCOUNT_ID } from '../../../domain/account/platform-account.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -30,7 +30,7 @@ export interface Installation {
 
 const TOKEN_SECONDS = 600
 
-/** How it is after it was applied: what the cluster refuses is its detail. Throws Unavailable while the cluster does
+/** The state after it was applied: a refusal of the cluster is its detail. Throws Unavailable while the cluster does
  *  not answer. */
 export async function install(parts: Parts, installation: Installation): Promise<Seen> {
   const { hostClusters, clusterId } = installation
@@ -71,7 +71,8 @@ async function apply(store: Store, { hostClusters, secrets, authority }: Install
   for (const { type, document } of manifests) await store.apply(type, asDraft(document))
 }
 
-/** As it is: kinds without a spec have none in their manifest either, and API servers take no field that they lack. */
+/** Unchanged: kinds without a spec have none in their manifest either, and API servers accept no field that they do not
+ *  know. */
 const asDraft = (document: HostDocument) => document as HostDocument & Draft<object, never>
 
 interface ServiceStatus {
@@ -119,7 +120,7 @@ function read<Status>(
 ): Promise<KubeObject<unknown, Status> | undefined> {
   const type = manifests.find((each) => each.type.kind === kind)?.type
   if (type === undefined) throw new Error(`the manifests of host clusters have no ${kind}`)
-  return store.get(type as ResourceType<unknown, Status>, key) // as Kubernetes has that kind
+  return store.get(type as ResourceType<unknown, Status>, key) // as Kubernetes defines that kind
 }
 
 async function podDetail(store: Store, namespace: string): Promise<string> {

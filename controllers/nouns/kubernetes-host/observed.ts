@@ -1,4 +1,4 @@
-/** What the controller of hosts of control planes knows of the world when it decides, and what it may decide. */
+/** What the controller of hosts of control planes observes before it decides, and its actions. */
 import type { MadeHostRow } from '../../../db/kubernetes-host/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../../resources/kubernetes-cluster/index.ts'
@@ -13,24 +13,24 @@ export type NetworkObject = KubeObject<NetworkSpec, NetworkStatus>
 export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterStatus>
 export type PoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
-/** What the settings say of host clusters. */
+/** The settings of host clusters. */
 export interface HostSettings {
   readonly publicIpv4: boolean
-  /** Of what is applied in them. */
+  /** Digest of what is applied in them. */
   readonly digest: string
 }
 
 export interface Observed {
   /** Undefined before it has secrets. */
   readonly row: MadeHostRow | undefined
-  /** Or why it cannot be made, for people. */
+  /** The settings, or why the host cannot be created, for people. */
   readonly settings: HostSettings | { readonly obstacle: string }
   readonly network: NetworkObject | undefined
   readonly cluster: ClusterObject | undefined
   readonly pools: readonly PoolObject[]
-  /** Why it is not spoken to at its address, for people; empty when it answers, undefined before it has one. */
+  /** Why it does not answer at its address, for people; empty when it answers, undefined before it has one. */
   readonly silence: string | undefined
-  /** Control planes of clusters that are there. */
+  /** Control planes of existing clusters. */
   readonly clustersHosted: number
 }
 
@@ -41,12 +41,12 @@ export interface HostId {
 
 /** The effects of hosts by name, each with its input. */
 export type HostEffects = AuditEffects & {
-  /** The account that it belongs to, and its secrets. */
+  /** Creates its account and its secrets. */
   readonly claim: HostId
-  /** Applies the host process in the cluster, and reports how it is. */
+  /** Applies the host process in the cluster, and reports its state. */
   readonly install: HostId & { readonly digest: string }
   readonly register: HostId & { readonly url: string }
-  /** Its cluster goes, with the volumes and balancers that were made from inside it. */
+  /** Deletes its cluster, with the volumes and balancers that were created from inside it. */
   readonly dismantle: HostId & { readonly clusterId: string }
   readonly forget: HostId
 }

@@ -1,5 +1,5 @@
 /** What a host of control planes consists of here: a network, a cluster and its nodes, which belong to the platform.
- *  Each is made once, by an operation of its own. Pure. */
+ *  Each is created once, by its own operation. Pure. */
 import type { OperationKind } from '../../../domain/operations.ts'
 import { PLATFORM_ACCOUNT_ID } from '../../../domain/account/platform-account.ts'
 import { derivedId } from '../../../domain/uuid.ts'
@@ -17,7 +17,7 @@ import { derivedStanza } from '../../kit/operation/stanza.ts'
 import type { HostAction, HostObject } from './observed.ts'
 
 export const NAMESPACE = accountNamespace(PLATFORM_ACCOUNT_ID)
-/** CLUSTER_NAME and names of networks end there. */
+/** The limit of CLUSTER_NAME and of names of networks. */
 const NAME_CHARACTERS = 40
 
 export interface Names {
@@ -43,7 +43,7 @@ interface Beginning {
   readonly now: Date
 }
 
-/** One that is made anew after it failed has an operation of its own. */
+/** A part that is created again after a failure gets its own operation. */
 const stanza = ({ host, now }: Beginning, part: string, kind: OperationKind, action?: string): OperationStanza => ({
   ...derivedStanza(kind, { seed: `${host.spec.operation?.id}/${part}`, actor: SYSTEM_ACTOR, now }),
   ...(action === undefined ? {} : { arguments: { action } }),
@@ -118,7 +118,7 @@ export function makePools(
     }))
 }
 
-/** What was begun before the operation, and did not come to be: it goes, and is made anew. */
+/** A part that was started before the operation and was never completed: it is deleted, and created again. */
 export const isLeftOver = (
   { metadata: { creationTimestamp = '' } }: KubeObject,
   { requestedAt }: Pick<OperationStanza, 'requestedAt'>,

@@ -1,5 +1,5 @@
-/** The plan of hosts of control planes: pure, synchronous, total. A host is a cluster of the platform's own, and a host
- *  process in it; the first of them that is not there or not ready is the step of the operation. */
+/** The plan of hosts of control planes: pure, synchronous, total. A host is one of the platform's own clusters, and a
+ *  host process in it; the first part that is missing or not ready is the step of the operation. */
 import { isFinal, type KindOf } from '../../../domain/operations.ts'
 import { DAY_MILLISECONDS } from '../../../kit/sys/certificate.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../../kit/kube/object.ts'
@@ -25,9 +25,9 @@ type Rule = (input: OperationInput) => Decision | undefined
 
 const BUSY_LOOK_SECONDS = 5
 const LOOK_SECONDS = 60
-/** What others changed in the cluster is taken back then. */
+/** After this time, changes that others made in the cluster are reverted. */
 const APPLIED_ANEW_MILLISECONDS = DAY_MILLISECONDS / 24
-/** Volumes of etcd, and balancers before API servers. */
+/** Volumes of etcd, and balancers in front of API servers. */
 const ADDONS = ['csi-driver', 'cloud-controller'] as const
 
 export const plan = planOperations<HostObject, Observed, Input, Decision, HostAction>({
@@ -39,7 +39,7 @@ export const plan = planOperations<HostObject, Observed, Input, Decision, HostAc
   },
   inputOf: (root, observed, now) => ({ root, observed, now }),
   unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
-  // Only the API makes it, with an operation.
+  // Only the API creates it, with an operation.
   detectEdit: () => undefined,
   idle: (input) => (input.root.metadata.deletionTimestamp === undefined ? idle(input) : remove(input)),
   overdue: (_input, decision, error) => failed(decision.step ?? 'claimed', error),
@@ -84,7 +84,7 @@ const claimed: Rule = ({ root, observed: { row } }) =>
       })
     : undefined
 
-/** What an operation has made and is not there yet: a Decision while it is waited for, or has failed. */
+/** A part that its own operation creates and that is not ready yet: a Decision while it is awaited, or has failed. */
 function madeBy(
   { operation }: OperationInput,
   step: NonNullable<Decision['step']>,
@@ -150,7 +150,7 @@ const readyNodes = ({ pools }: Observed): number =>
 
 const seenOf = ({ observed }: Input) => ({ nodesReady: readyNodes(observed) })
 
-/** What is applied in the cluster when it is to be otherwise, and after a while in any case. */
+/** The manifests that are applied in the cluster: when they have changed, and after a while in any case. */
 function installing({ root, observed: { settings }, now }: Input): readonly HostAction[] {
   if ('obstacle' in settings) return []
   const { digest, appliedAt = '', isReady = false, address } = root.status?.process ?? {}
@@ -168,7 +168,7 @@ const hasProcess: Rule = (input) => {
   return waiting('host', awaited, { actions, status: seenOf(input) })
 }
 
-/** As a URL has it. */
+/** The URL of the address. */
 export const urlOf = (address: string): string => `https://${address.includes(':') ? `[${address}]` : address}`
 
 const registered: Rule = (input) => {
@@ -194,7 +194,7 @@ const done: Rule = (input) => ({
   status: { ...seenOf(input), isMade: true },
 })
 
-/** One that could not be made is left as it is, until somebody asks again or deletes it. */
+/** A host that could not be created is left as it is, until somebody requests it again or deletes it. */
 function idle(input: Input): Decision {
   const { root, observed } = input
   if (root.status?.isMade !== true)
@@ -218,7 +218,8 @@ function idle(input: Input): Decision {
   }
 }
 
-/** Nobody speaks to it any more; then its nodes go, its cluster with all that this has made, and its network. */
+/** The host is first withdrawn from use; then its nodes are deleted, then its cluster with everything created in it,
+ *  then its network. */
 function remove({ root, observed }: Input): Decision {
   const { row, clustersHosted, network, cluster, pools } = observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: BUSY_LOOK_SECONDS } as const

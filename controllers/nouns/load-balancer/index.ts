@@ -1,4 +1,4 @@
-/** The load balancer controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The load balancer controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { loadBalancerChanges } from '../../../changes/load-balancer.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { prefixOf } from '../../../domain/public-pool/rules.ts'
@@ -41,9 +41,9 @@ import { LIFE, plan } from './plan.ts'
 
 const BALANCERS_OF = 'load balancers of a network'
 
-/** What it is built from besides. */
+/** Parts besides those of every controller. */
 interface CertificateAccess {
-  /** Opens the keys of certificates; there are none without. */
+  /** Opens the keys of certificates; there are none without it. */
   readonly sealing?: Sealing
 }
 
@@ -52,11 +52,11 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   resource: LoadBalancer,
   sharding: 'by-zone',
   finalizer: finalizerOf(LoadBalancer),
-  // Certificates that no spec names its controller drops.
+  // The controller deletes certificates that no spec names.
   intent: intentOf(loadBalancerChanges),
   plan,
   reads: [Network, ...MACHINE_READS],
-  // One whose operation is its deletion is deleted here.
+  // A load balancer whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, LoadBalancer],
   open(parts: Parts & CertificateAccess) {
     const opened = { bundles: openBundles(parts.ovn), machines: openMachines(parts, 'load_balancer') }

@@ -1,4 +1,4 @@
-/** The two machines of a load balancer: what each shall run, and what they say together. Pure. */
+/** The two machines of a load balancer: the configuration of each, and what their reports say together. Pure. */
 import { parseNetwork } from '../../../domain/network/addresses.ts'
 import { balancerRuleset } from '../../../domain/load-balancer/ruleset.ts'
 import { backendSection, certificateFile, proxyConfiguration } from '../../../domain/load-balancer/haproxy.ts'
@@ -23,17 +23,17 @@ import {
 } from '../managed-machine/index.ts'
 import type { LoadBalancerObject } from './observed.ts'
 
-/** With the priority of each: the first has the addresses first. */
+/** Roles with their priorities: the first machine gets the addresses first. */
 const ROLES: Readonly<Record<Role, number>> = { a: 200, b: 100 }
 type Role = (typeof LOAD_BALANCER_MACHINES)[number]
-/** The same everywhere: the machines speak to each other alone. */
+/** The same everywhere: the two machines communicate only with each other. */
 const ROUTER_ID = 51
 const HOSTNAME_CHARACTERS = 12
 const PATHS = {
   certificates: '@ROOT@/certificates',
   serverState: '@RUN@/haproxy.state',
 } as const
-/** The script of the machines writes it. */
+/** Written by the script of the machines. */
 const FAULT_FILE = '@RUN@/proxy-fault'
 
 export const isRole = (role: string): role is Role => role in ROLES
@@ -43,7 +43,7 @@ export function ownerOf({ metadata, spec }: LoadBalancerObject, accountId: strin
   return { type: 'load_balancer', id, uid, namespace, accountId, zone: spec.zone, resource: LoadBalancer }
 }
 
-/** What the machines of a load balancer shall be. */
+/** The desired machines of a load balancer. */
 export function demandsOf(
   balancer: LoadBalancerObject,
   accountId: string,
@@ -74,7 +74,7 @@ interface Surroundings {
   readonly role: Role
 }
 
-/** Undefined until both machines have their addresses: each must know the other. */
+/** Undefined until both machines have their addresses: each needs those of the other. */
 function configurationIdOf(
   balancer: LoadBalancerObject,
   accountId: string,
@@ -88,7 +88,7 @@ function configurationIdOf(
   return { generation, fingerprint: fingerprintOf([digest, certificates, reach]) }
 }
 
-/** How a machine comes by the addresses, and what may come to it by them. */
+/** How a machine takes over the addresses, and which traffic may reach it there. */
 function reachOf(
   balancer: LoadBalancerObject,
   accountId: string,
@@ -113,7 +113,7 @@ function reachOf(
       ...(publicIpv4 === undefined
         ? []
         : [{ address: publicIpv4.address, prefix: publicIpv4.prefix, interface: outside }]),
-      // Nobody else is in its prefix, and its answers go where those of the machine's own address do.
+      // No other host is in its prefix, and its replies take the route of those from the machine's own address.
       ...(publicIpv6 === undefined ? [] : [{ address: publicIpv6.address, prefix: 128, interface: outside }]),
     ],
     ...(publicIpv4 === undefined
@@ -130,12 +130,12 @@ export interface OpenedCertificate extends Pick<SealedCertificate, 'id' | 'certi
   readonly privateKey: string
 }
 
-/** Certificates that a frontend has. */
+/** Certificates that a frontend uses. */
 export const usedCertificates = ({ spec }: LoadBalancerObject): readonly string[] => [
   ...new Set(spec.frontends.flatMap(({ certificateIds }) => certificateIds)),
 ]
 
-/** What one machine shall run; undefined while it cannot be said. */
+/** The configuration document of one machine; undefined while it is incomplete. */
 export function documentOf(
   balancer: LoadBalancerObject,
   accountId: string,
@@ -155,8 +155,8 @@ export function documentOf(
   }
 }
 
-/** What the machines report, as the status has it. A report is what a guest says: of what it names only what the spec
- *  has is taken, and nothing but health follows from it. */
+/** What the machines report, in the form of the status. A report comes from a guest: only names that the spec has are
+ *  accepted, and only health depends on it. */
 export function reportedOf(
   balancer: LoadBalancerObject,
   machines: readonly Machine[],
@@ -190,12 +190,12 @@ export function reportedOf(
   }
 }
 
-/** Every machine says that it has not the addresses that they share. */
+/** Every machine reports that it does not have the shared addresses. */
 export const isOwnerless = (machines: readonly Machine[]): boolean =>
   machines.length > 0 &&
   machines.every(({ report }) => report?.keepalived !== undefined && report.keepalived.state !== 'master')
 
-/** The configuration that every machine runs; undefined while one runs another. */
+/** The configuration that every machine runs; undefined while they differ. */
 export function appliedOf(
   balancer: LoadBalancerObject,
   demands: readonly MachineDemand[],

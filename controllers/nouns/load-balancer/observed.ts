@@ -1,4 +1,4 @@
-/** What the load balancer controller knows of the world when it decides, and what it may decide. */
+/** What the load balancer controller observes before it decides, and its actions. */
 import type { LoadBalancerClaim, LoadBalancerId } from '../../../db/load-balancer/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { LoadBalancerSpec, LoadBalancerStatus } from '../../../resources/load-balancer/index.ts'
@@ -13,13 +13,13 @@ export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: LoadBalancerClaim | undefined
-  /** Its network is there and has its range. */
+  /** Its network exists and has its range. */
   readonly hasNetwork: boolean
-  /** Of the public IPv6 address that this process has led to its machines last; undefined before. */
+  /** Digest of the route to the public IPv6 address that this process last wrote; undefined before. */
   readonly routeDigest: string | undefined
-  /** Its machines, also those that are on their way out. */
+  /** Its machines, including those that are being deleted. */
   readonly machines: readonly Machine[]
-  /** Certificates that are kept and that nothing names any more. */
+  /** Stored certificates that no spec names any longer. */
   readonly unusedCertificates: readonly string[]
 }
 
@@ -27,10 +27,10 @@ export interface Observed extends Edits {
 export type LoadBalancerEffects = AuditEffects &
   ClaimEffects &
   MachineEffects & {
-    /** Leads the public IPv6 address to whichever machine has it. */
+    /** Routes the public IPv6 address to the machine that has it. */
     readonly route: { readonly address: string }
     readonly drop: LoadBalancerId & { readonly certificateIds: readonly string[] }
-    /** Gives back all that it has claimed. */
+    /** Releases all that it has claimed. */
     readonly release: LoadBalancerId
   }
 export type LoadBalancerEffect = ActionWith<LoadBalancerEffects>

@@ -1,5 +1,5 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
- *  follow from its spec, whoever changes it; a configuration never begins an operation. */
+ *  follow its spec, whoever changes it; a configuration never starts an operation. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { loadBalancerChanges } from '../../../changes/load-balancer.ts'
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../../resources/load-balancer/index.ts'
@@ -19,10 +19,10 @@ type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect, KindOf<'loa
 type Seen = SyncInput<LoadBalancerObject, Observed>
 type Rule<Input = OperationInput> = (input: Input) => Decision | undefined
 
-/** Reports wake it; this is for what nobody reports. */
+/** Reports wake it; this interval is for what nobody reports. */
 const LOOK_SECONDS = 60
 
-/** What makes it and what takes it away. */
+/** The operations that create and delete it. */
 export const LIFE = { creates: 'load_balancer.create', deletes: 'load_balancer.delete' } as const
 
 export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerStatus, Observed, LoadBalancerEffect>({
@@ -84,7 +84,7 @@ const done: Rule = (input) => {
   }
 }
 
-/** What its machines shall be, and what they say. */
+/** The desired machines, and the status that they report. */
 function maintained({ root: balancer, observed, now }: ReconcileInput): {
   readonly plan: MachinesPlan
   readonly status: NonNullable<Decision['status']>
@@ -115,7 +115,7 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
   }
 }
 
-/** Its machines follow its spec. One whose creation failed is left as it is. */
+/** Its machines follow its spec. A load balancer whose creation failed is left as it is. */
 function idle(input: ReconcileInput): Decision {
   const { root: balancer, observed } = input
   const { status, metadata } = balancer
@@ -141,7 +141,7 @@ function idle(input: ReconcileInput): Decision {
   }
 }
 
-/** Its machines go first, then what it has claimed. */
+/** Its machines are deleted first; then its claims are released. */
 function remove({ root: balancer, observed, now }: ReconcileInput): Decision {
   const { accountId, machines } = observed
   if (accountId !== undefined && machines.length > 0) {

@@ -1,6 +1,6 @@
-/** The machinery of managed machines, for the controllers of what has some: what wakes an owner, what is read of its
- *  machines, what is planned, and how a configuration reaches the host of one. The controller of servers makes, places
- *  and ends them as any server. */
+/** Managed machines, for the controllers of their owners: what wakes an owner, what it reads about its machines, what
+ *  it plans, and how a configuration reaches the host of a machine. The controller of servers creates, places and
+ *  deletes them as any server. */
 import {
   IMAGE_VERSION_ARGUMENT,
   managedByOf,
@@ -70,9 +70,9 @@ const OWNER_INDEX = 'owner of a managed machine'
 const SERVER_INDEX = 'server of a managed machine'
 
 export interface Machines {
-  /** They wake the owner for whatever changes of its machines. */
+  /** Wake the owner on any change of its machines. */
   readonly watches: readonly Watch[]
-  /** As the caches know them, also those that are on their way out. */
+  /** From the caches, including those that are being deleted. */
   observe(owner: Pick<Owner, 'namespace' | 'id'>): readonly Machine[]
 }
 
@@ -178,14 +178,15 @@ function diskExchangeOf(spec: ServerObject['spec'], status: ServerObject['status
   }
 }
 
-/** What is well, and does not run yet what was delivered, is not as wanted since the delivery. */
+/** A healthy machine that does not run the delivered configuration yet is judged from the time of the delivery. */
 const judgedSince = (known: MachineObject | undefined, isRunning: boolean): string | undefined =>
   !isRunning && known?.status?.isHealthy === true
     ? (known.spec.configuration?.deliveredAt ?? known.status.reportedAt)
     : known?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime
 
-/** Hands a document to the host of the machine: the effect `deliver` of every owner ends with it. The Secret goes with
- *  the object of the node's namespace. Throws when the document is not one, is too large, or cannot be written. */
+/** Writes a document for the host of the machine: the effect `deliver` of every owner calls it last. The Secret is
+ *  owned by the ManagedMachine in the node's namespace. Throws when the document is invalid, is too large, or cannot be
+ *  written. */
 export async function deliverDocument(
   parts: Pick<Parts, 'store' | 'clock'>,
   { node, managedBy, server, generation, fingerprint }: Delivery,
@@ -201,7 +202,7 @@ export async function deliverDocument(
   const secret = { namespace: key.namespace, name: `machine-${server.uid}` }
   const metadata = { ...key, finalizers: [AGENT_FINALIZER] }
   const known = await parts.store.get(ManagedMachine, key)
-  // The object without a new configuration is there first: the Secret goes when it goes.
+  // The object is created first, without the new configuration, so that the Secret is deleted with it.
   const object = known ?? (await parts.store.apply(ManagedMachine, { metadata, spec: { server, managedBy } }))
   if (object.metadata.deletionTimestamp !== undefined) return
   await writeSecret(

@@ -1,4 +1,4 @@
-/** Managed machines as controllers of their owners see them. */
+/** Managed machines, as the controllers of their owners observe them. */
 import type {
   ManagedMachineSpec,
   ManagedMachineStatus,
@@ -11,7 +11,7 @@ import type { ServerSpec, ServerState, ServerStatus } from '../../../resources/s
 import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type MachineOwnerType } from '../../../domain/managed-machine/rules.ts'
 import type { PlainAction } from '../../kit/effects.ts'
 
-/** What has machines: the object that they are run for. */
+/** The owner of machines: the object that they run for. */
 export interface Owner {
   readonly type: MachineOwnerType
   /** Name of the object, which is its id in the API. */
@@ -24,41 +24,42 @@ export interface Owner {
   readonly resource: ResourceType
 }
 
-/** Which configuration it is: the generation of the owner's, and a digest of all that the document is made from. */
+/** Identifies a configuration: the generation of the owner's configuration, and a digest of everything that the
+ *  document is built from. */
 export interface ConfigurationId {
   readonly generation: number
   readonly fingerprint: string
 }
 
-/** What an owner wants of one machine. It holds no secret. */
+/** The demand of an owner for one machine. It contains no secret. */
 export interface MachineDemand {
   /** Which of the owner's machines it is: lower-case letters and digits, at most 16, always the same. */
   readonly role: string
   readonly hostname: string
   readonly plan: string
-  /** What it boots; that of edges and load balancers when absent. */
+  /** The template that it boots; that of edges and load balancers when absent. */
   readonly template?: string
   readonly publicIpv4: boolean
-  /** Private networks that it is in. */
+  /** Private networks that it is attached to. */
   readonly networkIds: readonly string[]
   readonly sharedAddresses: NonNullable<ServerSpec['sharedAddresses']>
-  /** What it shall run; undefined while that cannot be said yet. */
+  /** The desired configuration; undefined while it is incomplete. */
   readonly configuration?: ConfigurationId | undefined
-  /** Its customer may switch it off, and it stays so. */
+  /** Its customer may switch it off, and it then stays off. */
   readonly keepsPower?: boolean
-  /** It is not exchanged for not being healthy. */
+  /** Poor health does not cause its replacement. */
   readonly isPatient?: boolean
-  /** Of its server; none when absent. */
+  /** Labels of its server; none when absent. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Who may sign in, as its server shows it; nobody when absent. */
+  /** Keys that may sign in, as its server shows them; none when absent. */
   readonly sshKeys?: readonly string[]
-  /** A newer image is no reason to exchange it: its owner gives it another root disk. */
+  /** A newer image does not cause its replacement: its owner gives it another root disk. */
   readonly keepsImage?: boolean
 }
 
-/** A machine as it is, also one that is on its way out. */
+/** An observed machine, including one that is being deleted. */
 export interface Machine {
-  /** Empty when nobody says. */
+  /** Empty when it is not known. */
   readonly role: string
   readonly serverId: string
   readonly serverUid: string
@@ -69,11 +70,11 @@ export interface Machine {
   readonly isDeleting: boolean
   /** RFC 3339. */
   readonly createdAt: string
-  /** RFC 3339: when it was started, moved or recovered last; undefined when it never was. */
+  /** RFC 3339: when it was last started, moved or recovered; undefined when it never was. */
   readonly startedAt?: string | undefined
   readonly desiredPower: ServerSpec['desiredPower']
   readonly node: string | undefined
-  /** Of that node; undefined when nothing is known of it. */
+  /** State of that node; undefined when it is not known. */
   readonly nodeState?: NodeStatus['state'] | undefined
   /** RFC 3339: since when that node is ready, or is not. */
   readonly nodeSince?: string | undefined
@@ -83,33 +84,33 @@ export interface Machine {
   readonly publicIpv6Prefix: string | undefined
   readonly publicMacAddress: string | undefined
   readonly interfaces: NonNullable<ServerStatus['interfaces']>
-  /** What its host is to deliver to it. */
+  /** The configuration that its host is to deliver to it. */
   readonly delivered: ConfigurationId | undefined
-  /** What it says that it runs. */
+  /** The configuration that it reports to run. */
   readonly running: ConfigurationId | undefined
   /** It runs what was delivered, and all of its services run. */
   readonly isHealthy: boolean
   /** Why it is not healthy, for people. */
   readonly detail: string
-  /** RFC 3339: since when `isHealthy` is what it is; undefined before it has answered its host of now. */
+  /** RFC 3339: since when `isHealthy` has its value; undefined before it has answered its current host. */
   readonly judgedSince: string | undefined
   readonly report: MachineReport | undefined
   readonly reportedAt: string | undefined
-  /** Of its image; undefined until its host has said so. */
+  /** Version of its image; undefined until its host has reported it. */
   readonly imageVersion: string | undefined
-  /** The image that its host makes new machines from. */
+  /** The image from which its host creates new machines. */
   readonly newestImageVersion: string | undefined
-  /** Undefined when the last operation of its server is another one. */
+  /** Undefined when the last operation of its server was another one. */
   readonly diskExchange: DiskExchange | undefined
-  /** What its hosts have of it, by node. */
+  /** Its ManagedMachine objects, one for each node. */
   readonly objects: readonly MachineObject[]
 }
 
 export type MachineObject = KubeObject<ManagedMachineSpec, ManagedMachineStatus>
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 
-/** The image that the host makes machines of that template from; undefined where hosts do not say. Versions of
- *  different templates have nothing to do with each other. */
+/** The image from which the host creates machines of that template; undefined where hosts do not report it. Versions of
+ *  different templates are unrelated. */
 export function newestImageOf(
   template: string | undefined,
   report: Pick<NodeReportSpec, 'managedImageVersion' | 'databaseImageVersion'> | undefined,
@@ -118,16 +119,16 @@ export function newestImageOf(
   return template === DATABASE_TEMPLATE ? report?.databaseImageVersion : undefined
 }
 
-/** The last exchange of its root disk, as the operation of its server says it. */
+/** The last replacement of its root disk, from the operation of its server. */
 export interface DiskExchange {
-  /** The image that the new root disk was to be made from; empty when nobody said. */
+  /** The image that the new root disk was to be created from; empty when it is not known. */
   readonly imageVersion: string
   readonly isOver: boolean
   /** Why it failed; empty otherwise. */
   readonly error: string
 }
 
-/** The effect that every owner brings along: it makes the document, and hands it to `deliverDocument`. */
+/** The effect that every owner implements: it builds the document, and calls `deliverDocument`. */
 export interface MachineEffects {
   readonly deliver: Delivery
 }

@@ -1,5 +1,6 @@
-/** What is to be done so that an owner has the machines that it wants: pure, synchronous, total. A machine that is
- *  exchanged goes first, and comes back under the same name; one at a time, so that the others go on meanwhile. */
+/** What to do so that an owner has the machines that it demands: pure, synchronous, total. A machine that is replaced
+ *  is deleted first, and created again under the same name; one at a time, so that the others keep working
+ *  meanwhile. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { machineIdOf, managedByOf, MANAGED_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
@@ -11,19 +12,19 @@ import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import type { ConfigurationId, Machine, MachineAction, MachineDemand, Owner } from './machine.ts'
 
-/** A machine that is not healthy for so long is exchanged. */
+/** A machine that is unhealthy for this long is replaced. */
 export const REPLACE_AFTER_SECONDS = 600
-/** One that has not answered since it was started may still be booting: without KVM, on a busy host, that alone takes
- *  ten minutes. */
+/** A machine that has not answered since it was started may still be booting: without KVM, on a busy host, that alone
+ *  takes ten minutes. */
 export const FIRST_ANSWER_SECONDS = 1_200
-/** One that could not be made is tried again after so long, and one that fails after its last answer: what is known of
- *  its host may come later. */
+/** How long after its last report a machine in error, or one that could not be created, is replaced: news about its
+ *  host may arrive later. */
 export const RETRY_AFTER_SECONDS = 120
 const UUID_GROUPS = [8, 4, 4, 4, 12]
 
 export interface MachinesInput {
   readonly owner: Owner
-  /** Empty to have none any more. */
+  /** Empty to delete all machines. */
   readonly demands: readonly MachineDemand[]
   readonly machines: readonly Machine[]
   readonly now: Date
@@ -33,9 +34,9 @@ export interface MachinesPlan {
   readonly actions: readonly MachineAction[]
   /** Every demand has a machine that is healthy with its configuration, and there are no others. */
   readonly isSettled: boolean
-  /** What is waited for, for people; empty when nothing is. */
+  /** What the plan waits for, for people; empty when for nothing. */
   readonly waitFor: string
-  /** Role of the machine that is being exchanged. */
+  /** Role of the machine that is being replaced. */
   readonly replacing: string | undefined
 }
 
@@ -46,8 +47,8 @@ export function machineName({ uid, type }: Pick<Owner, 'uid'> & Partial<Pick<Own
   return machineIdOf(UUID_GROUPS.map((length) => digest.slice(at, (at += length))).join('-'), type)
 }
 
-/** A digest for `ConfigurationId.fingerprint`: of everything that the document depends on. Secrets count by what names
- *  them. */
+/** A digest for `ConfigurationId.fingerprint`: of everything that the document depends on. The names of secrets are
+ *  included, their values are not. */
 export const fingerprintOf = (inputs: unknown): string =>
   createHash('sha256').update(JSON.stringify(inputs)).digest('base64url')
 
@@ -79,7 +80,7 @@ interface Pair {
   readonly machine: Machine | undefined
 }
 
-/** Of its server, once. */
+/** Deletes its server, once. */
 export const removal = ({ namespace }: Owner, { serverId, isDeleting }: Machine): readonly MachineAction[] =>
   isDeleting ? [] : [{ do: 'remove', type: Server, key: { namespace, name: serverId } }]
 
@@ -89,8 +90,8 @@ const leaving = (pairs: readonly Pair[]): Machine | undefined =>
 const secondsSince = (instant: string | undefined, now: Date): number =>
   instant === undefined ? 0 : (now.getTime() - Date.parse(instant)) / 1_000
 
-/** One that is broken, else one that is not what is wanted; none while another is missing or on its way, or may still
- *  become healthy: what serves must not go meanwhile. */
+/** A broken machine first, else an outdated one. None while another is missing, is being deleted, or may still become
+ *  healthy: a machine that works must not be deleted meanwhile. */
 function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefined {
   if (pairs.some(({ machine }) => machine === undefined || machine.isDeleting)) return undefined
   const isOneBroken = ({ demand, machine }: Pair) => machine !== undefined && isBroken(demand, machine, now)
@@ -108,7 +109,7 @@ function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefine
 
 function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: Date): boolean {
   if (machine.state === 'error') {
-    // What a host that is back runs is known a moment later.
+    // A host that has returned takes a moment to report what it runs.
     const last = [machine.reportedAt ?? machine.createdAt, machine.nodeSince ?? ''].toSorted().at(-1)
     return secondsSince(last, now) >= patienceSeconds(machine, isPatient)
   }
@@ -117,8 +118,8 @@ function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: D
   return !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= seconds
 }
 
-/** With one that is in error. A host that does not answer may run it well; once it is fenced it is recovered elsewhere,
- *  with its disks, where another host reaches these. */
+/** The patience with a machine in error. An unreachable host may run it well; once the host is fenced, the machine is
+ *  recovered elsewhere with its disks, where another host reaches them. */
 function patienceSeconds({ nodeState }: Machine, isPatient: boolean): number {
   if (nodeState === 'unreachable' || nodeState === 'fencing') return Number.POSITIVE_INFINITY
   if (nodeState === 'fenced' && isPatient) return Number.POSITIVE_INFINITY
@@ -132,7 +133,7 @@ const isOutdated = ({ plan, keepsImage = false }: MachineDemand, machine: Machin
     machine.newestImageVersion !== undefined &&
     machine.imageVersion < machine.newestImageVersion)
 
-/** The machine is there as it shall be, and what it shall run is with its host. */
+/** Makes the machine match the demand, and delivers its configuration to its host. */
 function ensured(owner: Owner, demand: MachineDemand, machine: Machine | undefined): readonly MachineAction[] {
   if (machine?.isDeleting === true) return []
   const isAsWanted =
@@ -145,7 +146,7 @@ function ensured(owner: Owner, demand: MachineDemand, machine: Machine | undefin
 const powerOf = ({ keepsPower = false }: MachineDemand, machine: Machine | undefined): ServerSpec['desiredPower'] =>
   keepsPower && machine !== undefined ? machine.desiredPower : 'running'
 
-/** What it shall run is handed to its host, unless that has it. */
+/** Delivers the configuration to the machine's host, unless the host has it. */
 export function delivery(
   owner: Owner,
   { role, configuration }: MachineDemand,
@@ -161,7 +162,7 @@ export function delivery(
 export const isSame = (one: ConfigurationId | undefined, other: ConfigurationId | undefined): boolean =>
   one !== undefined && one.generation === other?.generation && one.fingerprint === other.fingerprint
 
-/** Its plan is what it was made with: another one comes with another machine. */
+/** The plan of an existing machine never changes: another plan needs another machine. */
 export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine | undefined): MachineAction {
   const { resource, id, uid, namespace, accountId, zone } = owner
   const spec: ServerSpec = {
@@ -182,7 +183,7 @@ export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine |
     managedBy: managedByOf(owner),
     ...(demand.sharedAddresses.length === 0 ? {} : { sharedAddresses: [...demand.sharedAddresses] }),
   }
-  // Should the owner ever go without its controller, the cluster's garbage collector takes the machine.
+  // If the owner is ever deleted without its controller, the cluster's garbage collector deletes the machine.
   const owners = [{ apiVersion: apiVersionOf(resource), kind: resource.kind, name: id, uid, controller: true }]
   return {
     do: 'ensure',
@@ -200,7 +201,7 @@ export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine |
   }
 }
 
-/** The first thing that is not as it shall be; empty when everything is. */
+/** The first difference from the demands; empty when there is none. */
 function missing(pairs: readonly Pair[], surplus: readonly Machine[]): string {
   for (const { demand, machine } of pairs) {
     const what = fault(demand, machine)

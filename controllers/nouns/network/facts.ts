@@ -1,4 +1,5 @@
-/** What OVN shall have of a network: from its claims, its spec, and those of the router that it is at. */
+/** The desired facts of a network for OVN: from its claims, its spec, and those of the router that it is attached
+ *  to. */
 import { effectiveRoutes, type Gateway, gatewayRoutes, withRoutes } from '../../../domain/network/rules.ts'
 import { canonicalAddress } from '../../../domain/network/addresses.ts'
 import type { NetworkClaim } from '../../../db/network/index.ts'
@@ -7,7 +8,7 @@ import type { RouterSpec } from '../../../resources/router/index.ts'
 import type { NetworkFacts } from '../../network/ovn/private-network.ts'
 import type { NetworkObject } from './observed.ts'
 
-/** The router that it is at to stay, and what the router shall do. */
+/** The router that it is attached to and stays attached to, and the desired state of that router. */
 export interface At {
   readonly claim: RouterClaim
   readonly spec: Pick<RouterSpec, 'staticRoutes'>

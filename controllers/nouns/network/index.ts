@@ -1,4 +1,4 @@
-/** The network controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The network controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { networkChanges } from '../../../changes/network.ts'
 import { findNetwork, releaseNetwork } from '../../../db/network/index.ts'
 import { findEdgeOf } from '../../../db/edge/index.ts'
@@ -36,7 +36,7 @@ export const networkController = controller<NetworkEffects>()({
   intent: intentOf(networkChanges),
   plan,
   reads: [Edge, Router, Zone, Server],
-  // One whose operation is its deletion is deleted here.
+  // A network whose operation is its deletion is deleted here.
   writes: [Network],
   open(parts: Parts) {
     const bundles = openBundles(parts.ovn)
@@ -68,7 +68,7 @@ export const networkController = controller<NetworkEffects>()({
   },
 })
 
-/** What OVN shall have of the network now; undefined while nothing is claimed. */
+/** The desired facts of the network for OVN; undefined while nothing is claimed. */
 async function readNetworkFacts(
   { db, caches }: { readonly db: Queries; readonly caches: Parts['caches'] },
   network: NetworkObject,
@@ -88,7 +88,7 @@ async function readNetworkFacts(
   return networkFactsOf(network, claim, { at, gateway: edge?.gateway })
 }
 
-/** Brings the network's rows to what they shall be now, for the router or the edge that changes them. */
+/** Writes the network's desired rows, for the router or the edge that changes them. */
 export async function applyNetwork(
   parts: Parts,
   key: { readonly namespace: string; readonly name: string },

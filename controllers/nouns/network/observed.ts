@@ -1,4 +1,4 @@
-/** What the network controller knows of the world when it decides, and what it may decide. */
+/** What the network controller observes before it decides, and its actions. */
 import type { NetworkClaim, NetworkId } from '../../../db/network/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { NetworkSpec, NetworkStatus } from '../../../resources/network/index.ts'
@@ -16,18 +16,18 @@ export interface Observed extends Edits {
   /** Its zone has private networks now. */
   readonly hasNetworks: boolean
   readonly region: string | undefined
-  /** Of what OVN shall have; undefined while nothing is claimed. */
+  /** The desired facts for OVN; undefined while nothing is claimed. */
   readonly facts: NetworkFacts | undefined
   readonly isApplied: boolean
-  /** The newest sequence that the hosts of its ports have installed; undefined when nobody knows. */
+  /** The newest sequence that the hosts of its ports have installed; undefined when it is not known. */
   readonly installed: number | undefined
 }
 
 /** The effects of networks by name, each with its input. */
 export interface NetworkEffects extends AuditEffects, ClaimEffects {
-  /** Its rows in OVN become so. */
+  /** Writes its rows in OVN. */
   readonly apply: { readonly facts: NetworkFacts }
-  /** Takes its rows out of OVN, then gives back what it has claimed. */
+  /** Deletes its rows in OVN, then releases its claims. */
   readonly release: { readonly zone: string; readonly id: NetworkId | undefined }
 }
 export type NetworkEffect = ActionWith<NetworkEffects>

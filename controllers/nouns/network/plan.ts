@@ -1,5 +1,5 @@
-/** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN follow from
- *  them, from its spec and from the router that it is at. */
+/** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN are derived from
+ *  them, from its spec and from the router that it is attached to. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { networkChanges } from '../../../changes/network.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -17,7 +17,7 @@ type ReconcileInput = SyncInput<NetworkObject, Observed>
 type Decision = SyncDecision<NetworkStatus, NetworkEffect, KindOf<'network'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
-/** It is looked at again however little has changed. */
+/** The interval of checks without a change. */
 const LOOK_SECONDS = 300
 
 export const plan = planChanges(networkChanges, {
@@ -40,14 +40,14 @@ const askedOf = ({ spec: { dnsServers, dhcpEnabled } }: NetworkObject): NonNulla
   dhcpEnabled,
 })
 
-/** As its status shows it. */
+/** The applied spec, as its status shows it. */
 export function appliedOf({ spec, status }: NetworkObject): NetworkSpec | undefined {
   return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
 }
 
 const areInstalled = installed('the hosts of its servers')
 
-/** A name that another network has is not taken: the network works on under the one that it had. */
+/** A name that another network has is not claimed: the network keeps working under its previous name. */
 const isClaimed: Rule = claimed(networkChanges, ({ root: { spec }, observed: { claim } }: ReconcileInput) =>
   claim === undefined ? undefined : { ...spec, name: claim.name },
 )
@@ -61,7 +61,7 @@ function standing({ root: network }: ReconcileInput): Decision {
     : { health: 'stalled', reason: refusal.reason, message: refusal.message }
 }
 
-/** Its rows follow what they are made from, whoever changes it. */
+/** Its rows follow the facts that they are built from, whoever changes those. */
 function idle(input: ReconcileInput): Decision {
   const { root: network, observed } = input
   if (observed.claim === undefined)
@@ -70,7 +70,7 @@ function idle(input: ReconcileInput): Decision {
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
 }
 
-/** It is deleted once nothing is in it: the claim first, then its rows, then the rest. */
+/** It is deleted once it is empty: the claim is released first, then its rows are deleted, then the rest. */
 function remove({ root: network, observed: { accountId, claim } }: ReconcileInput): Decision {
   const id = accountId === undefined ? undefined : { accountId, networkId: network.metadata.name }
   const isGranted = claim?.isEnding !== false

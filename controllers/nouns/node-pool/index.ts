@@ -1,4 +1,4 @@
-/** The controller of node pools: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The controller of node pools: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { isFinal } from '../../../domain/operations.ts'
@@ -38,7 +38,7 @@ import { plan } from './plan.ts'
 import { look, type UnderusedMemory } from './scaling.ts'
 
 const POOLS_OF = 'node pools of a cluster'
-/** A cluster may be made with pools. */
+/** A cluster may be created together with pools. */
 const CREATIONS: readonly string[] = ['node_pool.create', 'kubernetes_cluster.create']
 const BEGINNINGS: readonly string[] = ['node_pool.create', 'node_pool.sync', 'node_pool.delete']
 const JOIN_SECONDS_MINIMUM = 60
@@ -57,7 +57,7 @@ export const nodePoolController = controller<NodePoolEffects>()({
   },
   plan,
   reads: [KubernetesCluster, Plan, Zone, ...MACHINE_READS],
-  // One whose operation is its deletion is deleted here.
+  // A pool whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, NodePool],
   open(parts: Parts) {
     const machines = openMachines(parts, 'node_pool')
@@ -113,7 +113,7 @@ async function observe(
   }
 }
 
-/** A cluster that does not say is none that nothing can be done with. */
+/** A cluster that does not report its load blocks only its autoscaling. */
 async function scalingOf(
   parts: Parts,
   { metadata: { namespace = '' }, spec, status }: NodePoolObject,
@@ -172,10 +172,10 @@ async function apiViewOf(
 }
 
 type Effects = EffectsOn<NodePoolEffects, NodePoolSpec, NodePoolStatus>
-/** Those that speak to the cluster. */
+/** The effects that use the API of the cluster. */
 type ClusterEffectName = 'issue' | 'revoke' | 'approve' | 'mark' | 'drain' | 'keep' | 'forget'
 
-/** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
+/** Throws Unavailable when its claim no longer exists, or its host is not known: the next reconcile decides. */
 async function planeOf(
   parts: Parts,
   { metadata: { namespace = '' }, spec: { clusterId } }: NodePoolObject,
@@ -189,7 +189,7 @@ async function planeOf(
 
 const effectsOf = (parts: Parts, machines: Machines): Effects => ({
   ...clusterEffects(parts),
-  // What is claimed for one that has gone meanwhile would stay for ever.
+  // A claim for a pool that is deleted meanwhile would never be released.
   claim: withRefusalCondition(CLAIMED, async (demand, pool) => {
     await requireNewest(parts.store, NodePool, pool)
     await requireStandingOfEdit(parts, pool, demand.accountId)
@@ -199,7 +199,7 @@ const effectsOf = (parts: Parts, machines: Machines): Effects => ({
   async deliver(delivery, pool) {
     const observed = await observe(parts, machines, pool)
     const slot = slotsOf(pool, observed, pool.spec.count).find(({ role }) => role === delivery.role)
-    // Another configuration by now: the next look hands that over.
+    // The configuration has changed meanwhile: the next reconcile delivers the new one.
     if (slot === undefined || demandOf(pool, observed, slot).configuration?.fingerprint !== delivery.fingerprint)
       return undefined
     const document = documentOf(pool, observed, slot)
@@ -222,7 +222,7 @@ const clusterEffects = (parts: Parts): Pick<Effects, ClusterEffectName> => ({
   async issue({ tokenId }, pool) {
     const { control, id } = await planeOf(parts, pool)
     await control.joinToken(id, tokenId, pool.metadata.name, JOIN_SECONDS)
-    // By this clock, as it is compared: that of the host may differ.
+    // By this clock, which is also used for the comparison: that of the host may differ.
     const expiresAt = new Date(parts.clock.now().getTime() + JOIN_SECONDS * 1_000).toISOString()
     return { status: { join: { tokenId, expiresAt } } }
   },
@@ -266,7 +266,7 @@ const clusterEffects = (parts: Parts): Pick<Effects, ClusterEffectName> => ({
   },
 })
 
-/** What was issued last, for as long as it is taken; undefined when nothing was. */
+/** The token that was last issued, while it is valid; undefined when there is none. */
 async function tokenOf(parts: Parts, pool: NodePoolObject): Promise<string | undefined> {
   const { join } = pool.status ?? {}
   if (join === undefined) return undefined

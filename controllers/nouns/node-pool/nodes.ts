@@ -1,5 +1,5 @@
-/** The nodes of a pool: which there are and shall be, what their servers are and run, and what they are in the cluster.
- *  Each has a number, from 0 on, and by it the same name for as long as the pool is there. Pure. */
+/** The nodes of a pool: which exist and which are desired, the servers and configurations of nodes, and their state in
+ *  the cluster. Each has a number, starting at 0, and with it the same name for as long as the pool exists. Pure. */
 import { newestRelease, minorOf } from '../../../domain/kubernetes-cluster/rules.ts'
 import { KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
 import { nodeNameOf, nodeNumberOf } from '../../../domain/node-pool/rules.ts'
@@ -15,12 +15,12 @@ import { NodePool } from '../../../resources/node-pool/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand, machineName, type Owner } from '../managed-machine/index.ts'
 import { apiOf, type NodePoolObject, type Observed } from './observed.ts'
 
-/** Which labels say what a node is, as Kubernetes and the platform name them. */
+/** The labels that describe a node, as Kubernetes and the platform name them. */
 const POOL_LABEL = 'svccloud.dev/node-pool'
 const ZONE_LABEL = 'topology.kubernetes.io/zone'
 const REGION_LABEL = 'topology.kubernetes.io/region'
 const PLAN_LABEL = 'node.kubernetes.io/instance-type'
-/** What a node runs follows from the fingerprint alone. */
+/** The fingerprint alone identifies the configuration of a node. */
 const GENERATION = 1
 
 export function ownerOf({ metadata, spec }: NodePoolObject, accountId: string): Owner {
@@ -33,9 +33,9 @@ export interface Slot {
   readonly role: string
   /** Of the node, and of its server. */
   readonly name: string
-  /** It shall be there, this one or another one in its place. */
+  /** A node with this number is desired, this one or its replacement. */
   readonly isWanted: boolean
-  /** Autoscaling has let it go. */
+  /** Autoscaling has released it. */
   readonly isLetGo: boolean
   readonly machine: Machine | undefined
   readonly node: ControlPlaneNode | undefined
@@ -47,14 +47,14 @@ const numberOf = (role: string): number | undefined => {
   return text === undefined ? undefined : Number(text)
 }
 
-/** The first numbers from 0 on, but for those that autoscaling has let go. */
+/** The first numbers from 0 on, without those that autoscaling has released. */
 export function wantedNumbers({ spec }: NodePoolObject, count: number): ReadonlySet<number> {
   const wanted = new Set<number>()
   for (let number = 0; wanted.size < count; number++) if (spec.skipped?.includes(number) !== true) wanted.add(number)
   return wanted
 }
 
-/** Those that shall be there, and those that are, by number. */
+/** The desired and the existing nodes, by number. */
 export function slotsOf(pool: NodePoolObject, observed: Observed, count: number): readonly Slot[] {
   const { metadata, spec } = pool
   const named = { name: spec.name, uid: metadata.uid ?? '', type: 'node_pool' } as const
@@ -76,7 +76,7 @@ export function slotsOf(pool: NodePoolObject, observed: Observed, count: number)
     })
 }
 
-/** Of nodes of which there is something. */
+/** Numbers of nodes of which anything exists. */
 export function takenNumbers(
   { metadata, spec }: NodePoolObject,
   machines: Observed['machines'],
@@ -94,11 +94,11 @@ export function takenNumbers(
 export const releaseOf = ({ kubeletVersion }: Pick<ControlPlaneNode, 'kubeletVersion'>): string =>
   kubeletVersion.replace(/^v/, '').replace(/[-+].*$/, '')
 
-/** It runs another minor version than the pool shall. */
+/** It runs another minor version than the pool's. */
 export const isOutdated = ({ spec }: NodePoolObject, { node }: Slot): boolean =>
   node !== undefined && node.kubeletVersion !== '' && minorOf(releaseOf(node)) !== spec.version
 
-/** What every node of the pool is told to be in the cluster. */
+/** The labels and taints of every node of the pool in the cluster. */
 export function marksOf({ spec }: NodePoolObject, region: string): NodeMarks {
   const labels = {
     ...spec.labels,
@@ -114,14 +114,14 @@ export function marksOf({ spec }: NodePoolObject, region: string): NodeMarks {
 const addressIn = (machine: Machine | undefined, networkId: string) =>
   machine?.interfaces.find((each) => each.networkId === networkId)
 
-/** All that the server of the node has, as certificates may have them. */
+/** All addresses of the node's server, as certificates may contain them. */
 export const addressesOf = ({ publicIpv4, publicIpv6, interfaces }: Machine): readonly string[] =>
   [publicIpv4, publicIpv6, ...interfaces.flatMap((each) => [each.ipv4Address, each.ipv6Address])].filter(
     (address): address is string => address !== undefined && address !== '',
   )
 
-/** What its public interface has: who has a prefix for itself asks nobody for the address in it. It reaches its control
- *  plane by that. */
+/** Addresses of its public interface: a server with its own prefix requests no address in it. The node reaches its
+ *  control plane through them. */
 const publicAddressesOf = ({
   publicIpv6,
   publicMacAddress,
@@ -132,7 +132,7 @@ const publicAddressesOf = ({
 
 type Kubernetes = NonNullable<MachineDocumentParts['kubernetes']>
 
-/** What is delivered to the server of the node, without what it joins with; undefined while that cannot be said. */
+/** The document for the server of the node, without what it joins with; undefined while it is incomplete. */
 export function documentOf(
   pool: NodePoolObject,
   observed: Observed,
@@ -174,13 +174,13 @@ function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kub
   }
 }
 
-/** A node that has joined keeps what it runs until it is replaced. */
+/** A node that has joined keeps its release until it is replaced. */
 const runningRelease = ({ node }: Slot, releases: readonly string[]): string | undefined => {
   const release = node && releaseOf(node)
   return release !== undefined && releases.includes(release) ? release : undefined
 }
 
-/** What is asked of the server of the node. Until the node has joined the token that it joins with is part of it. */
+/** The demand for the server of the node. Until the node has joined, its join token is part of the demand. */
 export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): MachineDemand {
   const { spec, status } = pool
   const networkId = observed.cluster?.spec.networkId ?? ''
@@ -195,7 +195,7 @@ export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): 
     publicIpv4: spec.publicIpv4,
     networkIds: [networkId],
     keepsPower: true,
-    // Its pods come out of its port with addresses of their own.
+    // Its pods send through its port with their own addresses.
     sharedAddresses: podCidr === '' ? [] : [{ address: podCidr, networkId }],
     configuration:
       document === undefined || tokenId === undefined

@@ -1,4 +1,4 @@
-/** What the controller of node pools knows of the world when it decides, and what it may decide. */
+/** What the controller of node pools observes before it decides, and its actions. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { ScalingPool } from '../../../domain/node-pool/autoscaling/judge.ts'
 import type { Load } from '../../../domain/node-pool/autoscaling/load.ts'
@@ -24,18 +24,18 @@ import type { SyncDecision } from '../../kit/synced.ts'
 export type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterStatus>
 
-/** What the control plane says, while its API answers. */
+/** The report of the control plane, while its API answers. */
 export interface ApiView {
   readonly plane: ControlPlaneState
-  /** Releases of Kubernetes that there are, newest last. */
+  /** Available releases of Kubernetes, newest last. */
   readonly releases: readonly string[]
-  /** All of the cluster, also of other pools. */
+  /** All nodes of the cluster, also of other pools. */
   readonly nodes: readonly ControlPlaneNode[]
-  /** For certificates that kubelets of the cluster serve with. */
+  /** Requests for serving certificates of kubelets in the cluster. */
   readonly requests: readonly ServingRequest[]
 }
 
-/** What autoscaling looks at: the load of the cluster, all pools of it, and since when which nodes are under-used. */
+/** The input of autoscaling: the load of the cluster, all its pools, and since when which nodes are under-used. */
 export interface Scaling {
   readonly load: Load
   readonly pools: readonly ScalingPool[]
@@ -46,24 +46,24 @@ export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly isClaimed: boolean
-  /** The account may make more of what costs. */
+  /** The account may create more of what costs. */
   readonly mayGrow: boolean
-  /** Undefined when it is not there. */
+  /** Undefined when it does not exist. */
   readonly cluster: ClusterObject | undefined
-  /** What is claimed for the cluster. */
+  /** The claim of the cluster. */
   readonly clusterClaim: ClusterClaim | undefined
   readonly region: string
-  /** Why nothing is known of the nodes, for people, when nothing is. */
+  /** The report of the cluster, or why there is none, for people. */
   readonly api: ApiView | { readonly obstacle: string }
-  /** Its servers, also those that are on their way out. */
+  /** Its servers, including those that are being deleted. */
   readonly machines: readonly Machine[]
-  /** Undefined for a pool that does not scale by itself, or is busy, and while the cluster does not say. */
+  /** Undefined for a pool without autoscaling or with an operation under way, and while the cluster does not report. */
   readonly scaling: Scaling | undefined
-  /** Numbers of nodes of which there is something. */
+  /** Numbers of nodes of which anything exists. */
   readonly taken: readonly number[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
@@ -71,24 +71,24 @@ export interface Observed {
 export type NodePoolEffects = AuditEffects &
   MachineEffects & {
     readonly claim: NodePoolDemand
-    /** Has the cluster take a bootstrap token, and notes it. */
+    /** Creates a bootstrap token in the cluster, and records it. */
     readonly issue: { readonly tokenId: string }
     readonly revoke: { readonly tokenId: string }
     readonly approve: { readonly requests: readonly string[] }
     readonly mark: { readonly names: readonly string[]; readonly marks: NodeMarks }
-    /** Asks the pods of these nodes to go, and notes how far they are beside what is known of them and others. */
+    /** Evicts the pods of these nodes, and records the progress beside the known drains. */
     readonly drain: { readonly names: readonly string[]; readonly known: readonly Drain[] }
-    /** Has nodes take pods again that autoscaling has let go, and notes that they stay. */
+    /** Makes nodes that autoscaling has released accept pods again, and records that they stay. */
     readonly keep: { readonly names: readonly string[]; readonly known: readonly Drain[] }
-    /** Takes nodes out of the cluster whose servers have gone. */
+    /** Removes nodes without a server from the cluster. */
     readonly forget: { readonly names: readonly string[] }
-    /** Gives back all that it has claimed. */
+    /** Releases all that it has claimed. */
     readonly release: NodePoolId
   }
 export type Drain = NonNullable<NodePoolStatus['drains']>[number]
 export type NodePoolEffect = ActionWith<NodePoolEffects>
 
-/** What PostgreSQL was asked for a pool, and whether it was granted. */
+/** Whether PostgreSQL granted the claims of the pool. */
 export const CLAIMED = 'Claimed'
 
 export type Input = MadeInput<NodePoolObject, Observed>

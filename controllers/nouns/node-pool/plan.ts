@@ -1,6 +1,6 @@
-/** The plan of node pools: pure, synchronous, total. Its name is claimed in PostgreSQL; its servers follow from its
- *  spec. A node that is to go is drained first; one that another version replaces goes like one that is too many, and
- *  comes back under its name. */
+/** The plan of node pools: pure, synchronous, total. Its name is claimed in PostgreSQL; its servers follow its spec. A
+ *  node is drained before it is removed; a node that is replaced by another version is removed like a surplus one, and
+ *  created again under its name. */
 import { defined } from '../../../domain/defined.ts'
 import { isDrainOver, isJoinable, isOwnRequest, joinTokenId } from '../../../domain/node-pool/rules.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../../resources/node-pool/index.ts'
@@ -27,12 +27,12 @@ import {
 
 type Rule = (input: OperationInput) => Decision | undefined
 
-/** What is under way in a cluster wakes nobody. */
+/** Changes inside a cluster wake no reconciler. */
 const BUSY_LOOK_SECONDS = 2
 const LOOK_SECONDS = 15
 const SCALING_LOOK_SECONDS = 10
 
-/** What makes it and what takes it away. */
+/** The operations that create and delete it. */
 export const LIFE = { creates: 'node_pool.sync', deletes: 'node_pool.delete' } as const
 
 export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Observed, NodePoolEffect>({
@@ -56,7 +56,7 @@ export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Obser
   overdue: ({ root }, error) => (root.status?.isMade === true ? { fault: truncated(error) } : {}),
 })
 
-/** What an operation is begun for. */
+/** The fields whose change starts an operation. */
 const followed = ({ spec: { count, version, labels, taints, maxUnavailable } }: NodePoolObject): string =>
   digestOf([count, version, labels, taints, maxUnavailable])
 
@@ -69,7 +69,7 @@ const waiting = (step: NonNullable<Decision['step']>, waitFor: string): Decision
   waitSeconds: LOOK_SECONDS,
 })
 
-/** The cluster of the same manifest may come later, and a pool may be made with it. */
+/** The cluster in the same manifest may be created later, and a pool may be created with it. */
 const hasCluster: Rule = ({ root, observed: { cluster, clusterClaim } }) => {
   if (cluster === undefined) return waiting('claimed', `cluster ${root.spec.clusterId} to be there`)
   if (cluster.spec.zone !== root.spec.zone)
@@ -89,8 +89,9 @@ const claimed: Rule = ({ root, observed: { accountId = '', isClaimed } }) => {
   })
 }
 
-/** Of the nodes that the spec asks for: those that were granted, while the account may make nothing that costs. Who
- *  asked for more, a person or autoscaling, makes no difference; nodes that are replaced were granted before. */
+/** How many nodes of the spec's count are created: those granted before, while the account may create nothing that
+ *  costs. Whether a person or autoscaling asked for more makes no difference; nodes that are replaced were granted
+ *  before. */
 const countOf = ({ root: { spec, status }, observed }: Pick<Input, 'root' | 'observed'>): number =>
   observed.mayGrow ? spec.count : Math.min(spec.count, status?.grantedCount ?? spec.count)
 
@@ -101,7 +102,7 @@ const withheldOf = (input: Pick<Input, 'root' | 'observed'>): string => {
     : `The account may make nothing that costs now: ${withheld} nodes of its spec are not made.`
 }
 
-/** Its nodes are what they shall be. */
+/** Its nodes are as desired. */
 const brought: Rule = (input) => {
   const { root, observed } = input
   const status = { followed: followed(root), grantedCount: countOf(input) }
@@ -122,7 +123,7 @@ const brought: Rule = (input) => {
   }
 }
 
-/** Of the operation under way. */
+/** The step of the operation under way. */
 function stepOf(slots: readonly Slot[]): Decision['step'] {
   const wanted = slots.filter(({ isWanted }) => isWanted)
   if (wanted.some(({ machine }) => machine?.state !== 'started')) return 'servers'
@@ -146,12 +147,12 @@ const done: Rule = (input) => ({
 interface Maintained {
   readonly slots: readonly Slot[]
   readonly actions: readonly NodePoolEffect[]
-  /** Empty when everything is as it shall be. */
+  /** Empty when everything is as desired. */
   readonly waitFor: string
   readonly status: NonNullable<Decision['status']>
 }
 
-/** What is to be done so that there are so many nodes, and what its status says of those that there are. */
+/** What to do for this number of nodes, and the status of the existing ones. */
 function maintained({ root: pool, observed, now }: Input, count: number): Maintained {
   const { accountId = '', machines, region } = observed
   const slots = slotsOf(pool, observed, count)
@@ -159,17 +160,17 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
   const leaving = leavingOf(pool, slots, drains)
   const isEmpty = ({ name, node, isLetGo }: Slot): boolean => {
     const drain = drains.find(({ hostname }) => hostname === name)
-    // Nobody asked for this one to go: its pods may take longer, and it stays then.
+    // Autoscaling released this node, nobody requested that: if its pods take too long, the node stays.
     return node === undefined || (drain !== undefined && (drain.isDone || (!isLetGo && isDrainOver(drain.since, now))))
   }
   const demanded = slots.filter((slot) => {
     if (leaving.includes(slot)) return !isEmpty(slot)
-    // One that is replaced has left the cluster before another one comes under its name.
+    // A node that is replaced has left the cluster before another is created under its name.
     return (slot.isWanted || isKept(slot, drains)) && (slot.machine !== undefined || slot.node === undefined)
   })
   const planned = planMachines({
     owner: ownerOf(pool, accountId),
-    // While one goes no other is replaced, whatever its server says of itself: that one has not been drained.
+    // While one node is removed, no other is replaced for its health: the other has not been drained.
     demands: demanded.map((slot) => ({
       ...demandOf(pool, observed, slot),
       isPatient: leaving.some((other) => other !== slot && other.isWanted),
@@ -183,19 +184,19 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
   const missing = missingOf(pool, slots, { leaving, marks: marksOf(pool, region).digest })
   return {
     slots,
-    // The spec is another one then, which the next look follows.
+    // This changes the spec, which the next reconcile follows.
     actions: changes?.actions ?? [...inCluster, ...planned.actions],
     waitFor: missing === '' ? planned.waitFor : missing,
     status: {
       nodes: nodesOf(slots),
       ...changes?.status,
-      // The effect notes them itself.
+      // The effect records them itself.
       ...(draining.length > 0 ? {} : { drains: drains.length === 0 ? undefined : [...drains] }),
     },
   }
 }
 
-/** Of nodes whose server, or whose place in the cluster, is still there, unless they stay after all. */
+/** Drains of nodes whose server or whose entry in the cluster still exists, unless the nodes stay after all. */
 const currentDrains = ({ status }: NodePoolObject, slots: readonly Slot[]): readonly Drain[] =>
   (status?.drains ?? []).filter(({ hostname, isCalledOff }) =>
     slots.some(
@@ -204,12 +205,12 @@ const currentDrains = ({ status }: NodePoolObject, slots: readonly Slot[]): read
     ),
   )
 
-/** Autoscaling has let it go, and its pods would not. */
+/** Autoscaling has released it, but its pods did not leave. */
 const isKept = ({ name }: Slot, drains: readonly Drain[]): boolean =>
   drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff === true)
 
-/** Those whose servers are to go: too many, begun to go before, or of another version, of which so many at a time as
- *  may be away. */
+/** Nodes whose servers are to be deleted: surplus ones, those whose removal has started, and those of another version,
+ *  as many at a time as may be unavailable. */
 function leavingOf(pool: NodePoolObject, slots: readonly Slot[], drains: readonly Drain[]): readonly Slot[] {
   const isBegun = ({ name }: Slot) =>
     drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff !== true)
@@ -223,7 +224,8 @@ function leavingOf(pool: NodePoolObject, slots: readonly Slot[], drains: readonl
   return [...going, ...off, ...running.slice(0, Math.max(0, pool.spec.maxUnavailable - away.length))]
 }
 
-/** Its customer has switched it off: it is away however long that takes, and is no more so for being replaced. */
+/** Its customer has switched it off: it is unavailable for any length of time, and a replacement does not change
+ *  that. */
 const isOff = ({ machine }: Slot): boolean => machine?.state === 'stopped' && machine.desiredPower === 'stopped'
 
 interface InCluster {
@@ -234,7 +236,7 @@ interface InCluster {
   readonly now: Date
 }
 
-/** What is said to the API of the cluster. */
+/** The requests to the API of the cluster. */
 function clusterActions(
   pool: NodePoolObject,
   slots: readonly Slot[],
@@ -277,7 +279,7 @@ function clusterActions(
   ]
 }
 
-/** The first thing of the nodes that is not as it shall be; empty when everything is, but for their servers. */
+/** The first difference of the nodes from their desired state, apart from their servers; empty when there is none. */
 function missingOf(
   pool: NodePoolObject,
   slots: readonly Slot[],
@@ -313,7 +315,7 @@ const nodesOf = (slots: readonly Slot[]): NonNullable<NodePoolStatus['nodes']> =
         ],
   )
 
-/** Its nodes follow its spec, also of one that is in error: it is no more once everything is as it shall be. */
+/** Its nodes follow its spec, also those of a pool in error, which leaves the error once everything is as desired. */
 function idle(input: Input): Decision {
   const { root: pool, observed } = input
   const { status } = pool
@@ -340,8 +342,8 @@ function idle(input: Input): Decision {
   }
 }
 
-/** Its nodes go first, then what it has claimed. Nobody drains nodes of a cluster that goes, or that has not answered
- *  for as long as a drain may take. */
+/** Its nodes are deleted first; then its claims are released. Nodes are not drained when their cluster is being
+ *  deleted, or has not answered for as long as a drain may take. */
 function remove(input: Input): Decision {
   const { root: pool, observed, now } = input
   const { accountId, machines, cluster } = observed
@@ -356,7 +358,7 @@ function remove(input: Input): Decision {
       return { ...going, actions: planned.actions, waitFor: planned.waitFor }
     }
   } else if (accountId !== undefined) {
-    // All go, also those that autoscaling has let go and kept.
+    // All nodes are deleted, also those that autoscaling has released and kept.
     const all = { ...pool, spec: { ...pool.spec, skipped: [] } }
     const kept = maintained({ ...input, root: all }, 0)
     const isRevoked = pool.status?.join === undefined

@@ -1,5 +1,5 @@
-/** Autoscaling of a pool: what it looks at, and how what it decides becomes a change of the pool. Pools of a cluster
- *  are judged together, by each of them alike; each acts for itself only. */
+/** Autoscaling of a pool: its inputs, and how its decision becomes a change of the pool. Each pool judges all pools of
+ *  its cluster together, in the same way; each acts for itself only. */
 import {
   bounded,
   COMING_SECONDS,
@@ -24,14 +24,15 @@ import type { Drain, Input, NodePoolEffect, NodePoolObject, Scaling } from './ob
 type PlanObject = KubeObject<(typeof Plan)['spec']['_output']>
 
 const HOSTNAME_LABEL = 'kubernetes.io/hostname'
-/** Taints that say how a node is, which another one would not have. */
+/** Taints that describe the state of one node, which a new node would not have. */
 const TRANSIENT_TAINT = /^node(\.cloudprovider)?\.kubernetes\.io\//
 
-/** Since when nodes of each cluster have been under-used, and when it was looked at last, oldest first. Whoever begins
- *  anew begins to count anew. */
+/** Since when nodes of each cluster have been under-used, and when the cluster was last looked at, oldest first. A
+ *  process that starts counts from the beginning. */
 export type UnderusedMemory = Map<string, { readonly lookedAt: number; readonly since: ReadonlyMap<string, string> }>
 
-/** Pools are looked at every few seconds: their cluster has gone, or another controller has it. */
+/** Pools are looked at every few seconds: after this time their cluster no longer exists, or belongs to another
+ *  controller. */
 const FORGOTTEN_MILLISECONDS = 3_600_000
 
 interface Looked {
@@ -42,7 +43,7 @@ interface Looked {
   planOf(name: string): PlanObject | undefined
 }
 
-/** What is judged, and what is remembered of the looks before. */
+/** The input of the judgement, including what earlier reconciles remembered. */
 export function look(memory: UnderusedMemory, cluster: string, looked: Looked): Scaling {
   const { load, now } = looked
   const pools = looked.pools.map((pool) => scalingPoolOf(pool, looked))
@@ -77,7 +78,7 @@ function scalingPoolOf(pool: NodePoolObject, { load, region, now, planOf }: Look
   }
 }
 
-/** As those that it has are; of its plan while it has none. */
+/** Like the pool's existing nodes; from its plan while it has none. */
 function templateOf(
   pool: NodePoolObject,
   {
@@ -127,15 +128,15 @@ const started = (action: string, spec: Pick<NodePoolSpec, 'count' | 'skipped'>) 
   spec,
 })
 
-/** Numbers that were let go come back first, once nothing of them is left: as many as it grows by, so that no node that
- *  is there has to make way. */
+/** Released numbers are used again first, once nothing of their nodes is left: at most as many as the pool grows by, so
+ *  that no existing node has to make room. */
 function grown(pool: NodePoolObject, by: number, taken: readonly number[]): Pick<NodePoolSpec, 'count' | 'skipped'> {
   const before = pool.spec.skipped ?? []
   const back = before.filter((number) => !taken.includes(number)).slice(0, by)
   return { count: pool.spec.count + by, skipped: before.filter((number) => !back.includes(number)) }
 }
 
-/** The pool without those nodes, and no others. */
+/** The pool without those nodes, but with all others. */
 function without(pool: NodePoolObject, names: readonly string[]): Pick<NodePoolSpec, 'count' | 'skipped'> {
   const named = { name: pool.spec.name, uid: pool.metadata.uid ?? '' }
   const numbers = names.flatMap((name) => nodeNumberOf(named, name) ?? [])
@@ -143,8 +144,8 @@ function without(pool: NodePoolObject, names: readonly string[]): Pick<NodePoolS
   return { count: pool.spec.count - numbers.length, skipped }
 }
 
-/** What was let go and would not go comes back, and what does not come is given up: each by a change of the spec, which
- *  the next look follows. */
+/** A released node whose pods did not leave is taken back, and a new node that does not join is given up: each by a
+ *  change of the spec, which the next reconcile follows. */
 export function reconsidered(
   { root, now }: Pick<Input, 'root' | 'now'>,
   slots: readonly Slot[],
@@ -173,7 +174,7 @@ export function reconsidered(
 const changed = (spec: Pick<NodePoolSpec, 'count' | 'skipped'>) => ({ do: 'change', patch: { spec } }) as const
 const slotOf = (slots: readonly Slot[], hostname: string) => slots.find(({ name }) => name === hostname)
 
-/** Nodes that a pool grew by and that have not come in time. */
+/** Nodes that a pool grew by and that have not joined in time. */
 function givenUp({ root, now }: Pick<Input, 'root' | 'now'>, slots: readonly Slot[]) {
   const { operation, autoscaling, count } = root.spec
   if (operation === undefined || operationActionOf(operation) !== 'grow' || autoscaling === undefined) return undefined

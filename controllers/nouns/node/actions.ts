@@ -1,5 +1,4 @@
-/** What the node's plan may decide: the effects of nodes by name, each with its input. They are carried out by
- *  `effects.ts`. */
+/** The actions of the node's plan: the effects of nodes by name, each with its input. `effects.ts` implements them. */
 import type { MirroredNode } from '../../../db/placement/index.ts'
 import type { AuditEffects } from '../../kit/audit.ts'
 import type { ActionWith } from '../../kit/effects.ts'
@@ -7,11 +6,11 @@ import type { PlatformOperation, ServerOperationEffects } from '../../kit/platfo
 import type { BlockedDeletion } from './observed.ts'
 
 export interface NodeEffects extends AuditEffects, ServerOperationEffects {
-  /** The node becomes so in PostgreSQL, where placement reads. */
+  /** Writes the node's state to PostgreSQL, where placement reads it. */
   readonly mirror: MirroredNode
-  /** Placement forgets the node. */
+  /** Removes the node from placement. */
   readonly forget: { readonly node: string }
-  /** Makes what the API server says to the agent to be let in. */
+  /** Creates the token with which the API server authenticates to the agent. */
   readonly grant: { readonly namespace: string }
   /** Starts an operation on a storage. */
   readonly orderStorage: PlatformOperation
@@ -19,7 +18,8 @@ export interface NodeEffects extends AuditEffects, ServerOperationEffects {
   readonly power: { readonly ask: 'state' | 'off' }
   /** Takes the host's access to shared storage, or gives it back. */
   readonly storage: { readonly ask: 'take' | 'give' }
-  /** Removes what is deleted on the node and waits for its agent, which ran with the boot when it was lost. */
+  /** Removes deleted objects on the node that wait for its agent, as long as the agent has reported no other boot than
+   *  the one that was lost. */
   readonly vacate: {
     readonly namespace: string
     readonly bootId: string

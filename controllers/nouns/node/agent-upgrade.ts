@@ -1,6 +1,6 @@
-/** Upgrades of a node's agent. Whatever runs the agents replaces it (a DaemonSet's image, a package, the supervisor of
- *  an embedded cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests go
- *  on all the time. */
+/** Upgrades of a node's agent. The system that runs the agents replaces it (a DaemonSet's image, a package, the
+ *  supervisor of an embedded cloud); the operation keeps new servers away meanwhile and is done when the new agent
+ *  reports. Guests keep running all the time. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { isPastDeadline } from '../../kit/operation/stanza.ts'
 import { isClosed } from './cordon.ts'

@@ -2,7 +2,7 @@
 import type { Decision } from './decision.ts'
 import type { OperationInput } from './observed.ts'
 
-/** The node takes nothing new; what is on it stays. An edit that takes the cordon back meanwhile wins. */
+/** The node accepts nothing new; what is on it stays. An edit that removes the cordon meanwhile takes precedence. */
 export function cordon({ node, observed }: OperationInput): Decision {
   if (!node.spec.isCordoned) return { step: 'cordoned', outcome: 'cancelled' }
   return isClosed(observed)
@@ -10,9 +10,9 @@ export function cordon({ node, observed }: OperationInput): Decision {
     : { step: 'cordoned', waitFor: 'placement to leave the node out' }
 }
 
-/** The node is as any other again, also after maintenance; one that does not answer takes servers when it does. */
+/** The node is like any other again, also after maintenance; an unreachable node accepts servers when it returns. */
 export function uncordon({ node }: OperationInput): Decision {
-  // Servers may have come meanwhile: whoever wants it empty again has it emptied again.
+  // Servers may have arrived meanwhile: to have the node empty again, it must be drained again.
   if (node.spec.isCordoned) return { step: 'uncordoned', outcome: 'cancelled', status: { isInMaintenance: false } }
   return {
     step: 'uncordoned',
@@ -21,6 +21,6 @@ export function uncordon({ node }: OperationInput): Decision {
   }
 }
 
-/** Placement gives the node nothing. */
+/** Placement assigns nothing to the node. */
 export const isClosed = ({ mirror }: OperationInput['observed']): boolean =>
   mirror === undefined || !mirror.isSchedulable

@@ -1,4 +1,4 @@
-/** What is decided about a node. */
+/** The decision about a node. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { NodeStatus } from '../../../resources/node/index.ts'
 import type { OperationDecision } from '../../kit/operation/decision.ts'
@@ -6,7 +6,7 @@ import type { NodeAction } from './actions.ts'
 import type { NodeStateReport } from './state.ts'
 
 export interface Decision extends OperationDecision<NodeAction, KindOf<'node'> | 'storage.drain_host'> {
-  /** Instead of what its heartbeat and its spec say. */
+  /** Replaces the state from its heartbeat and its spec. */
   readonly state?: NodeStateReport
   readonly status?: Partial<Record<keyof NodeStatus, unknown>>
 }

@@ -1,10 +1,10 @@
-/** Which edit of a node no operation stands for: made with kubectl or GitOps. What goes with an edit is changed beside
- *  it: a node that is to be empty takes nothing new. Pure. */
+/** The edit of a node that has no operation: made with kubectl or GitOps. Related fields are changed with it: a node
+ *  that is to be emptied accepts nothing new. Pure. */
 import type { DirectEdit } from '../../kit/operation/direct-edit.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { NodeObject } from './observed.ts'
 
-/** Undefined when spec and status agree. What a node is made with is no edit. */
+/** Undefined when spec and status agree. The fields that a node is created with are no edit. */
 export function detectEdit(node: NodeObject): DirectEdit | undefined {
   const { spec, status, metadata } = node
   if (

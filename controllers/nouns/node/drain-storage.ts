@@ -1,6 +1,6 @@
-/** Emptying the disks of a node, for storage.drain_host: the node is cordoned, so that nothing new comes; its servers
- *  leave with their storages as in a drain, and each storage that no server has is moved by an operation of its own, a
- *  limited number at a time. A node whose drain failed stays cordoned and keeps what could not leave. */
+/** Emptying the disks of a node, for storage.drain_host. The node is cordoned, so that nothing new arrives. Its servers
+ *  leave with their storages as in a drain; each storage without a server is moved by its own operation, a limited
+ *  number at a time. A node whose drain failed stays cordoned and keeps what could not leave. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { activeOperation, isPastDeadline } from '../../kit/operation/stanza.ts'
 import { isClosed } from './cordon.ts'
@@ -62,7 +62,7 @@ function decide(input: OperationInput): Decision {
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
-/** Begins the moves of those that can leave; fails when none can and none is on its way. */
+/** Starts the moves of storages that can leave; fails when none can and none is moving. */
 function moveStorages({ node, observed, operation }: OperationInput): Decision {
   const leaving = observed.storages.filter(({ isArriving }) => !isArriving)
   const moving = leaving.filter(({ storage }) => storage !== undefined && activeOperation(storage) !== undefined)
@@ -100,7 +100,7 @@ function moveStorages({ node, observed, operation }: OperationInput): Decision {
   }
 }
 
-/** How often this drain has begun to move it; none when another operation came after that. */
+/** How often this drain has started to move it; 0 when another operation followed. */
 function startedMoves({ storage }: TenantStorage, operationId: string): number {
   const given = storage?.spec.operation?.arguments
   return given?.['node_operation_id'] === operationId ? Number(given['node_operation_turn'] ?? 1) : 0

@@ -93,7 +93,7 @@ function decide(input: OperationInput): Decision {
 const hasStartedMoves = ({ node, operation }: OperationInput): boolean =>
   hasBegun(node, operation) && node.status?.operation?.step === 'emptied'
 
-/** Begins the moves of those servers that can leave; fails when none can and none is on its way. */
+/** Starts the moves of servers that can leave; fails when none can and none is moving. */
 export function moveServers(
   input: OperationInput,
   { mode, parallelMaximum }: Pick<DrainRequest, 'mode' | 'parallelMaximum'>,

@@ -1,4 +1,4 @@
-/** What the node controller does outside of nodes, by name. */
+/** The effects of the node controller outside of nodes, by name. */
 import { forgetNode, mirrorNode } from '../../../db/placement/index.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../../kit/kube/store.ts'
@@ -23,8 +23,8 @@ import { serverOperationEffect, storageOperationEffect } from '../../kit/platfor
 import type { NodeEffects } from './actions.ts'
 import { guestsOn } from './observe.ts'
 
-/** How the management controllers of hosts and their shared storage are reached; over the network, as their Secrets let
- *  in, when absent. */
+/** How the management controllers of hosts and their shared storage are reached; when absent, over the network with the
+ *  credentials in their Secrets. */
 export interface FencingAccess {
   readonly openPowerControl?: OpenPowerControl
   readonly openStorageAccess?: OpenStorageAccess
@@ -46,7 +46,7 @@ export const nodeEffects = (parts: Parts & FencingAccess): EffectsOn<NodeEffects
   vacate: vacateEffect(parts),
 })
 
-/** Room on a node that has gone meanwhile would be given to servers. */
+/** Otherwise placement would give servers room on a node that is deleted meanwhile. */
 const mirrorEffect =
   ({ store, db, caches }: Parts): Effect<'mirror'> =>
   async (mirror, node) => {
@@ -62,7 +62,7 @@ const forgetEffect =
     return undefined
   }
 
-/** What the API server says to the agent to be let in. Made once; never in status or spec. */
+/** The token with which the API server authenticates to the agent. Created once; never in status or spec. */
 const grantEffect =
   ({ store, random }: Parts): Effect<'grant'> =>
   async ({ namespace }) => {
@@ -76,9 +76,9 @@ const grantEffect =
     return undefined
   }
 
-/** The deletion was written before the report is read here, and an agent that comes back writes its report before it
- *  reads what it shall run: so either the report shows its boot, and it is asked as any other, or it will find the
- *  deletion. */
+/** The deletion was written before the report is read here, and an agent that returns writes its report before it reads
+ *  its desired state. So either the report shows its new boot, and the agent removes the objects as usual, or the agent
+ *  will find the deletion. */
 const vacateEffect =
   ({ store }: Parts): Effect<'vacate'> =>
   async ({ namespace, bootId, blockedDeletions }) => {

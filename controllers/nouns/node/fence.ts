@@ -1,7 +1,7 @@
-/** node.fence: obtains proof that no guest of an unreachable node runs any more, so that its servers may start
- *  elsewhere. The methods are tried in order; one that fails leaves it to the next, so that a management controller
- *  without power does not block the fencing. Without proof the node stays unreachable: starting its servers elsewhere
- *  could run two copies. */
+/** node.fence: obtains proof that no guest of an unreachable node still runs, so that its servers may start elsewhere.
+ *  The methods are tried in order; one that fails leaves it to the next, so that a management controller without power
+ *  does not block the fencing. Without proof the node stays unreachable: starting its servers elsewhere could run two
+ *  copies. */
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../../resources/node/index.ts'
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import type { NodeAction } from './actions.ts'
@@ -145,7 +145,7 @@ const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
 
 /** A guest on shared storage counts as ended once it can no longer write there. Only the storage itself can enforce
  *  that: file locks and lists that agents honour do not stop a running guest. An acknowledgement for an earlier fencing
- *  does not count, because access may have been restored since. Guards in order: not configured, not begun,
+ *  does not count, because access may have been restored since. Guards in order: not configured, not started,
  *  acknowledged, failed too often, pending. */
 function byStorage({ node, operation, now }: OperationInput): MethodResult {
   const {

@@ -1,5 +1,4 @@
-/** The node controller: what wakes it, and what it registers. It reads by `observe.ts`, decides by `plan.ts` and acts
- *  by `effects.ts`. */
+/** The node controller: its watches and its registration. `observe.ts` reads, `plan.ts` decides, `effects.ts` acts. */
 import { Lease, Namespace, Secret } from '../../../kit/kube/object.ts'
 import { type Watch, watch } from '../../../kit/reconcile/reconciler.ts'
 import { Plan } from '../../../resources/catalog/index.ts'
@@ -35,7 +34,7 @@ export const nodeController = controller<NodeEffects>()({
   plan,
   reads: [NodeReport, Lease, Plan],
   writes: [Namespace, Secret, Observation],
-  // Servers and storages get operations; what a lost node held is taken from its agent.
+  // Servers and storages get operations; objects of a lost node are released from their agent.
   patches: [Server, Storage, Instance, Volume],
   open(parts: Parts & FencingAccess) {
     const listen = { heartbeat: heartbeats(parts.clock), held: heldReports(parts.clock) }

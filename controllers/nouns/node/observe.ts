@@ -45,8 +45,8 @@ import { OBSERVERS_MAXIMUM } from './unreachable.ts'
 
 export type Listen = (node: string, lease: KubeObject<LeaseSpec> | undefined) => Heartbeat | undefined
 
-/** Notices renewals by their change: clocks of nodes are never compared with ours, and a controller that has just
- *  started gives every node its whole time. */
+/** Detects renewals by their change: clocks of nodes are never compared with ours, and a controller that has just
+ *  started gives every node the full time. */
 export function heartbeats(clock: Clock): Listen {
   const heard = new Map<string, { readonly version: string; readonly at: number }>()
   return (node, lease) => {
@@ -60,8 +60,8 @@ export function heartbeats(clock: Clock): Listen {
 
 export type ListenHeld = (node: string, status: NodeReportStatus | undefined) => HeldReport | undefined
 
-/** The same for what hosts hold. One that was there when this process came may be of any age: it counts from the next
- *  one on. */
+/** The same for reports of held objects. A report that existed when this process started may have any age: its age
+ *  counts from the next report on. */
 export function heldReports(clock: Clock): ListenHeld {
   const heard = new Map<string, { readonly version: string; readonly at: number }>()
   return (node, { held, heldAt: version = '' } = {}) => {
@@ -116,7 +116,7 @@ export async function observe(parts: Parts, listen: Listening, node: NodeObject)
   }
 }
 
-/** What the node has, by the caches. */
+/** The guests of the node, from the caches. */
 export function guestsOn(caches: Parts['caches'], node: string): readonly GuestOnNode[] {
   const namespace = nodeNamespace(node)
   return guestsOnNodes({
@@ -141,11 +141,11 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .sort()
     .slice(0, OBSERVERS_MAXIMUM)
 
-/** A disk of the host's own stays deleted: its agent removes it when it is back, and nobody waits for that
- *  (`controllers/nouns/storage/`), but for one whose node is removed. Data on shared storage is removed with the Volume
- *  that is not retained: that one waits for an agent that can remove it, or for the Volume of another node that removes
- *  it instead. Guests that only lost their shared storage stay deleted as well: the agent ends them when it is back,
- *  and their servers go on elsewhere. */
+/** A deleted disk on the host itself is left to its agent, which removes it when it returns. Nothing waits for that
+ *  (`controllers/nouns/storage/`), except when the node itself is being removed. Data on shared storage is removed with
+ *  the Volume that is not retained: that Volume waits for an agent that can remove the data, or for the Volume of
+ *  another node that removes it instead. Guests that only lost their shared storage stay deleted too: the agent ends
+ *  them when it returns, and their servers continue elsewhere. */
 const blockedDeletionsOn = (
   { caches }: Parts,
   namespace: string,
@@ -186,7 +186,7 @@ const hasSuccessor = (
     )
 const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
-/** As admission recorded it; without it, what the object itself says. */
+/** The editor that admission recorded; without that record, the one from the object itself. */
 async function editorOf({ store, db }: Parts, node: NodeObject): Promise<string> {
   const edit = detectEdit(node)
   if (edit === undefined) return ''
@@ -197,7 +197,7 @@ async function editorOf({ store, db }: Parts, node: NodeObject): Promise<string>
   return requesterOf(requests, edit.kind) ?? findEditor(store, Node, node, edit.field)
 }
 
-/** Who has room on the node, or is on its way there. */
+/** Servers with room on the node, or moving there. */
 export async function readGuests({ caches, db }: Parts, node: string): Promise<readonly TenantServer[]> {
   const [tenants, groups] = await orUnavailable(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
   return tenants.map(({ accountId, serverId, isArriving, ...room }) => {
@@ -219,7 +219,7 @@ export async function readGuests({ caches, db }: Parts, node: string): Promise<r
   })
 }
 
-/** The storages of no server whose data lie on the node, or are on their way there. */
+/** Storages without a server whose data is on the node, or moving there. */
 export async function readStorages({ caches, db }: Parts, node: string): Promise<readonly TenantStorage[]> {
   return (await orUnavailable(listStoragesOn(db, node))).map(({ accountId, ...claim }) => {
     const namespace = accountNamespace(accountId)

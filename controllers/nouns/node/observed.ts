@@ -1,4 +1,4 @@
-/** What the node reconciler knows of the world when it decides. */
+/** What the node reconciler observes before it decides. */
 import type { SpreadGroup } from '../../../domain/node/evacuation.ts'
 import type { Candidate, Room } from '../../../domain/node/placement.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -22,96 +22,96 @@ export interface Observed {
   readonly hasAccess: boolean
   readonly report: NodeReportSpec | undefined
   readonly heartbeat: Heartbeat | undefined
-  /** What its agent has said that the host holds; undefined before that was heard. */
+  /** What its agent reported that the host holds; undefined before the first report. */
   readonly held?: HeldReport | undefined
-  /** The node as PostgreSQL has it; undefined when it has not. */
+  /** The node in PostgreSQL; undefined when it is not there. */
   readonly mirror: Candidate | undefined
-  /** What guests take on it by now that have no claims there. */
+  /** The room that guests use on the node without having claims there. */
   readonly forgotten: Room
-  /** The account that it was given to, until its object says so and PostgreSQL has heard of that. */
+  /** The account that the node was given to, until its object says so and PostgreSQL has recorded that. */
   readonly dedication?: string | undefined
-  /** Nodes that can be asked whether they hear this one; read only while it is silent. */
+  /** Nodes that can be asked whether they reach this one; read only while it is silent. */
   readonly observers: readonly string[]
-  /** What they were asked, and what they said. */
+  /** The observations that were requested from them, with their answers. */
   readonly observations: readonly ObservationObject[]
-  /** What is on its way out of a fenced node's namespace and waits for its agent. */
+  /** Deleted objects in a fenced node's namespace that wait for its agent. */
   readonly blockedDeletions: readonly BlockedDeletion[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
-  /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
+  /** Servers with room on the node, by account and id; read only while the node is at work (`isAtWork`). */
   readonly guests: readonly TenantServer[]
-  /** How many guests its agent is told of, also those that have no room on it any more. */
+  /** How many Instances its agent has, including those whose server no longer has room on the node. */
   readonly instanceCount: number
-  /** The storages without a server whose data lie on the node, or are on their way there; read only while the node is
-   *  at work. */
+  /** Storages without a server whose data is on the node, or moving there; read only while the node is at work. */
   readonly storages: readonly TenantStorage[]
-  /** Disks that its agent is told of. */
+  /** How many Volumes its agent has. */
   readonly volumeCount: number
-  /** The nodes of the zone as placement sees them; read only while the node is at work. */
+  /** The nodes of the zone from the view of placement; read only while the node is at work. */
   readonly zoneNodes: readonly Candidate[]
 }
 
 export interface Heartbeat {
-  /** As the agent wrote it; shown to people only. */
+  /** As written by the agent; only shown to people. */
   readonly renewedAt: string | undefined
-  /** How long no renewal was seen, on this process's own clock. */
+  /** Seconds without a renewal, on this process's own clock. */
   readonly ageSeconds: number
 }
 
 export interface HeldReport {
   readonly counts: NonNullable<NodeReportStatus['held']>
-  /** Since a new report was seen, on this process's own clock; infinite before the second one that it saw. */
+  /** Seconds since the last new report, on this process's own clock; infinite before the second report that it
+   *  received. */
   readonly ageSeconds: number
 }
 
-/** An Instance, or a Volume whose data is on the node or stays. */
+/** An Instance, or a Volume whose data is on the node or is retained. */
 export interface BlockedDeletion {
   readonly kind: 'Instance' | 'Volume'
   readonly name: string
 }
 
-/** A server that has room on the node, or is on its way here. */
+/** A server that has room on the node, or moves here. */
 export interface TenantServer {
   readonly accountId: string
   readonly namespace: string
   readonly serverId: string
   readonly room: Room
   readonly cpuPool: string | undefined
-  /** Where it lives; undefined when no other server is in its group. */
+  /** Its spread group; undefined when no other server is in it. */
   readonly group: SpreadGroup | undefined
-  /** Undefined while it is only claimed, or gone. */
+  /** Undefined while it is only claimed, or no longer exists. */
   readonly server: KubeObject<ServerSpec, ServerStatus> | undefined
-  /** Held for it, while it lives on another node. */
+  /** The room is reserved for it, while it is on another node. */
   readonly isArriving: boolean
   /** Its disk is on storage that other nodes reach too. */
   readonly isOnPool: boolean
 }
 
-/** A storage that no server has. */
+/** A storage without a server. */
 export interface TenantStorage {
   readonly namespace: string
   readonly storageId: string
   readonly sizeGibibytes: number
   /** Undefined while it is only claimed, or gone. */
   readonly storage: KubeObject<StorageSpec, StorageStatus> | undefined
-  /** Held for it, while its data lie on another node. */
+  /** The room is reserved for it, while its data is on another node. */
   readonly isArriving: boolean
 }
 
-/** What every rule looks at. */
+/** The input of every rule. */
 export interface ReconcileInput {
   readonly node: NodeObject
   readonly observed: Observed
   readonly now: Date
 }
 
-/** While an operation is under way. */
+/** The input while an operation is under way. */
 export type OperationInput = During<ReconcileInput>
 
-/** Servers may be placed on it; other nodes are for storage or networks only, and placement never learns of them. */
+/** Servers may be placed on it; other nodes are for storage or networks only, and placement never has them. */
 export const isCompute = ({ spec }: NodeObject): boolean => spec.roles.includes('compute')
 
-/** Whether what happens to the servers of the node may concern it. */
+/** Whether the servers of the node may matter to its plan. */
 export const needsServers = (node: NodeObject): boolean =>
   activeOperation(node) !== undefined ||
   node.status?.fence !== undefined ||

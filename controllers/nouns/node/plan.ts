@@ -1,6 +1,6 @@
-/** The node's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`; here are the flows of a node, and what goes before them: its end, its
- *  namespace, and a fencing that is due. */
+/** The node's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every noun
+ *  with operations; here are the flows of a node, and what comes before them: its removal, its namespace, and a fencing
+ *  that is due. */
 import { Namespace } from '../../../kit/kube/object.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { planOperations } from '../../kit/operation/plan.ts'
@@ -46,7 +46,7 @@ export const plan = planOperations<NodeObject, Observed, ReconcileInput, Decisio
     return edit && { ...edit, actor: observed.editor }
   },
   idle: () => ({}),
-  // the entry is written once, whoever comes first: the request, or this
+  // The entry is written once: by the request or here, whichever is first.
   auditedAs: ({ kind }) => kind,
   toActions: (input, decision) => [...agentAccess(input), ...toActions(input, decision)],
 })
@@ -57,6 +57,6 @@ const ensureNamespace = ({ node }: ReconcileInput): NodeAction => ({
   draft: { metadata: { name: nodeNamespace(node.metadata.name) }, spec: undefined },
 })
 
-/** Made once, and again when it was removed. */
+/** The access token is created once, and again when it was removed. */
 const agentAccess = ({ node, observed }: ReconcileInput): readonly NodeAction[] =>
   observed.hasAccess ? [] : [{ do: 'effect', name: 'grant', input: { namespace: nodeNamespace(node.metadata.name) } }]

@@ -1,4 +1,4 @@
-/** A node that joins: it has its namespace and its agent's access, and its agent has reported. */
+/** A node that joins: its namespace and its agent's access exist, and its agent has reported. */
 import { isCancelled } from '../../../domain/operations.ts'
 import type { Decision } from './decision.ts'
 import { HEARTBEAT_AGE_SECONDS_MAXIMUM } from './state.ts'

@@ -48,7 +48,7 @@ export function recovery(input: ReconcileInput): Decision {
   }
 }
 
-/** Finishes deletions on a lost node without its agent: nothing runs there any more. The disks stay on the host until
+/** Finishes deletions on a lost node without its agent: nothing runs there any longer. The disks stay on the host until
  *  it returns. */
 export const releaseDeleted = (
   { metadata, status }: NodeObject,

@@ -1,7 +1,8 @@
-/** A deleted node takes no new servers and is removed once it is empty, with its namespace, which holds its agent's
- *  access and report. Empty is what is claimed, and what the host itself says: PostgreSQL may have forgotten what lies
- *  there. A host that is proven to be off, or attested to be gone, is not asked. Storage access is restored first,
- *  unless the host was fenced and has not returned: its guests may still run, and would write again. */
+/** A deleted node accepts no new servers and is removed once it is empty, with its namespace, which contains its
+ *  agent's access and report. Both the claims and the host's own report decide whether it is empty: PostgreSQL may have
+ *  lost the claims of what is there. A host that is proven to be off, or attested to be gone, is not asked. Storage
+ *  access is restored first, unless the host was fenced and has not returned: its guests may still run, and would write
+ *  again. */
 import { isSameRoom, NO_ROOM } from '../../../domain/node/placement.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
@@ -15,17 +16,17 @@ import { type ReconcileInput } from './observed.ts'
 
 const RECHECK_SECONDS = 10
 
-/** What the host has said of itself is believed for so long. */
+/** How long the host's report of what it holds is trusted. */
 const HELD_SECONDS = 30
 
-/** Guards in order: empty but the host holds something, or without its storage access, empty, not empty. */
+/** Guards in order: no claims but the host holds something, or lacks its storage access; empty; not empty. */
 export function remove(input: ReconcileInput): readonly NodeAction[] {
   const { node, observed } = input
   const { mirror } = observed
   const { name } = node.metadata
   const operation = activeOperation(node)
   const forget: NodeAction = { do: 'effect', name: 'forget', input: { node: name } }
-  // Of what nobody has claimed the host itself speaks.
+  // Only the host itself knows what it holds without a claim.
   const isEmpty = mirror === undefined || isSameRoom(mirror.used, mirror.forgotten ?? NO_ROOM)
   const cancel: readonly NodeAction[] =
     operation === undefined
@@ -63,7 +64,7 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
   return [...cancel, ...(mirror.isSchedulable ? [forget] : []), ...waiting(detail, 'its servers to go')]
 }
 
-/** Why what nobody claims may lie on the host all the same; undefined when it holds nothing. */
+/** Why the host may hold something without claims; undefined when it holds nothing. */
 function hostObstacle({ node, observed }: ReconcileInput): string | undefined {
   const { held, report } = observed
   const hasNeverJoined = report === undefined && node.status?.lastSeenAt === undefined

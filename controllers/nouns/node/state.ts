@@ -1,4 +1,5 @@
-/** Whether a node is alive, what its agent says of the host, and the mirror in PostgreSQL that placement reads. */
+/** Whether a node is alive, what its agent reports about the host, and the mirror in PostgreSQL that placement
+ *  reads. */
 import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../../domain/node/rules.ts'
 import { isSameRoom, NO_ROOM, offeredRoom } from '../../../domain/node/placement.ts'
@@ -12,7 +13,7 @@ import { isCompute, type NodeObject, type Observed } from './observed.ts'
 const HEARTBEAT_SECONDS = 5
 /** Three missed heartbeats. */
 export const HEARTBEAT_AGE_SECONDS_MAXIMUM = 15
-/** A node whose agent was never heard is looked at more often, so that it takes servers soon after it came. */
+/** A node without a first heartbeat is checked more often, so that it accepts servers soon after it joined. */
 const FIRST_HEARTBEAT_CHECK_SECONDS = 1
 
 export interface NodeStateReport {
@@ -23,33 +24,33 @@ export interface NodeStateReport {
 
 const UNREACHABLE_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
 
-/** The agent renews its heartbeat. Silence is counted from when this process began to look: until it has heard the
- *  agent, what was known before stands. */
+/** The agent renews its heartbeat. Silence is counted from the time at which this process began to look: until it has
+ *  seen a renewal, the recorded state stays. */
 export const isReachable = ({ status }: NodeObject, { heartbeat, report }: Observed): boolean =>
   heartbeat !== undefined &&
   report !== undefined &&
   heartbeat.ageSeconds < HEARTBEAT_AGE_SECONDS_MAXIMUM &&
   !(UNREACHABLE_STATES.includes(status?.state) && heartbeat.renewedAt === status?.lastSeenAt)
 
-/** A fenced node has come back: with another boot than the one that was proven to have ended, and without a guest. */
+/** A fenced node has returned: with another boot than the one that was proven to have ended, and without a guest. */
 export const hasReturned = (node: NodeObject, observed: Observed): boolean =>
   node.status?.fence !== undefined &&
   isReachable(node, observed) &&
   observed.report?.bootId !== node.status.fence.bootId &&
   observed.report?.guestCount === 0
 
-/** It joins again: it has returned, and shared storage serves it as before. */
+/** It joins again: it has returned, and shared storage grants it access as before. */
 export const mayRejoin = (node: NodeObject, observed: Observed): boolean =>
   hasReturned(node, observed) && node.status?.storageBlock === undefined
 
-/** How a node whose end is proven looks to people. */
+/** The state of a node whose end is proven, for people. */
 export const fencedState = ({ evidence }: NodeFence): NodeStateReport => ({
   state: 'fenced',
   reason: 'Fenced',
   detail: `${evidence} It joins again when it has come back with another boot and without guests.`,
 })
 
-/** Guards in order: fenced, never heard, silent, at work, held empty, cordoned. */
+/** Guards in order: fenced, no heartbeat ever, silent, at work, kept empty, cordoned. */
 export function stateOf(node: NodeObject, observed: Observed): NodeStateReport {
   const { status } = node
   const { heartbeat, report } = observed
@@ -104,8 +105,8 @@ function reachableState(node: NodeObject): NodeStateReport {
     : { state: 'ready', reason: 'Heard', detail: '' }
 }
 
-/** What the agent says of its host. The time of the last heartbeat is written when the node falls silent, never while
- *  it is well. */
+/** The agent's report about its host. The time of the last heartbeat is written when the node falls silent, never while
+ *  it is healthy. */
 export function reportedStatus(
   { status }: NodeObject,
   { report, heartbeat }: Observed,
@@ -128,9 +129,9 @@ export function reportedStatus(
   }
 }
 
-/** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and
- *  follows from then on; a node that is not for servers any more keeps those it has. One that was given to an account
- *  says so in its object first. */
+/** The mirror is created at the first heartbeat, so that a node accepts servers as soon as placement has it. From then
+ *  on it follows the node; a node that is no longer for servers keeps those that it has. A node that was given to an
+ *  account first says so in its object. */
 export function mirrorActions(
   node: NodeObject,
   { report, heartbeat, mirror, dedication, forgotten }: Observed,
@@ -166,7 +167,7 @@ export function mirrorActions(
     : [{ do: 'effect', name: 'mirror', input: wanted }]
 }
 
-/** When the node must be looked at again to hear its heartbeat, or that there is none. */
+/** When the node must be checked again for its next heartbeat, or for the lack of one. */
 export const heartbeatCheckSeconds = ({ heartbeat }: Observed): number =>
   heartbeat === undefined
     ? FIRST_HEARTBEAT_CHECK_SECONDS

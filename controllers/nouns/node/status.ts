@@ -1,4 +1,4 @@
-/** How a decision looks: the only place where one about a node becomes status, conditions and operation progress. */
+/** The only place where a decision about a node becomes status, conditions and operation progress. */
 import type { NodeState } from '../../../domain/node/rules.ts'
 import type { NodeAction } from './actions.ts'
 import { operationActions, waitActions } from '../../kit/operation/decision.ts'
@@ -10,7 +10,7 @@ import type { ReconcileInput } from './observed.ts'
 import { recovery } from './recovery.ts'
 import { watchReachability } from './unreachable.ts'
 
-/** A cordoned node is as its operator wants it. */
+/** A cordoned node is in the state that its operator wants. */
 const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = {
   provisioning: 'reconciling',
   draining: 'reconciling',
@@ -19,7 +19,7 @@ const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = {
   fenced: 'stalled',
 }
 
-/** What a node needs whatever is under way on it goes beside the decision. */
+/** What a node needs regardless of the operation under way is added to the decision. */
 export function toActions(input: ReconcileInput, forOperation: Decision): readonly NodeAction[] {
   const { node, observed } = input
   const decision = combined(forOperation, independentOfOperation(input))
@@ -65,8 +65,8 @@ const combined = (decision: Decision, other: Decision): Decision => ({
   ),
 })
 
-/** At rest, and once it has joined, what the spec says has been brought about. The end of an operation says only what
- *  that one has brought about: what was edited meanwhile gets its own. */
+/** Without an operation, and once the node has joined, the spec is applied. The end of an operation confirms only what
+ *  that operation has applied: edits made meanwhile get their own. */
 const appliedSpec = ({ node }: ReconcileInput, { outcome }: Decision): Decision['status'] => {
   const kind = activeOperation(node)?.kind
   const isTrue = kind === undefined || (kind === 'node.provision' && outcome !== undefined)

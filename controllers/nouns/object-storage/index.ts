@@ -1,5 +1,5 @@
-/** The object storage controller: what people enabled with kubectl gets its row, whatever a row says the store is told,
- *  and what the store holds is written down. It goes when it holds nothing. */
+/** The object storage controller. It creates the row of what was enabled with kubectl, configures the store with what
+ *  the row says, and records what the store holds. An object storage is deleted once it holds nothing. */
 import { Unavailable, unavailable } from '../../../domain/problem.ts'
 import { requireStanding } from '../../../db/account/index.ts'
 import {
@@ -48,7 +48,7 @@ type AllParts = Parts & BackupAccess
 
 const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'the controllers have none configured' }
 
-/** Who knows the tenant of the row; what would, where there is no row yet. */
+/** The stores that know the tenant of the row, or the store that a new row would get. */
 function toldIn(
   { objectStorage = NOWHERE, clock }: Pick<Parts, 'objectStorage' | 'clock'>,
   zone: string,
@@ -92,7 +92,7 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
 const objectStorageIntents: IntentHandler = {
   resourceType: 'object_storage',
   wasApplied: wasOperationApplied(ObjectStorage),
-  // Only what enables it has claimed anything.
+  // Only enabling it has claimed anything.
   async release(tx, { accountId, resource, audit }) {
     if (audit.action === 'object_storage.enable') await removeObjectStorage(tx, { accountId, id: resource.id })
   },
@@ -115,7 +115,7 @@ export const objectStorageController = controller<ObjectStorageEffects>()({
 })
 
 const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStorageSpec, ObjectStorageStatus> => ({
-  // A row that is made for an object which has gone meanwhile would stay for ever.
+  // A row that is created for an object which is deleted meanwhile would never be removed.
   open: withRefusalCondition('Claimed', async ({ accountId, id, zone }, object) => {
     await requireNewest(parts.store, ObjectStorage, object)
     const { secretAccessKey, ...keys } = newTenantKeys(parts.random)
@@ -147,7 +147,8 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     await orUnavailable(recordObjectStorageUsage(parts.db, row, usageOf(tenant)))
     return undefined
   },
-  // Whoever tells a store of it waits meanwhile, and then finds no row: nobody brings a tenant back that has gone.
+  // A process that wants to configure a store with it waits meanwhile, and then finds no row: no deleted tenant is
+  // created again.
   remove: async ({ row }) => {
     await inTurnOf(parts, row, async (turn, current) => {
       if (current === undefined) return
@@ -177,7 +178,7 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   audit: auditEffect(parts),
 })
 
-/** A step that a store kept from being done is done again; meanwhile its owner reads why. */
+/** A step that a store prevented is repeated; meanwhile its owner reads the reason. */
 async function orSaysWhy(parts: AllParts, row: ObjectStorageRow, step: () => Promise<void>): Promise<EffectReport> {
   try {
     await step()

@@ -1,5 +1,5 @@
-/** What operators watch of object storage, whatever keeps it. Only the leader of a shard knows it, of its own zones;
- *  whoever does not lead says 0. The front end itself reports what it counts of requests. */
+/** Metrics of object storage for operators, whatever the backend. Only the leader of a shard knows them, for its own
+ *  zones; every other replica reports 0. The front end itself reports its counts of requests. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../../resources/object-storage/index.ts'
@@ -7,7 +7,7 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import { MOVING, UNREACHABLE } from './plan.ts'
 
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
-/** Of the quota, from which somebody should hear of it. */
+/** The share of the quota from which somebody should be notified. */
 const NEARLY_FULL_SHARE = 0.9
 
 export function openObjectStorageMetrics(storages: () => readonly ObjectStorageObject[], registry: Registry): void {

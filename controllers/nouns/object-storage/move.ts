@@ -1,6 +1,6 @@
-/** The move of an object storage from the single host to the gateway, step by step. What a step has done stands in the
- *  row before the next one begins; a step that died is done again. Until the last one the single host has the truth,
- *  and nobody but the mover has the key of the tenant at the gateway. */
+/** The move of an object storage from the single host to the gateway, step by step. The result of a step is in the row
+ *  before the next one starts; an interrupted step is repeated. Until the last one the single host is authoritative,
+ *  and only the mover has the key of the tenant at the gateway. */
 import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { conflict, Problem, Unavailable } from '../../../domain/problem.ts'
@@ -26,21 +26,21 @@ import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { openSecret } from './secret.ts'
 
-/** How long a step takes at most, but for its last objects. */
+/** The most time that a step takes, apart from its last objects. */
 const STEP_MILLISECONDS = 20_000
-/** A pass that copies less is followed by the freeze, and so is the last of so many. */
+/** A pass that copies fewer objects is followed by the freeze, and so is the last of this many passes. */
 const FEW_CHANGES = 100
 const LIVE_PASSES_MAXIMUM = 5
-/** The engine may still be busy with a request whose client has gone. */
+/** The engine may still process a request whose client has disconnected. */
 const SETTLE_MILLISECONDS = 10_000
-/** Of the tenant at the gateway until it is switched: the gateway holds each object against it rounded up to 4 KiB, and
- *  what the single host has let in is to fit. */
+/** The quota of the tenant at the gateway until the switch: the gateway counts each object rounded up to 4 KiB, and
+ *  everything that the single host has accepted must fit. */
 const MOVING_QUOTA_BYTES = 2 ** 52
 
 export type MoveParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'> & BackupAccess
 
 export interface MoveContext extends Stores {
-  /** Of the source. */
+  /** The control interface of the source. */
   readonly single: Pick<ObjectStorageControl, 'getTenant'>
   readonly tenant: string
   readonly now: () => Date
@@ -48,7 +48,8 @@ export interface MoveContext extends Stores {
   readonly patience: Patience
 }
 
-/** Answers how far the move is now; the same when there is nothing to do yet. Throws the Problem that ends the move. */
+/** Answers the progress of the move; unchanged when there is nothing to do yet. Throws the Problem that ends the
+ *  move. */
 export async function stepMove(move: ObjectStorageMove, context: MoveContext): Promise<ObjectStorageMove> {
   const { source, single, tenant, now } = context
   const next = (change: Partial<ObjectStorageMove>): ObjectStorageMove => ({
@@ -90,13 +91,13 @@ async function goOn(move: ObjectStorageMove, kind: PassKind, { source, target, .
   }
 }
 
-/** Throws 409 for what is not moved. */
+/** Throws 409 for content that cannot be moved. */
 export async function requireMovable({ source }: Pick<Stores, 'source'>): Promise<void> {
   const obstacle = await moveObstacle(source)
   if (obstacle !== undefined) throw conflict('state_not_allowed', obstacle)
 }
 
-/** Of the tenant at the gateway until it is switched: nobody else can know it, and a rotation changes it. */
+/** The secret of the tenant at the gateway until the switch: nobody else can know it, and a rotation changes it. */
 const moveSecretOf = ({ sealedSecret }: ObjectStorageRow): string =>
   createHash('sha256').update(`move/${sealedSecret}`).digest('hex').slice(0, 40)
 
@@ -105,14 +106,14 @@ interface Both {
   readonly gateway: Served
 }
 
-/** Throws Unavailable where one of them is not configured any more. */
+/** Throws Unavailable when one of them is no longer configured. */
 function bothIn({ objectStorage = { stores: [], obstacle: 'nothing' } }: MoveParts, zone: string): Both {
   const [single, gateway] = [offerIn(objectStorage, zone, 'svc-s3-single'), offerIn(objectStorage, zone, 'rgw')]
   if ('obstacle' in single || 'obstacle' in gateway) throw new Unavailable(`both object stores of zone ${zone}`)
   return { single, gateway }
 }
 
-/** Nobody else tells a store of it meanwhile. Throws Unavailable while others do. */
+/** Runs the work while no other process configures a store with it. Throws Unavailable while another does. */
 export const inTurnOf = (
   parts: Pick<Parts, 'db' | 'clock' | 'random'>,
   row: ObjectStorageRow,
@@ -124,7 +125,7 @@ export const inTurnOf = (
     }),
   )
 
-/** Works in its turn, so that nobody takes the gateway's tenant for one that has not moved when it has. */
+/** Runs the work in its turn, so that the gateway's tenant is not treated as one that has not moved when it has. */
 const whileOnSingle = (
   parts: MoveParts,
   row: ObjectStorageRow,
@@ -134,7 +135,7 @@ const whileOnSingle = (
     if (current?.backend === 'svc-s3-single') await work(turn, current)
   })
 
-/** What was done outside is written down while the turn is ours. */
+/** Records what was done outside, while the turn is ours. */
 const write = ({ db }: MoveParts, turn: Turn, work: (tx: Transaction<Tables>) => Promise<unknown>): Promise<void> =>
   db.transaction().execute(async (tx) => {
     await turn.require(tx)
@@ -156,7 +157,8 @@ const contextOf = (parts: MoveParts, row: ObjectStorageRow): MoveContext => {
   }
 }
 
-/** Begins it: the gateway has an empty tenant with the key. Throws the Problem for what is not moved. */
+/** Starts the move: the gateway has an empty tenant with the key. Throws the Problem for content that cannot be
+ *  moved. */
 export async function prepareMove(parts: MoveParts, row: ObjectStorageRow, operationId: string): Promise<void> {
   const { source } = contextOf(parts, row)
   await orStoreAway(requireMovable({ source }))
@@ -194,7 +196,7 @@ async function tellTarget(parts: MoveParts, row: ObjectStorageRow): Promise<void
   await bothIn(parts, row.zone).gateway.control.putTenant(tenantOf(row), settings)
 }
 
-/** Throws the Problem that ends it. */
+/** Throws the Problem that ends the move. */
 export async function goOnMoving(parts: MoveParts, { accountId, id }: ObjectStorageRow): Promise<void> {
   const row = await orUnavailable(findObjectStorage(parts.db, accountId, id))
   if (row === undefined || row.move === null) return
@@ -203,7 +205,7 @@ export async function goOnMoving(parts: MoveParts, { accountId, id }: ObjectStor
   if (move !== row.move) await orUnavailable(recordObjectStorageMove(parts.db, row, move))
 }
 
-/** The gateway has the truth from then on, with the key as its owner has it. */
+/** Makes the gateway authoritative, with the owner's key. */
 export const switchOver = (parts: MoveParts, row: ObjectStorageRow): Promise<void> =>
   whileOnSingle(parts, row, async (turn, current) => {
     if (current.move?.phase !== 'verified') return
@@ -214,7 +216,7 @@ export const switchOver = (parts: MoveParts, row: ObjectStorageRow): Promise<voi
     await write(parts, turn, (tx) => switchObjectStorage(tx, current, now))
   })
 
-/** What was copied goes, and the single host serves as before. */
+/** Deletes the copies; the single host serves as before. */
 export const abandonMove = (parts: MoveParts, row: ObjectStorageRow): Promise<void> =>
   whileOnSingle(parts, row, async (turn, current) => {
     if (current.move === null) return
@@ -222,7 +224,7 @@ export const abandonMove = (parts: MoveParts, row: ObjectStorageRow): Promise<vo
     await write(parts, turn, (tx) => recordObjectStorageMove(tx, current, null))
   })
 
-/** For its owner, who reads nothing of addresses here: which of the stores does not answer, or what one of them has
+/** The reason, for the owner, without addresses: which of the stores does not answer, or what one of them has
  *  refused. */
 export async function whyMoveWaits(parts: MoveParts, row: ObjectStorageRow, error: Unavailable): Promise<string> {
   const { cause } = error
@@ -238,7 +240,7 @@ export async function whyMoveWaits(parts: MoveParts, row: ObjectStorageRow, erro
   return 'A step of it did not come to its end, and is tried again.'
 }
 
-/** Problems end the move; whatever else a store says or does not is tried again. */
+/** Problems end the move; any other answer of a store, or none, is retried. */
 const orStoreAway = <Result>(work: Promise<Result>): Promise<Result> =>
   work.catch((error: unknown) => {
     if (error instanceof Problem || error instanceof Unavailable) throw error

@@ -21,46 +21,47 @@ export interface Observed {
   readonly accountId: string | undefined
   readonly isZone: boolean
   readonly row: ObjectStorageRow | undefined
-  /** Why the zone keeps no objects. */
+  /** Why the zone has no object storage. */
   readonly obstacle?: string
-  /** What serves it does not answer. */
+  /** The store does not answer. */
   readonly isAway?: boolean
   /** Where clients of the zone connect. */
   readonly endpoint?: string
-  /** As the store has it. */
+  /** From the store. */
   readonly tenant: TenantState | undefined
-  /** What it should be, once there is a row. */
+  /** The desired state of the tenant, once there is a row. */
   readonly wanted?: (Omit<TenantFacts, 'toldAt'> & Pick<TenantState, 'secretFingerprint'>) | undefined
-  /** Of one that has moved: as the store has it that its clients connect to, and where that is to pass it on. */
+  /** After a move: the tenant in the store that clients connect to, and the upstream to which that store must
+   *  forward. */
   readonly entrance?: { readonly tenant: TenantState | undefined; readonly upstream: Upstream | undefined }
-  /** What people asked the Kubernetes API for since the last reconcile. */
+  /** Requests by people to the Kubernetes API since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
 
 /** The effects by name, each with its input. */
 export interface ObjectStorageEffects extends AuditEffects {
-  /** Makes the row. */
+  /** Creates the row. */
   readonly open: { readonly accountId: string; readonly id: string; readonly zone: string }
-  /** Tells the store what the row says. */
+  /** Configures the store with what the row says. */
   readonly bringUp: { readonly row: ObjectStorageRow }
   readonly record: { readonly row: ObjectStorageRow; readonly tenant: TenantState }
-  /** Begins the move to the gateway, goes on with it, and ends it one way or the other. */
+  /** Start the move to the gateway, continue it, and end it one way or the other. */
   readonly prepareMove: { readonly row: ObjectStorageRow; readonly operationId: string }
   readonly goOnMoving: { readonly row: ObjectStorageRow }
   readonly switchOver: { readonly row: ObjectStorageRow }
   readonly abandonMove: { readonly row: ObjectStorageRow }
-  /** Takes tenant and row away, if it has no buckets. */
+  /** Deletes tenant and row, if the tenant has no buckets. */
   readonly remove: { readonly row: ObjectStorageRow }
 }
 type ObjectStorageAction = ActionWith<ObjectStorageEffects>
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 
-/** Nobody wakes us when objects are stored, an account is suspended, or a quota is another one. */
+/** No event wakes the reconciler when objects are stored, an account is suspended, or a quota changes. */
 const LOOK_SECONDS = 15
 
-/** Condition that says why its objects could not be moved. */
+/** Condition with the reason why its objects could not be moved. */
 export const MOVED = 'Moved'
-/** Condition that says why its move does not go on, while that is tried again. */
+/** Condition with the reason why its move does not continue, while that is retried. */
 export const MOVING = 'Moving'
 
 interface Input {
@@ -95,7 +96,7 @@ export const plan = planOperations<ObjectStorageObject, Observed, Input, Decisio
   ],
 })
 
-/** No operation stands for the move any more. */
+/** The move no longer has an operation. */
 const abandoned = ({ row, obstacle, isAway }: Observed): readonly ObjectStorageAction[] | undefined =>
   row === undefined || row.move === null || obstacle !== undefined || isAway === true
     ? undefined
@@ -113,13 +114,13 @@ const STEPS = {
   verified: 'switched',
 } as const
 const FREEZE_LOOK_SECONDS = 2
-/** A store that refuses is not asked at once again. */
+/** A store that refuses is not asked again at once. */
 const REFUSED_LOOK_SECONDS = 10
-/** Reason of one that is not ready. */
+/** Reason of an object storage that is not ready. */
 export const UNREACHABLE = 'Unreachable'
 const AWAY = 'The store that it is on does not answer.'
 
-/** The row says how far it is. Past the switch nothing can be undone. */
+/** The row has the progress. After the switch nothing can be undone. */
 function move({ object, observed, operation }: During<Input>): Decision {
   const { row, tenant, wanted, obstacle } = observed
   const actions = decide(object, observed)
@@ -142,7 +143,7 @@ function move({ object, observed, operation }: During<Input>): Decision {
   }
 }
 
-/** Said once, however often it is tried. */
+/** Reported once, however often it is retried. */
 const waitingEvent = (message: string) => ({ kind: 'waiting', message })
 const waiting = ({ isAway, obstacle }: Observed) =>
   isAway === true
@@ -159,7 +160,7 @@ function effectOf(row: ObjectStorageRow, operationId: string): ObjectStorageActi
   return { do: 'effect', name: row.move.phase === 'verified' ? 'switchOver' : 'goOnMoving', input: { row } }
 }
 
-/** Guards in order: no account, no zone, no row, nothing that serves it, told something else, done. */
+/** Guards in order: no account, no zone, no row, no store that serves it, configured differently, done. */
 function decide(object: ObjectStorageObject, observed: Observed): readonly ObjectStorageAction[] {
   const { accountId, isZone, row, obstacle, endpoint, tenant } = observed
   const { spec } = object
@@ -207,8 +208,8 @@ function* claim({ metadata, spec, status }: ObjectStorageObject, accountId: stri
   yield { do: 'wait', seconds: refusal === undefined ? 0 : LOOK_SECONDS, for: 'the claim' }
 }
 
-/** What has buckets stays, and so does what nobody can look into. As long as it stays it is used and paid for: the
- *  store is told what its row says, and what it holds is written down. */
+/** A tenant with buckets stays, and so does one that cannot be inspected. As long as it stays it is used and billed:
+ *  the store is configured with what its row says, and what it holds is recorded. */
 function leave(observed: Observed): readonly ObjectStorageAction[] {
   const { row, tenant, obstacle, isAway } = observed
   if (row === undefined) return [{ do: 'finalized' }]
@@ -228,7 +229,7 @@ function leave(observed: Observed): readonly ObjectStorageAction[] {
   ]
 }
 
-/** All stores that know it have what its row says. */
+/** All stores that know it are configured with what its row says. */
 const isTold = (observed: Observed): boolean =>
   observed.tenant !== undefined &&
   observed.wanted !== undefined &&
@@ -248,7 +249,7 @@ const isSame = (tenant: TenantState, wanted: NonNullable<Observed['wanted']>): b
   tenant.isFrozen === wanted.isFrozen &&
   tenant.secretFingerprint === wanted.secretFingerprint
 
-/** Clients of one that has moved still come by the store that it was on. */
+/** After a move, clients still connect through the store that it was on. */
 const isEntranceRight = ({ entrance, wanted }: Observed): boolean =>
   entrance === undefined ||
   (entrance.tenant !== undefined &&

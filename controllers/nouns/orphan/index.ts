@@ -1,8 +1,8 @@
-/** The orphan controllers: what a host holds for an owner that was deleted is removed. Owners take their children along
- *  by themselves; this is for one whose finalizer somebody took off. What has no owner, and whose owner nobody
- *  ordered to go, stays: an owner may be missing because Kubernetes is of yesterday. The cluster's garbage collector
- *  cannot help across namespaces. What was deleted goes when its host says that nothing of it is left: the agent of
- *  the host may write that, and no metadata. */
+/** The orphan controllers remove what a host holds for an owner that was deleted. Owners delete their children
+ *  themselves; this is for owners whose finalizer was removed by hand. Objects whose owner is missing but was never
+ *  ordered to be deleted stay: Kubernetes may have been restored from an older state. The cluster's garbage collector
+ *  does not work across namespaces. A deleted object is released when its host reports that nothing of it is left: the
+ *  agent of the host may write that status, but no metadata. */
 import { wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../../kit/kube/object.ts'
 import { type RootType, watch } from '../../../kit/reconcile/reconciler.ts'
@@ -26,11 +26,11 @@ export interface OwnerReference {
   readonly uid: string
 }
 
-/** Removes children whose owner was deleted and is gone; lets those go that their host has removed. */
+/** Removes children whose owner was deleted and is gone; releases those that their host has removed. */
 export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRemoved'>>(
   child: RootType<Spec, Status>,
   owners: readonly ResourceType[],
-  /** The owner, and which of the kinds it is of: the first when that is not said. */
+  /** The owner and its kind; the first kind when it is not given. */
   ownerOf: (child: KubeObject<Spec, Status>) => OwnerReference & { readonly type?: ResourceType },
 ): Registration<Parts> =>
   controller<NoEffects>()({
@@ -65,10 +65,10 @@ export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRe
     },
   })
 
-/** `missing`: nobody ordered it to go. */
+/** `missing`: nobody ordered its deletion. */
 type OwnerState = 'there' | 'deleted' | 'missing'
 
-/** After this the owner of what has none is looked for again, or the order that it goes. */
+/** The interval at which the owner of an orphan, or the order to delete it, is looked for again. */
 const MISSING_SECONDS = 60
 
 function plan<Spec>(
@@ -93,7 +93,7 @@ export const orphanImageController = orphanController(Image, [CustomImage, Templ
 }))
 export const orphanVolumeController = orphanController(Volume, [Storage], ({ spec }) => spec.storage)
 
-/** How many of what hosts hold have an owner that the caches do not have, by kind; what is being deleted does not
+/** How many objects on hosts have an owner that is not in the caches, by kind; objects that are being deleted do not
  *  count. */
 export function countUnowned(caches: Parts['caches']): ReadonlyMap<string, number> {
   const uids = (...types: readonly ResourceType[]) =>

@@ -1,4 +1,4 @@
-/** The controller of playgrounds: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The controller of playgrounds: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { defined } from '../../../domain/defined.ts'
 import { TOKEN_ISSUER_URL } from '../../../domain/kubernetes-cluster/rules.ts'
 import { newPlayground, PLAYGROUND_LIMITS, PLAYGROUND_RANGES } from '../../../domain/playground/rules.ts'
@@ -33,17 +33,17 @@ import type { Parts } from '../../kit/parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { CLAIMED, HOSTED, type Observed, plan, type PlaygroundEffects, type PlaygroundObject } from './plan.ts'
 
-/** What it is built from besides. */
+/** The parts of every controller, and those of this one. */
 type AllParts = Parts & { readonly sealing?: Sealing }
 
 const DIGITS = 12
 
-/** How a change that was left half-way shows: an end by what is on its way out, a start by the annotation. */
+/** How an unfinished change shows: an end by the object that is being deleted, a start by the annotation. */
 const intent: IntentHandler = {
   resourceType: 'playground',
   async wasApplied({ store }, { operationId, accountId, resource, audit }) {
     const found = await store.get(Playground, { namespace: accountNamespace(accountId), name: resource.id })
-    // An end is never taken back: what its row says comes about, whoever deletes the object.
+    // An end is never reverted: what its row says is carried out, whoever deletes the object.
     if (audit.action === 'playground.end') return true
     return found?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
   },
@@ -60,7 +60,7 @@ export const playgroundController = controller<PlaygroundEffects>()({
   intent,
   plan,
   reads: [],
-  // One that has ended is deleted here.
+  // A playground that has ended is deleted here.
   writes: [Playground],
   open: (parts: AllParts) => ({
     watches: [],
@@ -120,7 +120,7 @@ async function desiredOf({ db, sealing }: AllParts, row: Row): Promise<ControlPl
   }
 }
 
-/** One that was made past the API is claimed here. What is claimed for one that has gone would stay for ever. */
+/** Claims a playground that was created without the API. A claim for a deleted one would never be released. */
 async function claim(
   parts: AllParts,
   { accountId, playgroundId: id, region }: PlaygroundEffects['claim'],

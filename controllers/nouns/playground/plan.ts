@@ -1,5 +1,5 @@
 /** The plan of playgrounds: pure, synchronous, total. Guards in order: no account, not claimed, over, not ready, ready.
- *  One that is over goes from its host first; what is written down about it comes after. */
+ *  A playground that is over is first removed from its host; its end is recorded after that. */
 import { hasTakenTooLong, type EndReason, playgroundStateOf } from '../../../domain/playground/rules.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import type { Playground as Row } from '../../../db/playground/index.ts'
@@ -19,11 +19,11 @@ export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly row: Row | undefined
-  /** What its host says of it, or why nothing is known, for people. */
+  /** The report of its host, or why there is none, for people. */
   readonly host:
     | { readonly plane: ControlPlaneState | undefined; readonly isSimulated: boolean }
     | { readonly obstacle: string }
-  /** What people asked the Kubernetes API for since the last reconcile. */
+  /** Requests by people to the Kubernetes API since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
 
@@ -35,24 +35,24 @@ interface Id {
 /** The effects of playgrounds by name, each with its input. */
 export interface PlaygroundEffects extends AuditEffects {
   readonly claim: Id & { readonly region: string }
-  /** Has its host make it, guest included. */
+  /** Makes its host create it, including the guest. */
   readonly ensure: Id
-  /** Writes down that it is ready. */
+  /** Records that it is ready. */
   readonly ready: Id & { readonly endpoint: string | null; readonly certificateAuthority: string | null }
-  /** Has its host end it, guest first. */
+  /** Makes its host delete it, guest first. */
   readonly dismantle: { readonly region: string; readonly controlPlaneId: string }
-  /** Writes down why it has ended. Free when that is known. */
+  /** Records why it has ended. Does nothing when that is recorded already. */
   readonly end: Id & { readonly reason: EndReason; readonly failureReason?: string }
-  /** Writes down that nothing of it is left. */
+  /** Records that nothing of it is left. */
   readonly close: Id
 }
 type PlaygroundAction = ActionWith<PlaygroundEffects>
 
-/** What was asked of PostgreSQL and of its host, and whether it was granted. */
+/** Whether PostgreSQL granted its claims, and whether its host accepted it. */
 export const CLAIMED = 'Claimed'
 export const HOSTED = 'Hosted'
 
-/** Its host wakes nobody. */
+/** Its host wakes no reconciler. */
 const BUSY_LOOK_SECONDS = 1
 const LOOK_SECONDS = 10
 const MILLISECONDS = 1_000
@@ -77,7 +77,7 @@ function decide(root: PlaygroundObject, observed: Observed, now: Date): readonly
   return row.readyAt === null ? making(row, host, now) : running(row, host, now)
 }
 
-/** Nobody is left whose it could be: its rows went with the account, and its host ends it in time by itself. */
+/** Its account and its rows no longer exist; its host deletes it by itself in time. */
 const withoutAccount = ({ metadata }: PlaygroundObject): readonly PlaygroundAction[] =>
   metadata.deletionTimestamp === undefined
     ? [
@@ -108,7 +108,7 @@ interface Over {
   readonly failureReason?: string
 }
 
-/** Why it goes now; undefined while it does not. The clock decides whatever anybody else says. */
+/** Why it ends now; undefined while it does not. The clock decides, whatever the other sources say. */
 function overBecause(root: PlaygroundObject, row: Row, now: Date): Over | undefined {
   if (row.endReason !== null) return { reason: row.endReason }
   if (row.expiresAt <= now) return { reason: 'expired' }
@@ -209,7 +209,7 @@ const waiting = (
   { do: 'wait', seconds, for: what },
 ]
 
-/** Never later than its end. */
+/** Never later than its expiry. */
 const untilExpiry = ({ expiresAt }: Row, now: Date): number =>
   Math.min(LOOK_SECONDS, Math.max(1, Math.ceil((expiresAt.getTime() - now.getTime()) / MILLISECONDS)))
 

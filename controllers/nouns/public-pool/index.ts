@@ -1,4 +1,4 @@
-/** The public pool controller: what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+/** The public pool controller: what it reads, and its effects in PostgreSQL. `plan.ts` decides. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool } from '../../../db/public-pool/index.ts'
@@ -48,7 +48,7 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Observed
   }
 }
 
-/** Addresses of a pool that has gone meanwhile would be given to servers. */
+/** Otherwise addresses of a pool that is deleted meanwhile would be assigned to servers. */
 const mirrorEffect = ({ store, db }: Parts): Effect<'mirror'> =>
   withRefusalCondition(MIRRORED, async (mirror, pool) => {
     await requireNewest(store, PublicPool, pool)
@@ -64,7 +64,7 @@ const forgetEffect =
     return undefined
   }
 
-/** One mail to each owner for each drain: its id follows from both, so that trying again sends nothing twice. */
+/** One mail to each owner for each drain: its id is derived from both, so that a retry sends nothing twice. */
 const notifyEffect =
   ({ db, clock }: Parts): Effect<'notify'> =>
   async ({ id, operationId }) => {

@@ -1,6 +1,5 @@
-/** The pool's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`. What a pool gives is decided in PostgreSQL; here its mirror there is kept
- *  right. */
+/** The pool's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every noun
+ *  with operations. PostgreSQL decides which addresses a pool assigns; here its mirror there is maintained. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../../db/public-pool/index.ts'
@@ -21,20 +20,20 @@ import { refusalOf } from '../../kit/refusal.ts'
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
 export interface Observed {
-  /** The pool as PostgreSQL has it; undefined when it has not. */
+  /** The pool in PostgreSQL; undefined when it is not there. */
   readonly mirror: Pool | undefined
-  /** How many of its addresses somebody uses. */
+  /** How many of its addresses are in use. */
   readonly allocated: number
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
 /** The effects of pools by name, each with its input. */
 export interface PublicPoolEffects extends AuditEffects {
-  /** The pool becomes so in PostgreSQL. */
+  /** Writes the pool to PostgreSQL. */
   readonly mirror: Pool
   readonly forget: { readonly id: string }
-  /** Mails those who hold prefixes of a pool that is drained. */
+  /** Mails the owners of prefixes of a pool that is drained. */
   readonly notify: { readonly id: string; readonly operationId: string }
 }
 type PublicPoolAction = ActionWith<PublicPoolEffects>
@@ -45,18 +44,18 @@ interface ReconcileInput {
 }
 
 interface Decision extends OperationDecision<PublicPoolAction, KindOf<'public_pool'>> {
-  /** With its conditions; the status stays as it is when absent. */
+  /** The status with its conditions; unchanged when absent. */
   readonly status?: { readonly status: Partial<PublicPoolStatus>; readonly conditions: readonly ConditionDraft[] }
-  /** Why a deletion is not over; the error of its operation when that is late. */
+  /** Why a deletion is not finished; the error of its operation when that is late. */
   readonly detail?: string
   /** Nothing of the pool is left anywhere. */
   readonly isGone?: boolean
 }
 
-/** What is done to a pool; the operation says it, because its kind does not. */
+/** What an operation does to a pool: from its arguments, because its kind does not say. */
 export type PoolAction = 'create' | 'update' | 'delete'
 
-/** Condition that says why PostgreSQL did not take the pool. */
+/** Condition with the reason why PostgreSQL did not accept the pool. */
 export const MIRRORED = 'Mirrored'
 const LOOK_SECONDS = 1
 const IN_USE_LOOK_SECONDS = 10
@@ -81,7 +80,7 @@ export const plan = planOperations<PoolObject, Observed, ReconcileInput, Decisio
   },
   idle: (input) => (isLeaving(input.pool) ? remove(input) : idle(input)),
   overdue,
-  // the entry is written once, whoever comes first: the request, or this
+  // The entry is written once: by the request or here, whichever is first.
   auditedAs: (operation) => `public_pool.${operationActionOf(operation) ?? 'update'}`,
   toActions: ({ pool }, decision) => [
     ...(decision.actions ?? []),
@@ -95,8 +94,8 @@ export const plan = planOperations<PoolObject, Observed, ReconcileInput, Decisio
 /** The field of the spec that such an edit changes. */
 export const fieldOf = (action: PoolAction): string => EDITED_FIELDS[action]
 
-/** What a direct edit does; undefined when the spec and the operations agree. What could not be taken over is not tried
- *  again: none of it can be edited. */
+/** The action of a direct edit; undefined when the spec and the operations agree. A pool that was not accepted is not
+ *  tried again: nothing that was refused can be edited. */
 export function detectEdit(pool: PoolObject): PoolAction | undefined {
   const { metadata, spec, status } = pool
   const hasDeletion = operationActionOf(spec.operation) === 'delete'
@@ -109,7 +108,7 @@ export function detectEdit(pool: PoolObject): PoolAction | undefined {
 const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
   metadata.deletionTimestamp !== undefined || operationActionOf(spec.operation) === 'delete'
 
-/** It gives nothing more at once, and goes when nobody has an address of it, however long that takes. */
+/** It assigns no more addresses from now on, and is deleted when none is in use, however long that takes. */
 function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Decision {
   const { name, deletionTimestamp } = pool.metadata
   if (deletionTimestamp === undefined)
@@ -134,7 +133,7 @@ function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Deci
   }
 }
 
-/** Steps in order: mirrored, told. */
+/** Steps in order: mirrored, announced. */
 function synchronize({ pool, observed, operation }: During<ReconcileInput>): Decision {
   const { spec, status, metadata } = pool
   const refusal = faultOf(pool) ?? refusalOf(pool, MIRRORED)?.message
@@ -157,13 +156,13 @@ function synchronize({ pool, observed, operation }: During<ReconcileInput>): Dec
   }
 }
 
-/** A deletion goes on behind its operation. */
+/** A deletion continues after its operation has failed. */
 function overdue({ pool }: ReconcileInput, decision: Decision): Decision {
   if (!isLeaving(pool)) return failed('It was not done in time.')
   return decision.detail === undefined ? decision : { ...decision, outcome: 'failed', error: decision.detail }
 }
 
-/** The mirror follows what was brought about, whatever became of it. */
+/** The mirror follows the pool, whatever happened to the mirror. */
 function idle({ pool, observed }: ReconcileInput): Decision {
   if (pool.status?.state === undefined) return {}
   return isMirrored(pool, observed)
@@ -171,7 +170,7 @@ function idle({ pool, observed }: ReconcileInput): Decision {
     : { actions: [mirrorAction(pool)], waitFor: 'the database', waitSeconds: LOOK_SECONDS }
 }
 
-/** As PostgreSQL shall have it. With kubectl addresses come in any form. */
+/** The pool in the form of PostgreSQL. With kubectl, addresses may have any notation. */
 export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
   canonicalPool({ id: name, zone, family, cidr, use, state, ...defined({ gateway }) })
 

@@ -1,4 +1,4 @@
-/** The router controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The router controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { routerChanges } from '../../../changes/router.ts'
 import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../../domain/network/rules.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -39,7 +39,7 @@ export const routerController = controller<RouterEffects>()({
   intent: intentOf(routerChanges),
   plan,
   reads: [Edge, Network, Node, Zone],
-  // One whose operation is its deletion is deleted here.
+  // A router whose operation is its deletion is deleted here.
   writes: [Router],
   open(parts: Parts) {
     const bundles = openBundles(parts.ovn)
@@ -53,7 +53,7 @@ export const routerController = controller<RouterEffects>()({
         watch(Network, ({ metadata: { namespace, name } }) =>
           routers.by(ROUTERS_OF, `${namespace}/${name}`).map(keyOf),
         ),
-        // Who leads out of its networks.
+        // The gateways of its networks.
         watch(Edge, ({ metadata: { namespace }, spec: { networkId } }) =>
           routers.by(ROUTERS_OF, `${namespace}/${networkId}`).map(keyOf),
         ),
@@ -139,7 +139,7 @@ const routerEffects = (parts: Parts, bundles: Bundles): EffectsOn<RouterEffects,
     const apply = async (some: readonly RouterNetwork[]) => {
       for (const { networkId } of some) await applyNetwork(parts, keyOfNetwork(router, networkId), router)
     }
-    // The address of the router is another's in a network without one: never are both there.
+    // In a network without a router, another row has the router's address: the two must never exist together.
     await apply(networks.filter(({ isLeaving }) => !isLeaving))
     const sequence = await bundles.apply(routerOwner(facts.id), facts.zone, facts, routerRows(facts))
     await apply(networks.filter(({ isLeaving }) => isLeaving))

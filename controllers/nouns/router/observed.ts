@@ -1,4 +1,4 @@
-/** What the router controller knows of the world when it decides, and what it may decide. */
+/** What the router controller observes before it decides, and its actions. */
 import type { RouterClaim, RouterId } from '../../../db/router/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { RouterSpec, RouterStatus } from '../../../resources/router/index.ts'
@@ -16,22 +16,22 @@ export interface Observed extends Edits {
   /** Its zone has private networks now. */
   readonly hasNetworks: boolean
   readonly region: string | undefined
-  /** Networks of its spec that are not there, or not made yet. */
+  /** Networks of its spec that do not exist, or are not ready yet. */
   readonly missing: readonly string[]
-  /** Of what OVN shall have; undefined while nothing is claimed. */
+  /** The desired facts for OVN; undefined while nothing is claimed. */
   readonly facts: RouterFacts | undefined
   readonly isApplied: boolean
-  /** The newest sequence that its gateways have installed; undefined when nobody knows. */
+  /** The newest sequence that its gateways have installed; undefined when it is not known. */
   readonly installed: number | undefined
 }
 
 /** The effects of routers by name, each with its input. */
 export interface RouterEffects extends AuditEffects, ClaimEffects {
-  /** Its rows in OVN become so, and those of its networks. */
+  /** Writes its rows in OVN, and those of its networks. */
   readonly apply: { readonly facts: RouterFacts }
-  /** Gives back what it was told to give up. */
+  /** Releases the networks and the address that it gives up. */
   readonly trim: RouterId
-  /** Takes its rows out of OVN, then gives back what it has claimed. */
+  /** Deletes its rows in OVN, then releases its claims. */
   readonly release: { readonly zone: string; readonly id: RouterId | undefined }
 }
 export type RouterEffect = ActionWith<RouterEffects>

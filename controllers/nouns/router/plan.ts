@@ -1,5 +1,5 @@
-/** The router's plan: pure, synchronous, total. Which networks are at it and what it translates to is claimed in
- *  PostgreSQL; its rows in OVN follow from that and from its spec. */
+/** The router's plan: pure, synchronous, total. Its networks and its NAT address are claimed in PostgreSQL; its rows in
+ *  OVN are derived from that and from its spec. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { routerChanges } from '../../../changes/router.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -18,7 +18,7 @@ type ReconcileInput = SyncInput<RouterObject, Observed>
 type Decision = SyncDecision<RouterStatus, RouterEffect, KindOf<'router'>>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
-/** It is looked at again however little has changed. */
+/** The interval of checks without a change. */
 const LOOK_SECONDS = 300
 const MISSING_LOOK_SECONDS = 5
 
@@ -32,7 +32,7 @@ export const plan = planChanges(routerChanges, {
   knownOf,
 })
 
-/** As its status shows it. */
+/** The applied spec, as its status shows it. */
 export function appliedOf({ spec, status }: RouterObject): RouterSpec | undefined {
   return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
 }
@@ -41,7 +41,7 @@ const askedOf = ({
   spec: { natEnabled, networkIds, staticRoutes },
 }: RouterObject): NonNullable<RouterStatus['asked']> => ({ natEnabled, networkIds, staticRoutes })
 
-/** Networks at it to stay. */
+/** Networks that stay attached to it. */
 const networksOf = ({ observed: { claim } }: ReconcileInput) =>
   claim?.networks.filter((network) => !network.isLeaving) ?? []
 
@@ -50,7 +50,7 @@ function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
   const { claim, region } = observed
   return {
     ...defined({ region }),
-    // What PostgreSQL has forgotten is the router's all the same.
+    // What PostgreSQL has lost still belongs to the router.
     ...(claim === undefined ? {} : { publicIpv4: claim.natEnabled ? claim.publicAddress?.address : undefined }),
     networks: networksOf(input).map(({ networkId, ipv4Cidr, ipv6Prefix }) => ({
       networkId,
@@ -62,7 +62,7 @@ function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
   }
 }
 
-/** What it does not do of what it shall. */
+/** Which parts of its spec it does not fulfil. */
 function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'healthDetail'> {
   const { root: router, observed } = input
   const { spec } = router
@@ -88,7 +88,7 @@ function faultOfClaim({ root: router }: ReconcileInput): readonly string[] | und
 
 const areInstalled = installed('the hosts of its zone')
 
-/** Those of the same manifest may come later. */
+/** The networks in the same manifest may be created later. */
 const hasAllNetworks: Rule = ({ observed: { missing } }) =>
   missing.length === 0
     ? undefined
@@ -99,7 +99,7 @@ const hasAllNetworks: Rule = ({ observed: { missing } }) =>
         waitSeconds: MISSING_LOOK_SECONDS,
       }
 
-/** NAT without an address is none yet. */
+/** NAT without an address does not count yet. */
 const isClaimed: Rule = claimed(routerChanges, (input: ReconcileInput) => {
   const { root, observed } = input
   const { claim } = observed
@@ -113,7 +113,7 @@ const isClaimed: Rule = claimed(routerChanges, (input: ReconcileInput) => {
   )
 })
 
-/** What nothing leads to any more is given back. */
+/** What is no longer routed is released. */
 const trimmed: Rule = ({ root: router, observed: { accountId = '', claim } }) => {
   const isFull = claim?.networks.some((network) => network.isLeaving) === true
   const keepsAddress = claim?.natEnabled === false && claim.publicAddress !== undefined
@@ -143,7 +143,8 @@ function standing(input: ReconcileInput): Decision {
       }
 }
 
-/** Its rows follow what they are made from, whoever changes it; what was refused is asked for again now and then. */
+/** Its rows follow the facts that they are built from, whoever changes those; a refused claim is tried again from time
+ *  to time. */
 function idle(input: ReconcileInput): Decision {
   const { root: router, observed } = input
   if (observed.claim === undefined)
@@ -155,7 +156,8 @@ function idle(input: ReconcileInput): Decision {
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
 }
 
-/** It is deleted once no network is at it: the claim first, then its rows, then the rest. */
+/** It is deleted once no network is attached to it: the claim is released first, then its rows are deleted, then the
+ *  rest. */
 function remove({ root: router, observed: { accountId, claim } }: ReconcileInput): Decision {
   const id = accountId === undefined ? undefined : { accountId, routerId: router.metadata.name }
   const isGranted = claim?.isEnding !== false

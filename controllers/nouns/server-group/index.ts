@@ -1,5 +1,5 @@
-/** The server group controller: groups made with kubectl get their row in PostgreSQL, by which servers are placed; a
- *  group goes when it has no servers. Placing itself is part of a server's claims. */
+/** The server group controller. A group that was created with kubectl gets its row in PostgreSQL, which placement uses;
+ *  a group is deleted when it has no servers. Placement itself is part of a server's claims. */
 import { unmetMembers } from '../../../domain/node/placement.ts'
 import { serverGroupChanges } from '../../../changes/server-group.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../../db/request/index.ts'
@@ -39,11 +39,11 @@ export interface Observed {
   readonly row: Row | undefined
   /** Oldest first. */
   readonly members: readonly ServerGroupMember[]
-  /** What people asked the Kubernetes API for since the last reconcile. */
+  /** Requests by people to the Kubernetes API since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
 
-/** Claims change in PostgreSQL, where nothing wakes anybody: servers come and go, and a deletion may have got no
+/** Claims change in PostgreSQL, where no event wakes the reconciler: members change, and a deletion may have got no
  *  further than its row. */
 const LOOK_SECONDS = 20
 

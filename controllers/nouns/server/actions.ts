@@ -1,5 +1,5 @@
-/** What the server's plan may decide: the effects of servers by name, each with its input. They are carried out by
- *  `effects.ts`. */
+/** The actions of the server's plan: the effects of servers by name, each with its input. `effects.ts` implements
+ *  them. */
 import type {
   beginSizeChange,
   endSizeChange,
@@ -16,16 +16,16 @@ import type { ActionWith, JoinedInputs } from '../../kit/effects.ts'
 import type { FirewallFacts } from '../../network/ovn/firewall.ts'
 import type { InterfaceFacts } from '../../network/ovn/interface.ts'
 
-/** A migration, by the operation that began it. */
+/** A migration, identified by the operation that started it. */
 export interface MigrationRef extends ServerId {
   readonly operationId: string
 }
 
 /** Room for a server on another node. */
 export type TargetReservation = Omit<TargetRequest, 'excludedNodes'> & {
-  /** Shared storage that the node must reach: all of it. */
+  /** Shared storage that the node must reach, all of it. */
   readonly pools?: readonly string[]
-  /** The node must reach some, whichever that is. */
+  /** The node must reach any shared storage. */
   readonly isToShare?: boolean
 }
 
@@ -34,18 +34,18 @@ export type SecretCopy = readonly [source: Key, target: Key]
 
 export interface MigrationEffects {
   readonly reserve: TargetReservation
-  /** The server lives on its target from then on. */
+  /** Makes the target the server's node. */
   readonly switch: MigrationRef
-  /** The room on the target is given back. */
+  /** Releases the room on the target. */
   readonly release: MigrationRef
   readonly shareKeys: { readonly keys: SecretCopy; readonly userData?: SecretCopy }
   readonly bringUserData: { readonly userData: SecretCopy }
 }
 
-/** What a server has on a node that will not come back. */
+/** Objects of a server on a node that will not return. */
 export interface LostNode {
   readonly node: string
-  /** Names of what the server has there. */
+  /** Names of the server's objects there. */
   readonly instance: string
   readonly volume: string | undefined
   readonly isAttested: boolean
@@ -56,19 +56,19 @@ export type SizeDemand = Omit<Parameters<typeof beginSizeChange>[1], 'excludedNo
   readonly pool?: string
 }
 
-/** Everything that the rows of a server in the zone's network follow from. */
+/** Everything that the rows of a server in the zone's network are derived from. */
 export interface NetworkPorts {
   readonly zone: string
   readonly uid: string
-  /** Where the server is, and where it is on its way to. */
+  /** The node of the server, and the one that it moves to. */
   readonly nodes: readonly string[]
   readonly interfaces: readonly InterfaceFacts[]
   readonly firewall: FirewallFacts & { readonly generation: number }
-  /** Its hosts only simulate guests, and have no network that could follow. */
+  /** Its hosts only simulate guests, and have no network to program. */
   readonly isSimulated: boolean
 }
 
-/** Networks that a server is put into and taken out of. */
+/** Networks that a server joins and leaves. */
 export interface Joining extends ServerId {
   readonly joining: readonly Omit<InterfaceDemand, 'networkUid'>[]
   /** Ids of networks. */
@@ -77,17 +77,17 @@ export interface Joining extends ServerId {
 
 interface OwnEffects extends AuditEffects {
   readonly claim: ServerDemand
-  /** What it has and no claims say so. */
+  /** Records what it uses without having claims. */
   readonly keep_in_use: ServerId & { readonly uses: readonly Use[] }
   readonly give_back: ServerId
   readonly renumber: Parameters<typeof renumberServer>[1]
   readonly resize: SizeDemand
   readonly sized: Parameters<typeof endSizeChange>[1]
   readonly forceRelease: LostNode
-  /** The zone's network follows the server. */
+  /** Programs the zone's network for the server. */
   readonly program: NetworkPorts
   readonly join: Joining
-  /** Interfaces that the guest has let go of give their addresses back. */
+  /** Releases the addresses of interfaces that the guest no longer has. */
   readonly leave: { readonly accountId: string; readonly ids: readonly string[] }
 }
 

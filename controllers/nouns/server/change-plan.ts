@@ -1,7 +1,7 @@
-/** The flow of server.change_plan: the stopped server holds room for both sizes, on another node of its zone where its
- *  own has too little; then it moves there first. Its boot storage grows where it was asked to, and then it has the new
- *  size. What it does not get leaves it as it was, only on whichever node it has come to; a disk that has grown stays
- *  so. */
+/** The flow of server.change_plan. The stopped server holds room for both sizes, on another node of its zone where its
+ *  own has too little; then it moves there first. Its boot storage grows where requested, and then the server gets the
+ *  new size. A failure leaves the server as it was, only on the node that it has reached; a disk that has grown keeps
+ *  its size. */
 import { defined } from '../../../domain/defined.ts'
 import type { Room } from '../../../domain/node/placement.ts'
 import { UNMADE } from '../../../domain/server/rules.ts'
@@ -42,7 +42,8 @@ const neverProvisioned: Rule = (input) => {
   return plan === undefined ? changePlanFailed(input, 'claimed', `There is no plan ${spec.plan}.`) : undefined
 }
 
-/** As it is, to the node that has the room. What fails there leaves it on its own, with the plan that it had. */
+/** Moves the server unchanged to the node that has the room. A failure leaves it on its own node, with its previous
+ *  plan. */
 const moved: Rule = (input) => {
   const {
     server,
@@ -62,7 +63,7 @@ const moved: Rule = (input) => {
   return { ...decision, ...failed, actions: [...(decision.actions ?? []), ...(failed.actions ?? [])] }
 }
 
-/** Room is asked for here when whoever asked for the plan did not take it: refused once, it is refused for good. */
+/** The room is reserved here unless the request for the plan has reserved it. A refusal is final. */
 const roomReserved: Rule = (input) => {
   const { server, observed, operation } = input
   const { claims, plan, storage } = observed
@@ -101,7 +102,7 @@ const storageGrown: Rule = (input) => {
   return change.before.storageGibibytes < wanted && (storage.status?.sizeGibibytes ?? 0) < wanted ? waiting : undefined
 }
 
-/** The host takes over the size with the next start. */
+/** The host applies the size at the next start. */
 const sizeApplied: Rule = (input) => {
   const { server, observed, operation } = input
   const { claims, storage, instance } = observed
@@ -118,7 +119,7 @@ const sizeApplied: Rule = (input) => {
   return atRest('sized', { outcome: 'succeeded', actions: follow })
 }
 
-/** The plan is what it was; of the storage stays what has grown. */
+/** Restores the plan; a storage that has grown keeps its size. */
 export function changePlanFailed(input: OperationInput, step: NonNullable<Decision['step']>, error: string): Decision {
   const {
     server: { spec },

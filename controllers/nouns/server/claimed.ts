@@ -1,4 +1,4 @@
-/** Whether a server has the claims that it once had, and how it says so. */
+/** Whether a server has the claims that it once had, and the condition that shows it. */
 import type { ConditionDraft } from '../../../kit/reconcile/action.ts'
 import { FORGOTTEN } from '../../../resources/server/index.ts'
 import { grantedCondition } from '../../kit/refusal.ts'
@@ -20,7 +20,7 @@ export const isForgotten = ({ server, observed }: Facts): boolean =>
 export const forgottenCondition = ({ status }: ServerObject) =>
   status?.conditions?.find(({ type, reason }) => type === CLAIMED && reason === FORGOTTEN)
 
-/** Said as long as it lasts, and taken back. */
+/** The condition is set as long as the claims are missing, and then cleared. */
 export function claimedConditions(input: Facts): readonly ConditionDraft[] {
   if (isForgotten(input))
     return [{ type: CLAIMED, status: 'False', reason: FORGOTTEN, message: FORGOTTEN_DETAIL, isRefusal: true }]

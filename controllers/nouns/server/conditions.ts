@@ -1,4 +1,4 @@
-/** Types of the conditions that say why PostgreSQL refused an effect of a server. */
+/** Types of the conditions with the reason why PostgreSQL refused an effect of a server. */
 export const CLAIMED = 'Claimed'
 export const RESERVED = 'Reserved'
 export const RESIZED = 'Resized'

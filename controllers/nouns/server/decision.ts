@@ -1,5 +1,5 @@
-/** A decision about a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
- *  place where a decision becomes status, conditions and operation progress. */
+/** A decision about a server: its state, what to do, and what people see. `toActions` is the only place where a
+ *  decision becomes status, conditions and operation progress. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { defined } from '../../../domain/defined.ts'
 import { networkVerdict } from '../../../domain/network/guest-network.ts'
@@ -31,19 +31,19 @@ import { isProgrammed, program, untilInstalled } from './network-ports.ts'
 
 const SSH_PORT = 22
 
-/** What every rule looks at. */
+/** The input of every rule. */
 export interface ReconcileInput {
   readonly server: ServerObject
   readonly observed: Observed
   readonly now: Date
 }
 
-/** While an operation is under way. */
+/** The input while an operation is under way. */
 export type OperationInput = During<ReconcileInput>
 
 export interface Decision extends OperationDecision<ServerAction, KindOf<'server'>> {
   readonly state: ServerState
-  /** For people: why it is so; absent when the state says it all. */
+  /** For people: the reason of the state; absent when the state says it all. */
   readonly detail?: string
   readonly status?: Partial<ServerStatus>
   /** Nothing of the server is left anywhere. */
@@ -52,7 +52,7 @@ export interface Decision extends OperationDecision<ServerAction, KindOf<'server
   readonly isStatusDeferred?: boolean
 }
 
-/** Nothing is known that would change the state. */
+/** Keeps the state: nothing is known that would change it. */
 export const unchanged = ({ server }: ReconcileInput): Decision => {
   const { state = 'creating', stateDetail } = server.status ?? {}
   return { state, ...defined({ detail: stateDetail }) }
@@ -61,14 +61,14 @@ export const unchanged = ({ server }: ReconcileInput): Decision => {
 /** A rule of a flow. */
 export type Rule<Input extends OperationInput = OperationInput> = OperationRule<Input, Decision>
 
-/** In the order in which they are done: the work, the operation, the status, and how long to wait. */
+/** In the order of execution: the work, the operation, the status, and how long to wait. */
 export const toActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => {
   const work = [
     ...(decision.actions ?? []),
     ...program(input).actions,
     ...releasedInterfaces(input.observed, isProgrammed(input)),
   ]
-  // What effects report is written to the status, which is written whole or not at all.
+  // What effects report is written to the status, which is written completely or not at all.
   const isDeferred =
     decision.isStatusDeferred === true &&
     decision.outcome === undefined &&
@@ -90,7 +90,7 @@ const statusActions = (input: ReconcileInput, decision: Decision): readonly Serv
   },
 ]
 
-/** The plan that the server has: that of the spec, once the operation that changes it has succeeded. */
+/** The plan that the server has: the plan of the spec, once the operation that changes it has succeeded. */
 function planOf(
   { spec, status }: ServerObject,
   active: OperationStanza | undefined,
@@ -135,8 +135,8 @@ function statusOf(
   }
 }
 
-/** Where the SSH port of the guest is forwarded from, and its host keys. Those that were reported last stay while the
- *  guest is off or on its way: they belong to the disk. A rebuilt server has another. */
+/** Where the SSH port of the guest is forwarded from, and its host keys. The last reported keys stay while the guest is
+ *  off or moving: they belong to the disk. A rebuilt server has other keys. */
 function sshStatus(
   server: ServerObject,
   instance: Observed['instance'],
@@ -202,7 +202,7 @@ function networkCondition(features: readonly string[], hasWayOutside: boolean): 
   return { type: NETWORK_CONDITION, status: isWhole ? 'True' : 'False', reason, message }
 }
 
-/** Deleted with kubectl while it is protected: it goes as soon as the protection is lifted. */
+/** It was deleted with kubectl while it is protected: the deletion continues as soon as the protection is removed. */
 const isDeletionBlocked = (server: ServerObject): boolean =>
   server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && !isDeleting(server)
 
@@ -221,6 +221,6 @@ const blockedCondition = (isBlocked: boolean): ConditionDraft =>
       }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
 
-/** Undefined before it was first said. */
+/** Undefined before it was first set. */
 export const findCondition = (server: ServerObject, type: string) =>
   server.status?.conditions?.find((condition) => condition.type === type)

@@ -1,4 +1,4 @@
-/** Which edit of a server no operation stands for: made with kubectl or GitOps. Pure. */
+/** The edit of a server that has no operation: made with kubectl or GitOps. Pure. */
 import type { OperationKind } from '../../../domain/operations.ts'
 import { firewallOf } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
@@ -12,8 +12,9 @@ import { isTrial } from './rebuild/trial.ts'
 
 const NOTHING = { joining: [], leaving: [] }
 
-/** A deletion waits for the end of any other operation. The owner of a machine that is to go takes its document away:
- *  with that, a trial of another root disk would wait for an answer that cannot come. */
+/** A deletion ends a creation, and a trial of another root disk; it waits for the end of any other operation. The owner
+ *  of a machine that is deleted removes the machine's document, so that a trial would wait for an answer that cannot
+ *  come. */
 export const isEndedByDeletion = (operation: OperationStanza): boolean =>
   operation.kind === 'server.create' || isTrial({ operation })
 
@@ -35,7 +36,7 @@ export function detectEdit(
   if (spec.operation === undefined && status?.state === undefined) return edit('server.create', 'hostname')
   const resize = resizeOf(server)
   if (resize !== undefined) return resize
-  // One whose claims are forgotten is an error whatever its power.
+  // A server whose claims are lost is in error, whatever its power.
   const isForgottenOff = status?.state === 'error' && claims === undefined && instance?.spec.power === 'stopped'
   if ((status?.state === 'stopped' || isForgottenOff) && spec.desiredPower === 'running')
     return edit('server.start', 'desiredPower')
@@ -45,14 +46,15 @@ export function detectEdit(
   if (firewallOf({ spec, status }).generation !== (status.firewall?.generation ?? 0))
     return edit('server.firewall', 'firewall')
   const { joining, leaving } = claims === undefined ? NOTHING : networksToChange(server, claims)
-  // What was refused is not tried again before it is another.
+  // A refused edit is not tried again until it changes.
   if ((joining.length > 0 || leaving.length > 0) && refusalOf(server, JOINED) === undefined)
     return edit(joining.length > 0 ? 'server.attach_network' : 'server.detach_network', 'networks')
   const isMetadataChanged = instance !== undefined && instance.spec.metadata.isEnabled !== spec.metadataEnabled
   return isMetadataChanged ? edit('server.metadata', 'metadataEnabled') : undefined
 }
 
-/** A stopped server that shall have another plan, or more boot storage, than it has. Both can come with a start. */
+/** A stopped server whose spec has another plan, or more boot storage, than it has. Both can be combined with a
+ *  start. */
 function resizeOf({ spec, status }: ServerObject): DirectEdit | undefined {
   if (status?.state !== 'stopped' || status.plan === undefined || status.storageGibibytes === undefined)
     return undefined

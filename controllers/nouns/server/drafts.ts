@@ -1,4 +1,4 @@
-/** The children of a server as they shall be: boot storage, instance and the copy of its user data. */
+/** The desired children of a server: boot storage, instance and the copy of its user data. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerClaims } from '../../../db/server/index.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -23,13 +23,13 @@ export interface Power {
   readonly operationId: string
 }
 
-/** A node that holds the server's instance or shall hold it. */
+/** A node that has the server's instance or is to get it. */
 export interface Place {
   readonly node: string
   readonly instance: InstanceObject | undefined
 }
 
-/** Of an object that was read from Kubernetes; one that never was is a bug. */
+/** The uid of an object that was read from Kubernetes; an object without one was never stored, which is a bug. */
 export const uidOf = (object: KubeObject): string => {
   if (object.metadata.uid === undefined) throw new Error(`${object.kind} ${object.metadata.name} was never stored`)
   return object.metadata.uid
@@ -38,43 +38,43 @@ const namespaceOf = (object: KubeObject): string => object.metadata.namespace ??
 
 const LABEL_LENGTH_MAXIMUM = 63
 
-/** For people: the platform finds children by what their spec says. A name that is too long for a label has none. */
+/** For people: the platform finds children by their spec. A name that is too long for a label is left out. */
 const childLabels = (server: ServerObject, observed: Observed): Record<string, string> => ({
   ...(observed.accountId === undefined ? {} : { [ACCOUNT_LABEL]: observed.accountId }),
   ...(server.metadata.name.length > LABEL_LENGTH_MAXIMUM ? {} : { [SERVER_LABEL]: server.metadata.name }),
 })
 
-/** The first one has the name of its server; a rebuilt server has another. */
+/** The first boot storage has the name of its server; a rebuilt server has another. */
 export const bootStorageName = ({ spec, metadata }: ServerObject): string => spec.bootStorageId ?? metadata.name
-/** Of the boot storage. */
+/** The key of the boot storage. */
 export const storageKey = (server: ServerObject): Key => ({
   namespace: namespaceOf(server),
   name: bootStorageName(server),
 })
-/** Of the server's instance on the node. */
+/** The key of the server's instance on the node. */
 export const instanceKey = (server: ServerObject, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: uidOf(server),
 })
-/** The key that both ends of a move know. */
+/** The Secret with the key that both ends of a move share. */
 export const migrationKeyKey = (server: ServerObject, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: `move-${uidOf(server)}`,
 })
-/** Of the copy that the agent of the node may read. */
+/** The copy of the user data that the agent of the node may read. */
 export const userDataKey = (server: ServerObject, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: `user-data-${uidOf(server)}`,
 })
 
-/** The boot storage, or the one of this name that takes its place. */
+/** The boot storage, or the one of this name that replaces it. */
 export function ensureStorage(
   server: ServerObject,
   observed: Observed,
   claims: ServerClaims,
   name = bootStorageName(server),
 ): ServerAction {
-  // What its owner has changed since of a storage that is there stays so; a rebuild takes over when it is backed up.
+  // What the owner has changed on an existing storage stays; a rebuild keeps its backup schedule.
   const before = observed.storage?.spec
   const kept = observed.storage?.metadata.name === name ? before : undefined
   const backupSchedule = before === undefined ? server.spec.backupSchedule : before.backupSchedule
@@ -90,7 +90,7 @@ export function ensureStorage(
     ...defined({ backupSchedule }),
     ...sourceOf(server),
   }
-  // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
+  // If the server is ever deleted without its controller, the cluster's garbage collector deletes the storage.
   const ownerReferences = [
     {
       apiVersion: apiVersionOf(Server),
@@ -123,13 +123,14 @@ const sourceOf = ({ spec: { template, customImageId } }: ServerObject): Pick<Sto
       ? { source: { kind: 'template', id: template } }
       : {}
 
-/** `seen.userData` must have been read. */
+/** `observed.userData` must have been read. */
 export function ensureUserData(server: ServerObject, observed: Observed, node: string): ServerAction {
   const metadata = { ...userDataKey(server, node), labels: childLabels(server, observed) }
   return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: observed.userData ?? {} } }
 }
 
-/** Undefined when the instance is exactly so already. `place` is where the server lives unless another one is given. */
+/** Undefined when the instance is exactly as desired already. `place` is the server's node unless another one is
+ *  given. */
 export function ensureInstance(
   server: ServerObject,
   observed: Observed,
@@ -155,10 +156,10 @@ export function ensureInstance(
   return { do: 'ensure', type: Instance, draft: { metadata, spec } }
 }
 
-/** The operation that the newest incarnation was made for. */
+/** The operation for which the newest incarnation was created. */
 export const madeFor = (instance: InstanceObject): string => instance.metadata.annotations?.[OPERATION_ANNOTATION] ?? ''
 
-/** Power as it is, to bring everything else up to date. */
+/** The current power, for updates of everything else. */
 export const powerOf = (instance: InstanceObject): Power => ({
   power: instance.spec.power,
   incarnation: instance.spec.incarnation,
@@ -213,10 +214,10 @@ function instanceSpec(
   }
 }
 
-/** As it looks after a round trip through JSON, so that absent and undefined are the same. */
+/** The value after a round trip through JSON, so that absent and undefined are the same. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** Removes the instances; free for those that are going. */
+/** Removes the instances; does nothing for those that are being deleted. */
 export const removeInstances = (instances: readonly InstanceObject[] = []): readonly ServerAction[] =>
   instances
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

@@ -1,4 +1,4 @@
-/** What the server controller does in PostgreSQL, by name. Each effect is free when it has happened already. */
+/** The effects of the server controller in PostgreSQL, by name. Each does nothing when it has happened already. */
 import { notFound } from '../../../domain/problem.ts'
 import { keepInUse, usesSomething } from '../../../db/claim/index.ts'
 import { openGroupCommit } from '../../../db/kit/group-commit.ts'
@@ -53,8 +53,8 @@ export const serverEffects = (
     migrationEffects(parts),
   )
 
-/** What was claimed becomes visible by itself. Servers of an account wait for its quotas anyway: those that are alike
- *  are claimed together. */
+/** Every reconcile reads the claims, so the effect reports only the grant. Servers of an account wait for its quotas in
+ *  any case: similar servers are claimed together. */
 function claimEffect(parts: Parts): Effect<'claim'> {
   const { store, db, clock, random } = parts
   const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) =>
@@ -70,14 +70,14 @@ function claimEffect(parts: Parts): Effect<'claim'> {
   })
 }
 
-/** Free when the server has a prefix that it can keep. */
+/** Does nothing when the server has a prefix that it can keep. */
 const renumberEffect = ({ db }: Parts): Effect<'renumber'> =>
   withRefusalCondition(RENUMBERED, async (input) => {
     await orUnavailable(db.transaction().execute((tx) => renumberServer(tx, input)))
     return grantedCondition(RENUMBERED)
   })
 
-/** Free when everything is so already. */
+/** Does nothing when everything is as desired already. */
 const joinEffect = ({ store, db, clock, random }: Parts): Effect<'join'> =>
   withRefusalCondition(JOINED, async ({ accountId, serverId, joining, leaving }, server) => {
     await requireNewest(store, Server, server)
@@ -110,7 +110,7 @@ const leaveEffect =
     return undefined
   }
 
-/** What was claimed becomes visible by itself. */
+/** Every reconcile reads the claims, so the effect reports only the grant. */
 const resizeEffect = (parts: Parts): Effect<'resize'> =>
   withRefusalCondition(RESIZED, async ({ pool, ...change }, server) => {
     const { store, caches, db, clock } = parts
@@ -130,8 +130,8 @@ const sizedEffect =
     return undefined
   }
 
-/** Free when nothing is claimed, so that later reconciles come to the end. The network forgets the server first: its
- *  addresses are others' to have then. */
+/** Does nothing when nothing is claimed, so that later reconciles reach the end. The network's rows are deleted first:
+ *  after the release, the addresses may belong to others. */
 const giveBackEffect =
   (parts: Parts): Effect<'give_back'> =>
   async (id, server) => {

@@ -3,7 +3,7 @@ import { program } from './network-ports.ts'
 
 const LOOK_SECONDS = 1
 
-/** The flow of server.firewall. A server that has no room anywhere gets its firewall with that. */
+/** The flow of server.firewall. A server without room on any node gets its firewall together with the room. */
 export function updateFirewall(input: OperationInput): Decision {
   const decision: Decision = { ...unchanged(input), step: 'done' }
   return program(input).isInstalled

@@ -1,6 +1,6 @@
-/** A server that was whole and has no claims any more: PostgreSQL was put back to a time before they were made. Its
- *  guest, its disk and its addresses are there; what it uses is given to nobody else, and whoever asks for its power or
- *  its end gets that by what is there. What is missing is for an operator to decide. */
+/** A server that was complete and no longer has claims: PostgreSQL was restored from a time before them. Its guest, its
+ *  disk and its addresses exist. What it uses is assigned to nobody else, and its power and its deletion still work,
+ *  based on what exists. An operator must decide about what is missing. */
 import { defined } from '../../../domain/defined.ts'
 import { Instance } from '../../../resources/instance/index.ts'
 import { usesOfServer } from '../../../resources/uses.ts'
@@ -10,7 +10,7 @@ import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
 import type { Power } from './drafts.ts'
 import type { InstanceObject } from './observed.ts'
 
-/** It keeps what it has from others, and says what is the matter. Only the first time: nothing of it changes. */
+/** Reserves what the server uses, and reports the problem. Only the first time: none of it changes. */
 export function forgotten(input: ReconcileInput): Decision {
   const { server, observed } = input
   const isKnown = forgottenCondition(server) !== undefined
@@ -37,7 +37,7 @@ export function forgotten(input: ReconcileInput): Decision {
 
 const POSSIBLE: readonly string[] = ['server.start', 'server.stop', 'server.restart', 'server.delete']
 
-/** What needs claims ends at once; so does whatever has no guest to be done to. */
+/** An operation that needs claims ends at once; so does one that would act on a guest that does not exist. */
 export function endedByForgetting(input: OperationInput): Decision | undefined {
   if (!isForgotten(input)) return undefined
   if (POSSIBLE.includes(input.operation.kind) && input.observed.instance !== undefined) return undefined
@@ -45,7 +45,7 @@ export function endedByForgetting(input: OperationInput): Decision | undefined {
   return { state: 'error', detail: FORGOTTEN_DETAIL, step: 'done', outcome: 'failed', error: FORGOTTEN_DETAIL }
 }
 
-/** The instance as it is, but for its power. */
+/** The instance unchanged, except for its power. */
 export function repower(instance: InstanceObject, power: Power, annotation: string): ServerAction {
   const { stop: _stop, receive: _receive, send: _send, ...spec } = instance.spec
   const { name, namespace = '', labels = {}, finalizers = [] } = instance.metadata

@@ -1,4 +1,4 @@
-/** A server that no operation works on: its children follow its spec, and what its guest did by itself becomes its
+/** A server without an operation under way: its children follow its spec, and what its guest did by itself becomes its
  *  state. */
 import type { ServerAction } from './actions.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
@@ -19,7 +19,7 @@ import type { InstanceObject, StorageObject } from './observed.ts'
 const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
 const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
-/** After a renumbering that found nothing free. */
+/** The wait after a renumbering that found no free prefix. */
 const RENUMBER_AGAIN_SECONDS = 600
 
 /** What a server has once its creation succeeded. */
@@ -29,8 +29,8 @@ interface ProvisionedInput extends ReconcileInput {
   readonly instance: InstanceObject
 }
 
-/** Guards in order: forgotten, left in the middle of a move, never made whole, instance leaving or lost, spec ahead of
- *  the instance, host unreachable, guest. */
+/** Guards in order: claims lost, interrupted move, never completed, instance leaving or lost, spec ahead of the
+ *  instance, host unreachable, guest. */
 export function idle(input: ReconcileInput): Decision {
   const { claims, storage, instance } = input.observed
   if (isForgotten(input)) return forgotten(input)
@@ -63,7 +63,8 @@ export function idle(input: ReconcileInput): Decision {
   }
 }
 
-/** Nobody but the platform asks for another prefix for what it runs itself; undefined while that one stays. */
+/** Seconds until the platform requests another prefix for a machine that it runs itself, which nobody else can do;
+ *  undefined while the prefix stays. */
 function secondsToRenumbering({ server, now }: ReconcileInput, claims: ServerClaims): number | undefined {
   const isLeaving = currentAddress(claims, 'server_ipv6_prefix')?.isDraining === true
   if (server.spec.managedBy === undefined || !isLeaving) return undefined
@@ -72,7 +73,7 @@ function secondsToRenumbering({ server, now }: ReconcileInput, claims: ServerCla
   return Math.max(0, RENUMBER_AGAIN_SECONDS - (now.getTime() - Date.parse(finishedAt)) / 1_000)
 }
 
-/** An operation ended before it was known where the guest is. It is resolved as soon as both nodes report. */
+/** An operation ended before it was known where the guest is. The move is resolved as soon as both nodes report. */
 function unresolvedMigration(input: ReconcileInput): Decision {
   if (canResolve(input)) return { ...unchanged(input), actions: [startBySystem(input, 'server.settle_migration')] }
   const { target, placement } = input.observed.claims ?? {}
@@ -84,7 +85,8 @@ function unresolvedMigration(input: ReconcileInput): Decision {
   }
 }
 
-/** Somebody removed the instance, and its guest with it: it is made again, and started when the server shall run. */
+/** The instance was removed by hand, and its guest with it: it is created again, and started when the server should
+ *  run. */
 function instanceRemoved(input: ReconcileInput, claims: ServerClaims, storage: StorageObject): Decision {
   const { server, observed } = input
   if (server.spec.desiredPower === 'running')
@@ -127,7 +129,7 @@ function guestState(whole: ProvisionedInput): Decision {
   return status.endReason === 'guest_shutdown' ? shutDown(whole) : crashed(whole, status.endedAt ?? '')
 }
 
-/** When the guest was started; one that has come from another node was started there. */
+/** When the guest was started; a guest that has migrated keeps the time from its first node. */
 const startOf = ({ server, instance }: ProvisionedInput, startedAt: string | undefined): Pick<Decision, 'status'> =>
   startedAt === undefined ||
   (server.status?.startedAt !== undefined && server.status.incarnation === instance.spec.incarnation)
@@ -150,8 +152,8 @@ const keepStopped = ({ server, observed, claims, storage, instance }: Provisione
   ...present(ensureInstance(server, observed, claims, storage, { ...powerOf(instance), power: 'stopped' })),
 ]
 
-/** A crash is recorded first, by the instant at which the guest ended; the restart follows in the next reconcile, so
- *  that no crash is counted twice or forgotten. */
+/** A crash is recorded first, by the time at which the guest ended; the restart follows in the next reconcile, so that
+ *  no crash is counted twice or lost. */
 function crashed(whole: ProvisionedInput, endedAt: string): Decision {
   const { server, now } = whole
   if (server.spec.haPolicy === 'none')

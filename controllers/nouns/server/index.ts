@@ -1,5 +1,5 @@
-/** The server controller: what wakes it, and what it registers. It reads by `observe.ts`, decides by `plan.ts` and acts
- *  by `effects.ts`. */
+/** The server controller: its watches and its registration. `observe.ts` reads, `plan.ts` decides, `effects.ts`
+ *  acts. */
 import { openClaimsReading } from '../../../db/server/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { type Key, keyOf, Secret } from '../../../kit/kube/object.ts'
@@ -85,7 +85,7 @@ function watches({ caches }: Parts): readonly Watch[] {
   const serverOf = ({ spec }: InstanceObject): Key => ({ namespace: spec.server.namespace, name: spec.server.name })
   return [
     watch(Instance, (instance) => [serverOf(instance)]),
-    // Its health ends the trial of a new boot storage.
+    // The health of the machine ends the trial of a new boot storage.
     watch(ManagedMachine, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }]),
     watch(Storage, ({ metadata: { namespace = '' }, spec, status }) =>
       [...new Set([spec.serverId, status?.serverId])].flatMap((name) =>
@@ -95,7 +95,7 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(Volume, ({ spec: { storage } }) => serverOfStorage(caches, storage)),
     watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
     watch(NodeReport, ({ metadata: { namespace = '' } }) => instances.inNamespace(namespace).map(serverOf)),
-    // Whether a prefix can be exchanged follows from the state of its pool.
+    // The state of a prefix's pool decides whether the prefix can be replaced.
     watch(PublicPool, ({ spec }) =>
       spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [],
     ),
@@ -105,7 +105,7 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(CustomImage, () => []),
     watch(Network, () => []),
     watch(FloatingIp, () => []),
-    // Its static routes say for which networks a server may speak.
+    // Its static routes decide which networks a server may send for.
     watch(Router, ({ metadata: { namespace }, spec: { networkIds, staticRoutes }, status }) =>
       staticRoutes.length === 0 && (status?.asked?.staticRoutes ?? []).length === 0
         ? []

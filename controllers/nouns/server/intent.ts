@@ -1,4 +1,4 @@
-/** How a change of a server that was left half-way shows, and what of it is given back. */
+/** How an unfinished change of a server shows, and which part of it is released. */
 import { endSizeChange, releaseServer } from '../../../db/server/index.ts'
 import type { ChangeIntent } from '../../../db/change/index.ts'
 import { withdrawInterface } from '../../../db/network-interface/index.ts'
@@ -11,7 +11,7 @@ import type { ServerObject } from './observed.ts'
 
 const idOf = ({ accountId, resource }: ChangeIntent) => ({ accountId, serverId: resource.id })
 
-/** The Secret that the API server made for user data which came with the request; undefined when it made none. */
+/** The Secret that the API server created for user data of the request; undefined when it created none. */
 function userDataSecretOf({ audit: { action }, resource, operationId }: ChangeIntent): string | undefined {
   if (action === 'server.create') return `${resource.id}-user-data`
   return action === 'server.rebuild' ? `${resource.id}-user-data-${operationId}` : undefined

@@ -1,5 +1,5 @@
 /** The flow of server.attach_network and server.detach_network. What the spec says is claimed in PostgreSQL first; what
- *  the guest lets go of is given back last. */
+ *  the guest gives up is released last. */
 import { present } from '../../kit/operation/decision.ts'
 import { refusalOf } from '../../kit/refusal.ts'
 import { JOINED } from './conditions.ts'
@@ -11,7 +11,7 @@ import { program } from './network-ports.ts'
 
 const LOOK_SECONDS = 1
 
-/** Steps in order: claimed, told to the host, taken or let go of by the guest, followed by the network. */
+/** Steps in order: claimed, written for the host, attached or detached by the guest, programmed in the network. */
 export function changeInterfaces(input: OperationInput): Decision {
   const isAttaching = input.operation.kind === 'server.attach_network'
   const {

@@ -1,12 +1,12 @@
-/** The flow of server.metadata: the host learns whether the metadata service answers the guest. The guest itself is
- *  left alone. */
+/** The flow of server.metadata: the host is configured whether the metadata service answers the guest. The guest itself
+ *  is left alone. */
 import { unchanged, type Decision, type OperationInput } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { present } from '../../kit/operation/decision.ts'
 import { hasObservedSpec } from './power/index.ts'
 
-/** Done when the host has seen it. A server without an instance has no host to tell: the next one is made with the
- *  setting. */
+/** Done when the host has observed it. A server without an instance has no host to configure: the next instance is
+ *  created with the setting. */
 export function updateMetadata(input: OperationInput): Decision {
   const {
     server,

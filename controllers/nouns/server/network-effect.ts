@@ -1,4 +1,4 @@
-/** Programs the zone's network for servers, and takes them out of it. */
+/** Programs the zone's network for servers, and removes them from it. */
 import { findFloatingIp } from '../../../db/floating-ip/index.ts'
 import { unassignFrom } from '../../../db/network-interface/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -18,8 +18,8 @@ import { fingerprintOf } from './network-ports.ts'
 
 type Effect<Name extends keyof ServerEffects> = EffectOn<ServerEffects[Name], ServerSpec, ServerStatus>
 
-/** As what this process has programmed servers, by uid: what another one did before is done again, which costs nothing
- *  where it is so. */
+/** The fingerprint with which this process has programmed each server, by uid. What another process did is repeated,
+ *  which costs nothing when it is in place. */
 export type ProgrammedServers = Map<string, string>
 
 const rowsOf = ({ uid, interfaces, firewall }: NetworkPorts): readonly Row[] => [
@@ -27,7 +27,7 @@ const rowsOf = ({ uid, interfaces, firewall }: NetworkPorts): readonly Row[] => 
   ...firewallRows(uid, firewall),
 ]
 
-/** A network that does not answer keeps nothing else from being done: it is asked again. */
+/** A network that does not answer blocks nothing else: it is tried again. */
 export const programEffect = ({ ovn, log, clock }: Parts, programmed: ProgrammedServers): Effect<'program'> => {
   const outages = new Outages({ log, clock }, 'the network was not programmed for a server')
   return async (networkPorts, server) => {
@@ -44,7 +44,7 @@ export const programEffect = ({ ovn, log, clock }: Parts, programmed: Programmed
       }
       const written = await ovn.apply({ zone, owner: serverOwner(uid), rows: rowsOf(networkPorts) })
       programmed.set(uid, fingerprint)
-      // Hosts are waited for until they have what was written first: what repetition adds moves nothing.
+      // The wait is for the first write: the sequence of a repeated write does not extend it.
       const sequence = isRepeated ? Math.min(before.sequence, written.sequence) : written.sequence
       const installed = isSimulated ? sequence : await ovn.installed(nodes)
       return { sequence, isInstalled: installed !== undefined && installed >= sequence }
@@ -61,7 +61,7 @@ export const programEffect = ({ ovn, log, clock }: Parts, programmed: Programmed
   }
 }
 
-/** The network forgets the server, which holds room in the zone: also what was written and never noted. */
+/** Removes the rows of the server, which has room in the zone, also rows that were written but never recorded. */
 export async function unprogram(
   { ovn }: Parts,
   { metadata: { uid = '' }, status }: ServerObject,
@@ -72,7 +72,7 @@ export async function unprogram(
     for (const owner of [publicPortOwner(uid), serverOwner(uid)]) await ovn?.apply({ zone: each, owner, rows: [] })
 }
 
-/** Floating IPs of the server lead nowhere from now on: its public address may be another's soon. */
+/** Floating IPs of the server point nowhere from now on: its public address may soon belong to another server. */
 export async function unforward(
   { ovn, db, caches }: Parts,
   { metadata: { namespace = '', name } }: ServerObject,

@@ -1,5 +1,5 @@
-/** What the zone's network is told of a server beyond its public address: the firewall of its ports. It follows from
- *  the spec and from what is claimed; nothing that a host reports is in it. */
+/** The rows of a server in the zone's network besides its public address: its interfaces and the firewall of its ports.
+ *  They are derived from the spec and the claims, never from a host's report. */
 import { createHash } from 'node:crypto'
 import type { ClaimedInterface } from '../../../db/network-interface/index.ts'
 import { NETWORK_FEATURES } from '../../../domain/network/guest-network.ts'
@@ -11,17 +11,17 @@ import { uidOf } from './drafts.ts'
 import { stayingInterfaces } from './networks.ts'
 import { isDeleting, type NetworkRoute, type Observed, type ServerObject } from './observed.ts'
 
-/** What the rules of a server look at. */
+/** The input of a server's rules. */
 interface Input {
   readonly server: ServerObject
   readonly observed: Observed
   readonly now: Date
 }
 
-/** While nobody waits for it. */
+/** The interval while no operation waits for it. */
 const IDLE_LOOK_SECONDS = 15
 
-/** Undefined for a server of which there is nothing to tell, and never was. */
+/** Undefined for a server that has nothing to program, and never had. */
 export function networkPortsOf({
   server,
   observed: { claims, hostFeatures = [], routes = [] },
@@ -55,7 +55,7 @@ export function networkPortsOf({
   }
 }
 
-/** What it takes in turns with other machines in the network. */
+/** Addresses in the network that it shares with other machines, one machine at a time. */
 function sharedIn(
   { spec: { sharedAddresses = [] } }: ServerObject,
   { networkId }: ClaimedInterface,
@@ -64,7 +64,7 @@ function sharedIn(
   return shared.length === 0 ? {} : { shared: shared.toSorted() }
 }
 
-/** What its router sends to it beyond what is for itself. */
+/** What its router sends to it besides traffic for its own addresses. */
 function routedBy(
   { networkId, ipv4Address, ipv6Address }: ClaimedInterface,
   routes: readonly NetworkRoute[],
@@ -81,11 +81,11 @@ export const fingerprintOf = (networkPorts: NetworkPorts): string =>
 export interface Programming {
   readonly actions: readonly ServerAction[]
   readonly status: { readonly firewall?: FirewallProgress }
-  /** Every host of the server follows what the spec says. */
+  /** Every host of the server has installed what the spec says. */
   readonly isInstalled: boolean
 }
 
-/** What is to be done so that the network follows the server, and how far it does. */
+/** The actions that program the network for the server, and the progress. */
 export function program(input: Input): Programming {
   const { server, observed, now } = input
   const networkPorts = networkPortsOf(input)
@@ -103,7 +103,7 @@ export function program(input: Input): Programming {
   }
 }
 
-/** The network has what it shall have of the server, and nothing else of it. */
+/** Whether the network has the server's desired rows, and no others of it. */
 export function isProgrammed(input: Input): boolean {
   const networkPorts = networkPortsOf(input)
   return networkPorts === undefined || input.observed.programmedAs === fingerprintOf(networkPorts)
@@ -131,7 +131,7 @@ function firewallStatus(
 const isAnyLeaving = ({ observed: { claims } }: Input): boolean =>
   claims?.interfaces?.some(({ isLeaving }) => isLeaving) === true
 
-/** The decision, which looks again whether the hosts follow while they do not. */
+/** The decision, with another check while the hosts have not installed everything. */
 export const untilInstalled = <Decision extends OperationDecision<ServerAction>>(
   input: Input,
   decision: Decision,

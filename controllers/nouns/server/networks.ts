@@ -1,4 +1,4 @@
-/** The private networks of a server: what its spec and its claims say of them. Pure. */
+/** The private networks of a server, from its spec and its claims. Pure. */
 import { parseNetwork } from '../../../domain/network/addresses.ts'
 import { gatewayOf } from '../../../domain/network/rules.ts'
 import type { ClaimedInterface } from '../../../db/network-interface/index.ts'
@@ -10,7 +10,8 @@ import type { Observed, ServerObject } from './observed.ts'
 
 type NetworkEntry = NonNullable<ServerSpec['networks']>[number]
 
-/** Those that it has. What is claimed for a request that is not written yet, in the spec, is none of them. */
+/** The interfaces that it has, without those that are claimed for a request whose write to the spec is still to
+ *  come. */
 export const stayingInterfaces = (
   { spec: { networks = [] }, status }: Pick<ServerObject, 'spec' | 'status'>,
   { interfaces = [] }: Pick<ServerClaims, 'interfaces'>,
@@ -22,7 +23,7 @@ export const stayingInterfaces = (
         status?.interfaces?.some((known) => known.id === id) === true),
   )
 
-/** What is not claimed yet, and what is claimed and not wanted any more. */
+/** Networks that are not claimed yet, and networks that are claimed but no longer in the spec. */
 export function networksToChange(
   server: ServerObject,
   claims: Pick<ServerClaims, 'interfaces'>,
@@ -39,7 +40,7 @@ export function networksToChange(
 
 const prefixOf = (cidr: string): number => parseNetwork(cidr)?.prefix ?? 0
 
-/** As the host has them. */
+/** In the form of the host. */
 export const privateInterfaces = (server: ServerObject, claims: ServerClaims): InstanceSpec['interfaces'] =>
   stayingInterfaces(server, claims).map(({ id, slot, macAddress, ipv4Address, ipv6Address, ipv4Cidr, ipv6Prefix }) => ({
     portName: id,
@@ -50,7 +51,7 @@ export const privateInterfaces = (server: ServerObject, claims: ServerClaims): I
     ipv6: { address: ipv6Address, prefix: prefixOf(ipv6Prefix), gateway: gatewayOf(ipv6Prefix) },
   }))
 
-/** As the status has them; absent when there are none. */
+/** In the form of the status; absent when there are none. */
 export const interfacesStatus = (
   server: ServerObject,
   claims: ServerClaims,
@@ -70,8 +71,8 @@ export const interfacesStatus = (
   }
 }
 
-/** Gives back what the guest has let go of, by the word of its host, once its port is out of the network: then it may
- *  be another's. Free when nothing is leaving. */
+/** Releases interfaces that the guest has given up, as reported by its host, once their ports are out of the network:
+ *  the addresses may then be assigned again. Does nothing when no interface is leaving. */
 export function releasedInterfaces(
   { accountId, claims, instance, targetInstance }: Observed,
   isProgrammed: boolean,

@@ -45,7 +45,7 @@ import {
 import { obsoleteUserData } from './rebuild/index.ts'
 import type { ProgrammedServers } from './network-effect.ts'
 
-/** Routers by the networks that they shall have, as `<namespace>/<network>`. */
+/** Routers by the networks of their specs, as `<namespace>/<network>`. */
 export const NETWORKS_OF_ROUTER = 'networks of a router'
 
 export interface Readings extends Parts {
@@ -142,8 +142,8 @@ function sshUserOf(
   return known && { name: known.spec.defaultUser }
 }
 
-/** What a server that has nothing yet is to be put into. A network that this cache does not have yet may be there all
- *  the same. */
+/** The networks of the spec, for a server without claims. A network that is missing in this cache may exist all the
+ *  same. */
 async function networksOf(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { metadata: { namespace = '' }, spec: { networks = [] } }: ServerObject,
@@ -154,7 +154,7 @@ async function networksOf(
     networks.map(async (entry) => {
       const key = { namespace, name: entry.networkId }
       const network = caches.of(Network).get(key) ?? (await store.get(Network, key))
-      // what it has of PostgreSQL is there once it says so
+      // The network's claims exist once its status shows them.
       const networkUid = network?.status?.ipv6Prefix === undefined ? undefined : network.metadata.uid
       return { ...entry, networkUid }
     }),
@@ -167,7 +167,7 @@ async function networksOf(
   }
 }
 
-/** A custom image that this cache does not have yet may be there all the same. */
+/** A custom image that is missing in this cache may exist all the same. */
 async function isSystemKnown(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { metadata: { namespace = '' }, spec: { zone, template: name, customImageId } }: ServerObject,
@@ -181,8 +181,8 @@ async function isSystemKnown(
   return image?.spec.zone === zone && isUsableImage(image)
 }
 
-/** Disks and addresses are released when there is no Instance, so the answer is read from the API server: another
- *  shard may have made one that this cache does not have yet. */
+/** Disks and addresses are released when there is no Instance, so the answer is read from the API server: another shard
+ *  may have created one that this cache does not have yet. */
 const findInstance = async (
   store: Parts['store'],
   server: ServerObject,
@@ -220,7 +220,7 @@ const spareStoragesOf = (caches: Parts['caches'], server: ServerObject): readonl
         spec.isBoot && spec.serverId === server.metadata.name && metadata.name !== bootStorageName(server),
     )
 
-/** Which of the server's instances is which: there are two of them while it moves. */
+/** The role of each of the server's instances: there are two of them while it moves. */
 function instancesByRole(
   instances: readonly InstanceObject[],
   claims: Observed['claims'],
@@ -249,9 +249,9 @@ function dataDisksOf(caches: Parts['caches'], claims: Observed['claims']): reado
 
 const UNREACHABLE_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
-/** States of the nodes that hold something of the server. An unknown node counts as unreachable. A node that only its
- *  shared storage has fenced is fenced only for servers with their disk on that storage: a guest with a disk of the
- *  host may go on writing. */
+/** States of the nodes that have something of the server. An unknown node counts as unreachable. A node that was fenced
+ *  only by its shared storage counts as fenced only for servers with their disk on that storage: a guest with a disk on
+ *  the host may continue to write. */
 function nodesOf(
   caches: Parts['caches'],
   claims: Observed['claims'],
@@ -277,8 +277,8 @@ function nodesOf(
   }
 }
 
-/** Requests through kubectl are recorded by generation: only a new one can have some, and never the first of a server
- *  that a request made. */
+/** Requests by kubectl are recorded by generation: only a new one can have some, and never the first of a server that a
+ *  request created. */
 async function readRequests(db: Parts['db'], server: ServerObject): Promise<Observed['requests']> {
   const { operation } = server.spec
   const isMadeByRequest = operation?.kind === 'server.create' && !hasNoRequest(operation)
@@ -316,7 +316,7 @@ async function readClaims(
 const existing = async (store: Parts['store'], keys: readonly Key[]): Promise<readonly Key[]> =>
   (await Promise.all(keys.map(async (key) => ((await store.get(Secret, key)) === undefined ? [] : [key])))).flat()
 
-/** User data are needed on the node for the first boot only. */
+/** The node needs user data for the first boot only. */
 async function observeUserData(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   server: ServerObject,

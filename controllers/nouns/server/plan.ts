@@ -1,5 +1,5 @@
-/** The server's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`; here are the flows of a server, and what goes before them. */
+/** The server's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every noun
+ *  with operations; here are the flows of a server, and what comes before them. */
 import type { OperationKind } from '../../../domain/operations.ts'
 import { isEdit } from '../../../db/request/index.ts'
 import { auditRequests, type DirectEdit, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
@@ -51,7 +51,7 @@ const FAILURES: { readonly [Kind in OperationKind]?: typeof failed } = {
   'server.recover': recoverFailed,
 }
 
-/** These go on all the same, and leave power as it is. */
+/** Kinds whose last decision still applies when they fail at their deadline: power stays as it is. */
 const GOES_ON: readonly OperationKind[] = [
   'server.delete',
   'server.force_release',
@@ -65,7 +65,7 @@ const GOES_ON: readonly OperationKind[] = [
   'server.settle_migration',
 ]
 
-/** What is to be done about the server now. Edits are audited whatever else happens. */
+/** What to do about the server now. Edits are audited whatever the decision. */
 export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decision, ServerAction>({
   label: 'A server',
   endedByDeletion: isEndedByDeletion,
@@ -92,20 +92,20 @@ function guard(input: ReconcileInput): readonly ServerAction[] | undefined {
   return moved && toActions(input, moved)
 }
 
-/** Room is held for the migration of an operation before this one. */
+/** Room is still reserved for the migration of an earlier operation. */
 const hasEarlierMigration = ({ server, operation, observed: { claims } }: OperationInput): boolean =>
   claims?.target !== undefined &&
   claims.target.operationId !== operation.id &&
   operation.kind !== 'server.settle_migration' &&
   !isDeleting(server)
 
-/** Nothing else begins before the guest is known to be on one node. */
+/** Nothing else starts before the guest is known to be on one node. */
 function resolveFirst(input: OperationInput): Decision {
   const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = resolve(input)
   return { ...decision, waitFor: 'the move before to be settled', waitSeconds: 5 }
 }
 
-/** The start that an ended operation left to be done; nobody requested it by itself. */
+/** The start that an ended operation left to be done; nobody requested it separately. */
 const isFollowUp = ({ server: { spec }, observed: { requests } }: ReconcileInput, { kind }: DirectEdit): boolean =>
   kind === 'server.start' &&
   !requests.some(({ action }) => action === kind) &&
@@ -113,7 +113,7 @@ const isFollowUp = ({ server: { spec }, observed: { requests } }: ReconcileInput
     (spec.operation?.kind === 'server.change_plan' && spec.operation.arguments?.['start'] === 'true'))
 
 function overdue(input: OperationInput, decision: Decision, error: string): Decision {
-  if (decision.status?.migration?.state === 'switched') return decision // beyond the cutover it ends well
+  if (decision.status?.migration?.state === 'switched') return decision // after the cutover it still succeeds
   const { kind } = input.operation
   if (kind === 'server.rebuild') return rebuildOverdue(input, decision, error)
   return GOES_ON.includes(kind)

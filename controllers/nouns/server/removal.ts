@@ -1,4 +1,4 @@
-/** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
+/** The end of a server: guest, disk, claims, name; in this order, each is gone before the next is removed. */
 import { defined } from '../../../domain/defined.ts'
 import { keyOf, Secret } from '../../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'
@@ -19,8 +19,8 @@ export const deleteObject = ({ metadata }: ServerObject): ServerAction => ({
   key: { ...defined({ namespace: metadata.namespace }), name: metadata.name },
 })
 
-/** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has
- *  let it go. */
+/** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is released before the host has
+ *  removed it. */
 export function removal({ server, observed }: ReconcileInput): Decision {
   const { instance, targetInstance, strayInstances = [], storage, spareStorages = [], claims, accountId } = observed
   const instances = [...present(instance), ...present(targetInstance), ...strayInstances]
@@ -49,7 +49,7 @@ export function removal({ server, observed }: ReconcileInput): Decision {
     given !== undefined && isManagedUserData(server.metadata.name, given)
       ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }]
       : []
-  // Also when it holds nothing any more: a change that was accepted since has its audit entry then.
+  // Also when it no longer holds anything: a change that was accepted since has its audit entry by then.
   const release: readonly ServerAction[] =
     accountId === undefined
       ? []
@@ -63,7 +63,7 @@ export function removal({ server, observed }: ReconcileInput): Decision {
   }
 }
 
-/** Of a move that was left in the middle, on either side of its point of no return. */
+/** Secrets of an interrupted move, on either side of its point of no return. */
 function migrationSecretsOf(server: ServerObject, { claims }: ReconcileInput['observed']): readonly ServerAction[] {
   const { migration } = server.status ?? {}
   if (claims?.target === undefined)

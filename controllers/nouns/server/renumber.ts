@@ -1,6 +1,6 @@
-/** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on,
- *  and what the guest makes of the new one is its own business, so the operation ends at once. Power is left as it
- *  is. */
+/** The flow of server.renumber_ipv6: the server gets another /64, and its host is configured with it. The previous one
+ *  stays routed, and how the guest uses the new one is up to the guest, so the operation ends at once. Power is left as
+ *  it is. */
 import { refusalOf } from '../../kit/refusal.ts'
 import { RENUMBERED } from './conditions.ts'
 import { currentAddress } from './addresses.ts'
@@ -11,7 +11,7 @@ import { hasObservedSpec } from './power/index.ts'
 
 const LOOK_SECONDS = 1
 
-/** Steps in order: routed, told. */
+/** Steps in order: routed, announced. */
 export function renumberIpv6(input: OperationInput): Decision {
   const {
     server,

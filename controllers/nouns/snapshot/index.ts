@@ -1,4 +1,4 @@
-/** The snapshot controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+/** The snapshot controller: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { accountExists } from '../../../db/server/index.ts'
 import { claimSnapshot, holdForSafety, releaseSnapshot } from '../../../db/snapshot/index.ts'
 import { hasHold, releaseHold } from '../../../db/storage-hold/index.ts'
@@ -71,7 +71,7 @@ function watches({ caches }: Parts): readonly Watch[] {
       .by(OF_STORAGE, `${namespace}/${storageId}`)
       .filter(({ spec, status }) => status?.state !== 'online' || isForSafety(spec))
       .map(keyOf)
-  /** Those of which the host says another room than they show. */
+  /** Snapshots whose size, as reported by the host, differs from their status. */
   const measuredAnew = ({ namespace, name }: VolumeSpec['storage'], status: VolumeStatus | undefined) =>
     (status?.snapshots ?? []).some(({ usedBytes }) => usedBytes !== undefined)
       ? snapshots
@@ -132,7 +132,7 @@ async function observe({ caches, db, store }: Parts, snapshot: SnapshotObject): 
   }
 }
 
-/** What ended the disk before it was held is seen by now, not by caches yet. Throws 409. */
+/** A deletion of the disk from before the hold shows in the store by now, but maybe not in caches. Throws 409. */
 async function requireStays(
   store: Parts['store'],
   namespace: string,
@@ -166,7 +166,8 @@ const claiming = (
     await requireNewest(store, Snapshot, snapshot)
     await requireStandingOfEdit(parts, snapshot, demand.accountId)
     await orUnavailable(db.transaction().execute((tx) => claim(tx, demand)))
-    // Whoever deleted it meanwhile released what it had then; another one of its name takes this over.
+    // A deletion meanwhile has released only what was claimed by then. If another snapshot has the name now, it takes
+    // this claim over.
     if ((await store.get(Snapshot, keyOf(snapshot))) === undefined) {
       await orUnavailable(db.transaction().execute((tx) => releaseSnapshot(tx, demand)))
       return undefined

@@ -1,4 +1,4 @@
-/** What the snapshot controller knows of the world when it decides. */
+/** What the snapshot controller observes before it decides. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { SnapshotSpec, SnapshotStatus } from '../../../resources/snapshot/index.ts'
@@ -12,15 +12,15 @@ export interface Observed {
   readonly storage: KubeObject<StorageSpec, StorageStatus> | undefined
   /** The server that boots from it is being deleted. */
   readonly isServerLeaving?: boolean
-  /** It could not be taken, and keeps the storage all the same. */
+  /** It could not be taken, but still holds the storage. */
   readonly holdsForNothing?: boolean
   readonly region: string | undefined
-  /** Of the storage, on whatever node. */
+  /** Volumes of the storage, on any node. */
   readonly volumes: readonly KubeObject<VolumeSpec, VolumeStatus>[]
-  /** A backup of the storage that is being made: nobody else changes the disk while it is read. */
+  /** A backup of the storage that is being created: nothing else changes the disk while it is read. */
   readonly runningBackup?: string | undefined
-  /** Storages are being made from it. */
+  /** Storages are being created from it. */
   readonly isCloned: boolean
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }

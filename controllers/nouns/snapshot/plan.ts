@@ -1,7 +1,6 @@
-/** The snapshot's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/kit/operation/plan.ts`; here are the flows of a snapshot. The storage controller asks the host for what
- *  its snapshots shall be (`controllers/nouns/storage/snapshots.ts`); what the host reports of the disk decides here.
- */
+/** The snapshot's plan: pure, synchronous, total. `controllers/kit/operation/plan.ts` has what is the same for every
+ *  noun with operations; here are the flows of a snapshot. The storage controller orders the desired snapshots from the
+ *  host (`controllers/nouns/storage/snapshots.ts`); the host's report about the disk decides here. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { VolumeStatus } from '../../../resources/instance/index.ts'
 import { diskGibibytesOf } from '../../../resources/storage/index.ts'
@@ -56,7 +55,7 @@ export const plan = planOperations<SnapshotObject, Observed, ReconcileInput, Dec
     pointActions(snapshot, decision, { zone: storage?.spec.zone, region }, decision.outcome === 'failed'),
 })
 
-/** Expired, or left behind by the storage that it was taken of. */
+/** The snapshot has expired, or it was taken before a restore and its storage is being deleted or no longer exists. */
 function detectDue({ snapshot: { spec }, observed: { storage, isServerLeaving }, now }: ReconcileInput) {
   const isExpired = spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now.getTime()
   const isLeftBehind = storage === undefined || storage.metadata.deletionTimestamp !== undefined || isServerLeaving
@@ -79,8 +78,8 @@ function idle(input: ReconcileInput): Decision {
 
 const LOST = 'The snapshot was taken, and is no longer in the disk.'
 
-/** One that was online and is not in the disk any more says so, and is online again when its disk is back. It goes on
- *  holding its storage. */
+/** A snapshot that was online and is no longer in the disk is in error, and online again when its disk returns. It
+ *  keeps holding its storage. */
 function vanishedOrBack(input: ReconcileInput): Decision | undefined {
   const { status } = input.snapshot
   const isGone = takenOf(input) === undefined && isLost(input)
@@ -93,7 +92,7 @@ function vanishedOrBack(input: ReconcileInput): Decision | undefined {
     : { health: 'ready', reason: 'Online', status: { state: 'online', stateDetail: undefined } }
 }
 
-/** What the host says of its room; while that is silent, what it said before. */
+/** The size that the host reports; while the host is silent, the last one. */
 function measured(input: ReconcileInput, decision: Decision): Decision {
   const usedBytes = takenOf(input)?.usedBytes
   if (usedBytes === undefined || input.snapshot.status?.state !== 'online') return decision
@@ -106,7 +105,7 @@ function untilExpiry({ snapshot: { spec }, now }: ReconcileInput): Pick<Decision
   return { waitFor: 'its time to expire', waitSeconds: Math.max(1, Math.min(seconds, EXPIRY_LOOK_SECONDS_MAXIMUM)) }
 }
 
-/** One that could not be taken keeps nobody's disk. It is in error by then, and never comes out of that. */
+/** A snapshot that could not be taken holds no disk. It is in error by then, and stays so. */
 const heldNoLonger = ({ snapshot, observed: { accountId = '' } }: ReconcileInput): readonly SnapshotAction[] => [
   { do: 'effect', name: 'releaseHold', input: { accountId, holder: holderOf(snapshot) } },
 ]
@@ -118,13 +117,13 @@ function create(input: OperationInput): Decision {
 const hasAccount: Rule = ({ observed }) =>
   observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
 
-/** One of the same manifest may come later. */
+/** The storage in the same manifest may be created later. */
 const hasStorage: Rule = ({ snapshot, observed: { storage, isServerLeaving } }) => {
   if (storage?.metadata.deletionTimestamp !== undefined || isServerLeaving === true)
     return failed('claimed', 'The storage is being deleted.')
   if (storage?.spec.tier === 'local-nvme') return failed('claimed', 'Storages of tier local-nvme have no snapshots.')
   const state = storage?.status?.state
-  // A restore begins to write when what the disk held is kept.
+  // A restore starts to write once the content of the disk is kept.
   const isWhole = state === 'online' || (state === 'restoring' && isForSafety(snapshot.spec))
   return isWhole && storage !== undefined && activeOperation(storage)?.kind !== 'storage.move'
     ? undefined
@@ -165,7 +164,7 @@ const claimed: Rule = ({ snapshot, observed: { accountId = '', storage } }) => {
 
 type Taken = NonNullable<VolumeStatus['snapshots']>[number]
 
-/** As a host reports it. */
+/** From the report of a host. */
 const takenOf = ({ snapshot, observed }: ReconcileInput): Taken | undefined =>
   observed.volumes.flatMap(({ status }) => status?.snapshots ?? []).find(({ name }) => name === snapshot.metadata.uid)
 
@@ -179,7 +178,7 @@ const waitingForHost = (
   return { message, events: [{ kind: 'waiting', message }], waitFor: `backup ${runningBackup} of the storage` }
 }
 
-/** It was in the disk before, and the host does not take it a second time: the disk has changed since. */
+/** It was in the disk before, and the host does not take it again: the disk has changed since. */
 const isLost = ({ snapshot, observed }: ReconcileInput): boolean =>
   observed.volumes.some(({ status }) => status?.lostSnapshots?.includes(snapshot.metadata.uid ?? '') === true)
 
@@ -216,7 +215,7 @@ function remove(input: OperationInput): Decision {
   return { ...firstDecision(input, [unread, removed, gone]), status: { state: 'deleting' } }
 }
 
-/** Storages that are being made from it read it. */
+/** Storages that are being created from it read it. */
 const unread: Rule = ({ observed }) =>
   observed.isCloned
     ? {
@@ -227,7 +226,7 @@ const unread: Rule = ({ observed }) =>
       }
     : undefined
 
-/** A host that was asked to take it may still do so, until it was asked to remove it. */
+/** A host that was ordered to take it may still do so, until it was ordered to remove it. */
 const removed: Rule = (input) => {
   const { snapshot, observed } = input
   const { storage, volumes } = observed

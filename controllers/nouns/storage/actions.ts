@@ -1,5 +1,5 @@
-/** What the storage's plan may decide: the effects of storages by name, each with its input. They are carried out by
- *  `effects.ts`. */
+/** The actions of the storage's plan: the effects of storages by name, each with its input. `effects.ts` implements
+ *  them. */
 import type {
   DesiredSize,
   landStorage,
@@ -20,13 +20,13 @@ export interface StorageEffects extends AuditEffects, ClaimEffects, ServerOperat
   readonly release: Parameters<typeof releaseStorage>[1]
   readonly keep: StorageId
   readonly detach: StorageId
-  /** Gives back what is held beyond this size. */
+  /** Releases what is claimed beyond this size. */
   readonly fit: StorageId & { readonly size: DesiredSize }
   readonly giveBack: StorageId
   readonly reserveMove: Parameters<typeof reserveStorageMove>[1]
   readonly landMove: Parameters<typeof landStorageMove>[1]
   readonly releaseMove: StorageId
-  /** Makes the backup of a slot of the schedule. */
+  /** Creates the backup for a slot of the schedule. */
   readonly backUp: {
     readonly backup: string
     readonly accountId: string
@@ -36,7 +36,7 @@ export interface StorageEffects extends AuditEffects, ClaimEffects, ServerOperat
   /** The key of the account's backups, for the host that reads one. */
   readonly shareBackupKey: SharedBackups
   readonly releaseSource: StorageId
-  /** The key that both nodes between which the disk is copied know. */
+  /** The key that both nodes of a copy share. */
   readonly shareKey: { readonly keys: readonly [Key, Key] }
 }
 export type StorageAction = ActionWith<StorageEffects>

@@ -1,5 +1,5 @@
-/** A decision about a storage: what it is now, what shall be done, and how that looks to people. `toActions` is the
- *  only place where a decision becomes status, conditions and operation progress. */
+/** A decision about a storage: its state, what to do, and what people see. `toActions` is the only place where a
+ *  decision becomes status, conditions and operation progress. */
 import type { KindOf } from '../../../domain/operations.ts'
 import type { ConditionDraft } from '../../../kit/reconcile/action.ts'
 import type { StorageStatus } from '../../../resources/storage/index.ts'
@@ -12,24 +12,24 @@ import type { Observed } from './observed.ts'
 import { decideRestore, type RestoreDecision } from './restore.ts'
 import type { StorageObject } from './volumes.ts'
 
-/** What every rule looks at. */
+/** The input of every rule. */
 export interface ReconcileInput {
   readonly storage: StorageObject
   readonly observed: Observed
   readonly now: Date
 }
-/** While an operation is under way. */
+/** The input while an operation is under way. */
 export type OperationInput = During<ReconcileInput>
 
 export interface Decision extends OperationDecision<StorageAction, KindOf<'storage'>> {
   readonly state: StorageStatus['state']
-  /** For people: why it is in error. */
+  /** For people: the reason of an error. */
   readonly detail?: string
   readonly health: Health
   readonly reason: string
   readonly message?: string | undefined
   readonly status?: Partial<Record<keyof StorageStatus, unknown>>
-  /** The process that owns another zone continues: nothing else is said of it here. */
+  /** The process that owns the other zone continues: nothing else is written here. */
   readonly hasLeftZone?: boolean
   /** Nothing of the storage is left anywhere. */
   readonly isGone?: boolean
@@ -52,7 +52,7 @@ export const failed = (detail: string, actions: readonly PlainAction[] = []): De
   actions,
 })
 
-/** Nothing is known that would change the state. */
+/** Keeps the state: nothing is known that would change it. */
 export const unchanged = ({ storage: { status } }: ReconcileInput): Decision =>
   status?.state === 'online'
     ? { state: 'online', health: 'ready', reason: 'Online' }
@@ -60,7 +60,7 @@ export const unchanged = ({ storage: { status } }: ReconcileInput): Decision =>
       ? failed(status.stateDetail ?? '')
       : reconciling(status?.state ?? 'creating', 'Waiting')
 
-/** In the order in which they are done: the work, the operation, the status, and how long to wait. */
+/** In the order of execution: the work, the operation, the status, and how long to wait. */
 export const toActions = (input: ReconcileInput, decision: Decision): readonly StorageAction[] => [
   ...(decision.actions ?? []),
   ...operationActions(input.storage, decision),
@@ -69,7 +69,7 @@ export const toActions = (input: ReconcileInput, decision: Decision): readonly S
   ...waitActions(decision),
 ]
 
-/** What goes by no operation leaves nothing that anybody would read. */
+/** A storage that is deleted without an operation leaves no status for anyone to read. */
 const hasNoStatus = ({ hasLeftZone, isGone, isStatusDeferred, outcome }: Decision): boolean =>
   hasLeftZone === true || isStatusDeferred === true || (isGone === true && outcome === undefined)
 
@@ -90,7 +90,7 @@ const statusAction = (input: ReconcileInput, decision: Decision): PlainAction =>
   }
 }
 
-/** A disk whose content is being replaced, or was by half, is not online. */
+/** A disk whose content is being replaced, or was replaced only in part, is not online. */
 function afterRestore(decision: Decision, { state, detail = '' }: RestoreDecision): Decision {
   if (state === undefined || decision.state !== 'online') return decision
   return state === 'error'
@@ -98,7 +98,7 @@ function afterRestore(decision: Decision, { state, detail = '' }: RestoreDecisio
     : { ...decision, ...reconciling('restoring', 'Restoring') }
 }
 
-/** Deleted with kubectl while something keeps it: it goes as soon as that is over. */
+/** It was deleted with kubectl while something holds it: the deletion continues as soon as that has ended. */
 const blockedCondition = ({ metadata, spec, status }: StorageObject): ConditionDraft[] => {
   const reason =
     metadata.deletionTimestamp === undefined

@@ -4,13 +4,13 @@ import { layOut } from './layout.ts'
 
 export const RECHECK_SECONDS = 2
 
-/** As PostgreSQL names it. Throws for a storage of no account. */
+/** Its id in PostgreSQL. Throws for a storage of no account. */
 export const idOf = ({ storage, observed: { accountId } }: OperationInput) => {
   if (accountId === undefined) throw new Error(`storage ${storage.metadata.name} belongs to no account`)
   return { accountId, storageId: storage.metadata.name }
 }
 
-/** What the storage looks like while its volumes follow; the step decides the rest. */
+/** The decision while its volumes follow; the step determines the rest. */
 export const during = (
   { storage, observed }: OperationInput,
   step: Decision['step'],

@@ -1,5 +1,5 @@
-/** What the storage controller does in PostgreSQL and with the keys of copies, by name. Each effect is free when it has
- *  happened already. */
+/** The effects of the storage controller in PostgreSQL and on the keys of copies, by name. Each does nothing when it
+ *  has happened already. */
 import { storageChanges } from '../../../changes/storage.ts'
 import { carriedBy } from '../../../resources/operation/index.ts'
 import {
@@ -42,7 +42,7 @@ type Transact = Parameters<ReturnType<Database['transaction']>['execute']>[0]
 export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEffects, StorageSpec, StorageStatus> {
   const { db, store } = parts
   const transact = (work: Transact) => orUnavailable(db.transaction().execute(work))
-  /** Asked for by the newest object only: a stale one may have been deleted or detached since. */
+  /** For the newest object only: a stale one may have been deleted or detached since. */
   const granting = <Input>(
     condition: string,
     work: (tx: Parameters<Transact>[0], input: Input) => Promise<unknown>,
@@ -61,7 +61,7 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
       await transact((tx) => work(tx, input))
       return undefined
     }
-  /** From then on the volume on that node is the only one that keeps the data. */
+  /** After these, the volume on that node is the only one that keeps the data. */
   const landing =
     <Input extends { readonly node: string }>(
       effect: EffectOn<Input, StorageSpec, StorageStatus>,
@@ -101,8 +101,8 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
 
 const SCHEDULE_ACTOR = 'system:backup_schedule'
 
-/** Asked for by the newest object only. Free when the backup is there, and when it was: whoever made it may have died
- *  before the storage noted that, and it may have been deleted since. */
+/** For the newest object only. Does nothing when the backup exists, or existed: a process may have died between its
+ *  creation and the storage's record of it, and it may have been deleted since. */
 const backUpEffect =
   ({ store, db, clock }: Parts): EffectOn<StorageEffects['backUp'], StorageSpec, StorageStatus> =>
   async ({ backup, accountId, zone, expiresAt }, storage) => {
@@ -138,7 +138,7 @@ const backUpEffect =
     return undefined
   }
 
-/** Free when nothing is claimed. */
+/** Does nothing when nothing is claimed. */
 const giveBackEffect =
   ({ store, db }: Parts): EffectOn<StorageEffects['giveBack'], StorageSpec, StorageStatus> =>
   async (id, storage) => {

@@ -1,6 +1,6 @@
 /** The flows of a storage that is no boot storage. Each is an ordered list of conditions; the first that does not hold
- *  is the current step, so that a crash anywhere loses no progress. What PostgreSQL holds decides whose the disk is;
- *  what the agents report decides whether a guest has it. */
+ *  is the current step, so that a crash anywhere loses no progress. PostgreSQL decides to which server the disk
+ *  belongs; the agents' reports decide whether a guest has it. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import { firstDecision, type Rule as OperationRule } from '../../kit/operation/decision.ts'
@@ -15,14 +15,14 @@ import { moveOverdue } from './move.ts'
 
 type Rule = OperationRule<OperationInput, Decision>
 
-/** Where waiting changes nothing: asked again when a host may have got room. */
+/** The wait after a refusal for lack of capacity: a host may have room by then. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 /** Refusals that end by themselves: the operation waits. */
 const PASSING_REFUSALS: readonly string[] = ['NoCapacity', 'StateNotAllowed']
 
 const isPassing = (reason: string): boolean => PASSING_REFUSALS.includes(reason)
 
-/** Takes what the change of that name needs. */
+/** Claims what the change of that name needs. */
 const claiming = (input: OperationInput, change: string): StorageAction => ({
   do: 'effect',
   name: 'claim',
@@ -44,7 +44,8 @@ const claimed: Rule = (input) => {
   }
 }
 
-/** What was made by then goes, and the storage is left to be deleted. Once all of it is there it is too late. */
+/** Removes what was created until the cancellation; the storage is left to be deleted. Once the storage is complete, it
+ *  is too late to cancel. */
 const cancelled: Rule = (input) => {
   const { storage, observed, operation } = input
   const { claim } = observed
@@ -63,7 +64,7 @@ const cancelled: Rule = (input) => {
 
 const made: Rule = (input) => {
   const { storage, observed } = input
-  // Once it is attached its volumes follow its server.
+  // Once it is attached, its volumes follow its server.
   if (observed.claim?.phase !== 'detached') return undefined
   const laid = layOut(storage, observed)
   if (laid.state === 'error') return createFailed(input, 'made', laid.detail ?? '')
@@ -73,11 +74,11 @@ const made: Rule = (input) => {
     : undefined
 }
 
-/** A copy that is made, or never will be, keeps its source no longer. */
+/** A copy that is complete, or never will be, no longer holds its source. */
 const sourceReleased = (input: OperationInput): readonly StorageAction[] =>
   input.observed.holdsSource === true ? [{ do: 'effect', name: 'releaseSource', input: idOf(input) }] : []
 
-/** A storage that could not be made keeps what it holds until it is deleted. */
+/** A storage that could not be created keeps its claims until it is deleted. */
 function createFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   return { ...failed(error), step, outcome: 'failed', error, actions: sourceReleased(input) }
 }
@@ -102,7 +103,7 @@ const assigned =
     })
   }
 
-/** The data are where the server is. */
+/** The data is where the server is. */
 const brought =
   (step: Decision['step']): Rule =>
   (input) => {
@@ -139,7 +140,7 @@ const guestHas: Rule = (input) =>
     ? during(input, 'attached', { outcome: 'succeeded' })
     : during(input, 'attached', { waitFor: 'the guest to have the disk' })
 
-/** Before the guest may have the disk it is detached at once; after that the guest has to release it. */
+/** Before the guest may have the disk, it is detached at once; after that the guest has to release it. */
 function attachFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { claim } = input.observed
   const release: readonly StorageAction[] =
@@ -212,7 +213,7 @@ const grown: Rule = (input) => {
     : { ...decision, waitFor: decision.waitFor ?? 'the host to let the disk grow' }
 }
 
-/** The storage stays as large as the host made it; what was held beyond that is given back. */
+/** The storage keeps the size that the host has given it; what was claimed beyond that is released. */
 function resizeFailed(input: OperationInput, step: Decision['step'], error: string): Decision {
   const { storage, observed } = input
   const { serverId, isBoot } = storage.spec
@@ -232,11 +233,11 @@ function resizeFailed(input: OperationInput, step: Decision['step'], error: stri
   })
 }
 
-/** Snapshots go before their storage, and a copy that is made of it is made first. */
+/** Snapshots are deleted before their storage, and a copy of it is completed first. */
 const unheld: Rule = ({ storage, observed }) =>
   observed.isHeld === true
     ? {
-        ...layOut(storage, observed), // by which they are removed
+        ...layOut(storage, observed), // which is how they are removed
         ...reconciling('deleting', 'Held', 'It has snapshots, or is being copied.'),
         step: 'removed',
         waitFor: 'its snapshots to be deleted',
@@ -250,7 +251,7 @@ const volumesRemoved: Rule = (input) => {
   return removal && { ...removal, step: 'removed', waitFor: removal.waitFor ?? 'the host to remove the disk' }
 }
 
-/** Nothing is given back before the host has removed the data. */
+/** Nothing is released before the host has removed the data. */
 const given: Rule = (input) => ({
   ...reconciling('deleting', 'Deleting'),
   step: 'released',
@@ -285,7 +286,7 @@ export function overdue(input: OperationInput, decision: Decision, error: string
     case 'storage.move':
       return moveOverdue(input, decision, error)
     case 'storage.delete':
-      return decision // a deletion goes on until it is done
+      return decision // a deletion continues until it is done
     default:
       return { ...unchanged(input), step, outcome: 'failed', error }
   }

@@ -1,5 +1,5 @@
-/** The storage controller: what wakes it and what it reads. It decides by `plan.ts` and acts by `effects.ts`. A boot
- *  storage is made by the server controller, and gone before its server. */
+/** The storage controller: its watches and what it reads. `plan.ts` decides, `effects.ts` acts. The server controller
+ *  creates a boot storage, which is deleted before its server. */
 import { storageChanges } from '../../../changes/storage.ts'
 import { isReachableState } from '../../../domain/node/rules.ts'
 import { isUuid } from '../../../domain/uuid.ts'
@@ -55,7 +55,7 @@ export const storageController = controller<StorageEffects>()({
   plan,
   reads: [Snapshot, Instance, Node, Zone, Template, NodeReport, CustomImage],
   writes: [Volume, Backup],
-  // A storage that a server has is moved with it.
+  // A storage that a server has is moved with the server.
   patches: [Server],
   open(parts: Parts & BackupAccess) {
     const readings = { ...parts, claimsOf: openClaimsReading(parts.db) }
@@ -111,7 +111,7 @@ function watches({ caches }: Parts): readonly Watch[] {
         },
       }) => storagesOf(namespace, name),
     ),
-    // What is deleted on a node that is lost goes with another.
+    // The deleted volumes of a lost node are removed through another node.
     watch(Node, ({ metadata: { name }, status }) =>
       status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isTerminating).map(storageOf) : [],
     ),
@@ -119,7 +119,7 @@ function watches({ caches }: Parts): readonly Watch[] {
       { namespace, name: spec.storageId },
       ...storages.by('from-backup', indexKey(namespace, name)).map(keyOf),
     ]),
-    // A snapshot is taken and removed by the volume of its storage, and read by what is made from it.
+    // The volume of its storage takes and removes a snapshot; storages that are created from it read it.
     watch(Snapshot, ({ metadata: { namespace = '', name }, spec: { storageId } }) => [
       { namespace, name: storageId },
       ...storages.by(OF_SNAPSHOT, `${namespace}/${name}`).map(keyOf),
@@ -142,8 +142,8 @@ const storageOf = ({
   },
 }: VolumeObject): Key => ({ namespace, name })
 
-/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from,
- *  unless it is heard again. */
+/** Nodes that have the disk and can no longer delete it: fenced ones, and the one from which its server is released by
+ *  force, unless that node is reachable again. */
 function lostNodes(
   caches: Parts['caches'],
   held: readonly VolumeObject[],
@@ -168,7 +168,7 @@ const successorOf = (caches: Parts['caches'], pool: string | undefined): string 
         .map(({ metadata }) => metadata.name)
         .sort()[0]
 
-/** Who can end the disk, and who cannot any more. */
+/** Which nodes can delete the disk, and which no longer can. */
 const ownersOf = (
   caches: Parts['caches'],
   held: readonly VolumeObject[],
@@ -179,7 +179,7 @@ const ownersOf = (
   successorNode: successorOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
 
-/** Of the nodes that hold the disk: the boots of which nothing runs any more. */
+/** The boots, on nodes that have the disk, of which nothing runs any longer. */
 const lostBootsOf = (...[caches, held, server]: Parameters<typeof lostNodes>): NonNullable<Observed['lostBoots']> =>
   [...new Set(lostNodes(caches, held, server))].flatMap((node) => {
     const { fence, bootId } = caches.of(Node).get({ name: node })?.status ?? {}
@@ -187,14 +187,14 @@ const lostBootsOf = (...[caches, held, server]: Parameters<typeof lostNodes>): N
     return lost === undefined ? [] : [{ node, bootId: lost }]
   })
 
-/** A disk of its own that a fenced node is to remove when it is back: nobody waits for that. */
+/** A disk of the host itself that a fenced node removes when it returns: nothing waits for that. */
 const isLeftToItsNode = (caches: Parts['caches'], volume: VolumeObject): boolean => {
   if (!isTerminating(volume) || volume.spec.pool !== undefined) return false
   const { fence } = caches.of(Node).get({ name: nodeOf(volume) })?.status ?? {}
   return fence !== undefined && fence.method !== 'storage_block' // guests may still write to disks of the host
 }
 
-/** Nodes that do not reach the shared storage that a move shall leave it on, or bring it to. */
+/** Nodes that do not reach the shared storage on which a move must keep the storage, or to which it must bring it. */
 function unfitNodes(caches: Parts['caches'], storage: StorageObject): readonly string[] {
   if (tierOf(storage) !== 'standard') return []
   const { pool } = storage.status ?? {}
@@ -268,7 +268,7 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
       }
 }
 
-/** What backups have to do with the storage: the one that it is made from, and the one that is restored to it. */
+/** The backups that matter to the storage: the one that it is created from, and the one that is restored to it. */
 function backupsOf(
   caches: Parts['caches'],
   { metadata: { namespace = '', name }, spec: { source }, status }: StorageObject,
@@ -296,7 +296,7 @@ function backupsOf(
   }
 }
 
-/** Asked for only where the answer decides something. */
+/** Read only where the answer matters. */
 async function readHolds(
   { db }: Readings,
   { metadata: { name: storageId }, spec: { source } }: StorageObject,
@@ -320,7 +320,7 @@ interface Surroundings {
   readonly instances: readonly KubeObject<InstanceSpec, InstanceStatus>[]
 }
 
-/** Where the data are, and where they are brought: with their server, or from another node to it. */
+/** Where the data is, and where it moves: with its server, or from another node to the server. */
 function placeOf(
   { caches }: Readings,
   storage: StorageObject,
@@ -355,7 +355,7 @@ function placeOf(
   }
 }
 
-/** Only of a storage that is not made yet. */
+/** Read only for a storage that is not complete yet. */
 async function imageOf(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { metadata: { namespace = '' }, spec: { source }, status }: StorageObject,
@@ -374,7 +374,7 @@ async function imageOf(
   return image && imageName(key)
 }
 
-/** A cache may be behind: nothing is given up because of what it does not have. */
+/** A cache may be behind: nothing is abandoned because it is missing in a cache. */
 async function isGone(
   { store }: Pick<Parts, 'store'>,
   { namespace, serverId }: { readonly namespace: string; readonly serverId: string },
@@ -384,7 +384,7 @@ async function isGone(
   return server === undefined
 }
 
-/** By what the server's node says of its guest, and only when that speaks of the newest spec. */
+/** From the report of the server's node about its guest, and only when that is about the newest spec. */
 function guestOf(
   caches: Parts['caches'],
   {
@@ -406,7 +406,7 @@ function guestOf(
   return isOpen ? 'unknown' : 'has_not'
 }
 
-/** Only a new generation can have been asked for. */
+/** Only a new generation can carry a request. */
 async function readRequests(
   db: Parts['db'],
   { metadata, status }: StorageObject,

@@ -1,18 +1,18 @@
-/** Secrets that the two nodes share between which the data of a detached storage is copied. */
+/** Secrets that two nodes share while the data of a detached storage is copied between them. */
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import { nodeNamespace, nodeOf } from '../../../resources/instance/index.ts'
 import type { PlainAction } from '../../kit/effects.ts'
 import type { StorageAction } from './actions.ts'
 import { isTerminating, type StorageObject, uidOf, type VolumeObject } from './volumes.ts'
 
-/** Of the key that the agent of the node may read. */
+/** The Secret with the key that the agent of the node may read. */
 export const transferKeyKey = (storage: StorageObject, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: `copy-${uidOf(storage)}`,
 })
 
-/** Gives both nodes the same key, once the one is to serve the data and the other has a volume for them: by those two
- *  volumes the keys are found again, whatever becomes of the copy. */
+/** Gives both nodes the same key, once the source is to serve the data and the target has a volume for it: through
+ *  those two volumes the keys are found again, whatever happens to the copy. */
 export const transferKeys = (
   storage: StorageObject,
   source: VolumeObject | undefined,
@@ -35,11 +35,11 @@ export const transferKeys = (
 const isServing = (storage: StorageObject, { spec: { serve } }: VolumeObject): boolean =>
   serve !== undefined && serve.secretName === `copy-${uidOf(storage)}`
 
-/** Removes the keys of a copy that is over. */
+/** Removes the keys of a copy that has ended. */
 export const removeTransferKeys = (storage: StorageObject, nodes: readonly string[]): readonly PlainAction[] =>
   nodes.map((node) => ({ do: 'remove', type: Secret, key: transferKeyKey(storage, node) }))
 
-/** Removes the keys that the nodes of these volumes may have. It has to come before what is done to the volumes. */
+/** Removes the keys that the nodes of these volumes may have. It has to come before any change of the volumes. */
 export const removeKeysOf = (storage: StorageObject, volumes: readonly VolumeObject[]): readonly PlainAction[] =>
   storage.spec.isBoot
     ? []
@@ -48,7 +48,7 @@ export const removeKeysOf = (storage: StorageObject, volumes: readonly VolumeObj
         volumes.filter((one) => one.spec.source?.kind === 'copy' || isServing(storage, one)).map(nodeOf),
       )
 
-/** Removes the key of a node that is to serve the data no longer. */
+/** Removes the key of a node that is no longer to serve the data. */
 export const removeServingKey = (
   storage: StorageObject,
   own: VolumeObject,

@@ -1,6 +1,6 @@
-/** Where the data of a storage lies: a disk is a Volume on one node, and for as long as it is brought to another, with
- *  its server or to it, a second one there. Pure. Data goes with one Volume only: what lies on shared storage with that
- *  of the node that has the storage, and what lies on a node's own disks never before that node has it. */
+/** Where the data of a storage is: a disk is a Volume on one node and, while it moves to another, with its server or to
+ *  it, a second Volume there. Pure. Data is deleted with one Volume only: data on shared storage with the Volume on the
+ *  storage's own node, and data on a node's own disks never before the new node has it. */
 import { defined } from '../../../domain/defined.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import type { PlainAction } from '../../kit/effects.ts'
@@ -25,10 +25,10 @@ import {
   withdraw,
 } from './volumes.ts'
 
-/** Room is had in PostgreSQL, where nothing wakes anybody. */
+/** Room is claimed in PostgreSQL, where no event wakes the reconciler. */
 const PLACE_LOOK_SECONDS = 5
 
-/** PostgreSQL has forgotten it: what is there stays as it is. */
+/** PostgreSQL has lost its record: the existing volumes stay as they are. */
 const forgotten = (volumes: readonly VolumeObject[]): Decision | undefined =>
   volumes.some(({ status }) => status?.state === 'ready')
     ? {
@@ -88,11 +88,11 @@ export function layOut(storage: StorageObject, observed: Observed): Decision {
 interface Making {
   readonly node: string
   readonly place: { readonly nodeName: string; readonly pool: string | undefined; readonly region?: string | undefined }
-  /** What is to be done about the volumes of other nodes. */
+  /** The actions on volumes of other nodes. */
   readonly elsewhere: readonly PlainAction[]
 }
 
-/** Once the node has what it needs for that. */
+/** Creates the volume, once the node has what it needs for that. */
 function makeVolume(storage: StorageObject, observed: Observed, { node, place, elsewhere }: Making): Decision {
   const refusal = refusalOf(storage, KEY_SHARED)
   if (refusal !== undefined) return failed(refusal.message, elsewhere)
@@ -133,13 +133,13 @@ const lostBootsBeside = (node: string, { lostBoots = [] }: Observed): Observed['
   return others.length === 0 ? undefined : others
 }
 
-/** A disk stays where it was made. */
+/** A disk stays on the storage where it was created. */
 function poolOf(storage: StorageObject, { volumes: [known], pools }: Observed): string | undefined {
   if (known !== undefined) return known.spec.pool
   return storage.status?.nodeName === undefined ? poolAmong(tierOf(storage), pools) : storage.status.pool
 }
 
-/** What lies on shared storage already is not made a second time. */
+/** Data that is on shared storage already is not created again. */
 function initialContent({ spec }: StorageObject, observed: Observed): SourceContent<'source' | 'origin'> {
   const [known] = observed.volumes
   if (known?.spec.pool === undefined) return contentOfSource(spec.source, observed)
@@ -149,12 +149,13 @@ function initialContent({ spec }: StorageObject, observed: Observed): SourceCont
 
 const SUCCESSOR_WAIT_SECONDS = 10
 
-/** The volume of the storage's own node goes last, with the data. Once it has none any more, that is the one that may
- *  end them. While it is on its way out, whatever else is left stays: it may have been taken from a lost node without
- *  ending them, which a cache that is behind does not show. Undefined when no volume is left. */
+/** The volume of the storage's own node is removed last, with the data. When that node has none any longer, another
+ *  volume that can delete the data takes its part. While that volume is being deleted, the others stay: it may have
+ *  been released from a lost node without deleting the data, which a stale cache does not show. Undefined when no
+ *  volume is left. */
 export function removeVolumes(storage: StorageObject, observed: Observed): Decision | undefined {
   const { volumes, node } = observed
-  // One that was withdrawn leaves the data behind: when its node comes back, another volume ends them all the same.
+  // A withdrawn volume leaves the data behind: when its node returns, another volume still has to delete the data.
   const able = volumes.filter((one) => !isTerminating(one) || one.spec.isRetained !== true)
   const own =
     able.find((one) => nodeOf(one) === node) ??
@@ -163,7 +164,8 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
     volumes[0]
   if (own === undefined) return undefined
   const others = volumes.filter((one) => one !== own)
-  // Nobody ends the data either where all were withdrawn, each before the cache showed that the other one was.
+  // The data is also without a volume to delete it when all volumes were withdrawn, each before the cache showed that
+  // the other one was.
   const isLost = own.spec.pool !== undefined && (able.length === 0 || (observed.lostNodes ?? []).includes(nodeOf(own)))
   const actions = isLost
     ? handOverToSuccessor(storage, observed, own)
@@ -179,8 +181,8 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
   }
 }
 
-/** One that leaves the data behind may be on its way out, which a cache that is behind does not show: it is seen to end
- *  them before another one is withdrawn. */
+/** The own volume may be marked to leave the data behind, which a stale cache does not show. So it is first marked to
+ *  delete the data, before another volume is withdrawn. */
 function withdrawOthers(
   storage: StorageObject,
   others: readonly VolumeObject[],
@@ -192,9 +194,9 @@ function withdrawOthers(
     : left.flatMap((one) => withdraw(storage, one, own))
 }
 
-/** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that they can be
- *  deleted there. Once that node has its volume the lost one is withdrawn, and is removed by the proof that its node is
- *  lost. Where no other node can access the pool, only a forced release continues without one. */
+/** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that it can be
+ *  deleted there. Once that node has its volume, the lost one is withdrawn, and the proof that its node is lost removes
+ *  it. Where no other node can access the pool, only a forced release continues without one. */
 function handOverToSuccessor(storage: StorageObject, observed: Observed, lost: VolumeObject): readonly PlainAction[] {
   const { volumes, lostNodes = [], successorNode, isReleased = false } = observed
   const successor = volumes.find(

@@ -1,6 +1,6 @@
-/** The flow of storage.move: the data go to another node, or to storage of another tier there. A storage that no server
- *  has is copied while nobody can change it; one that a server has goes with that server, which runs on meanwhile. The
- *  operation names the node that the storage leaves, so that an arrival is known for one, whoever died in between. */
+/** The flow of storage.move: the data moves to another node, or to storage of another tier there. A storage without a
+ *  server is copied while nobody can change it; a storage with a server moves with that server, which keeps running.
+ *  The operation names the node that the storage leaves, so that an arrival is recognised even after a crash. */
 import { defined } from '../../../domain/defined.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
@@ -22,9 +22,9 @@ const ACTOR = 'system:storages'
 
 interface MoveRequest {
   readonly source: string | undefined
-  /** Any that has room when undefined. */
+  /** Any node that has room when undefined. */
   readonly target: string | undefined
-  /** How a running server may be moved for it; as its policy says when undefined. */
+  /** How a running server may be moved for it; by the server's policy when undefined. */
   readonly mode: string | undefined
 }
 const requestOf = ({ arguments: given = {} }: OperationStanza): MoveRequest => ({
@@ -33,15 +33,15 @@ const requestOf = ({ arguments: given = {} }: OperationStanza): MoveRequest => (
   mode: given['mode'],
 })
 
-/** Whether its data lie as the move shall leave them, as far as it is about that. */
+/** Whether its data is on the tier that the move requests; true when it requests none. */
 function isOnTier({ storage, observed }: OperationInput): boolean {
   const tier = requestedTier(storage)
   const own = observed.volumes.find((one) => nodeOf(one) === observed.node)
   return tier === undefined || (tier === 'standard') === (own?.spec.pool !== undefined)
 }
 
-/** Whether a node is one that the move may end on. Where only the tier was asked for that is any: its server may have
- *  come back, meanwhile, to where it was asked. */
+/** Whether the move may end on the node. A move that only changes the tier may end on any node: its server may have
+ *  returned, meanwhile, to the node where the move was requested. */
 const isNodeFit = ({ storage, operation }: OperationInput, node: string | undefined): boolean => {
   const { source, target } = requestOf(operation)
   if (target !== undefined) return node === target
@@ -59,11 +59,11 @@ export const move = (input: OperationInput): Decision =>
 const isDetached = ({ storage, observed: { claim } }: ReconcileInput): boolean =>
   !storage.spec.isBoot && claim?.phase === 'detached'
 
-/** Its data stay on the shared storage where they are, which the other node reaches. */
+/** Its data stays where it is on the shared storage, which the other node reaches. */
 const staysShared = (storage: StorageObject): boolean =>
   storage.status?.pool !== undefined && requestedTier(storage) === undefined
 
-/** Where the data are by what PostgreSQL holds. */
+/** Where the data is according to PostgreSQL. */
 const homeOf = (input: ReconcileInput): string | undefined =>
   isDetached(input) ? input.observed.claim?.node : input.observed.serverNode
 
@@ -72,7 +72,7 @@ const reserved: Rule = (input) => {
   const { claim, unfitNodes } = observed
   const { target } = requestOf(operation)
   if (isArrivedOn(input, claim?.node)) return undefined
-  // A server brought it there meanwhile. Its data would have to be copied from where they lie to where they lie.
+  // A server brought it there meanwhile. Source and target of the copy would be the same node.
   if (target !== undefined && claim?.node === target)
     return moveFailed(
       input,
@@ -95,7 +95,7 @@ const reserved: Rule = (input) => {
   })
 }
 
-/** The data are on the other node, whole, before anything is taken from where they came. */
+/** The data is complete on the other node before anything is removed from its source. */
 const brought: Rule = (input) => {
   const { storage, observed, operation } = input
   const { claim, volumes } = observed
@@ -133,13 +133,13 @@ const serverMoved: Rule = (input) => {
   const active = activeOperation(server)
   const serverId = server.metadata.name
   const isDeleted = server.metadata.deletionTimestamp !== undefined
-  // A server that is being deleted ends its move first, with the disk as this move wants it.
+  // A server that is being deleted first ends its move, with the disk as this move requires.
   if (active !== undefined && (isOurs || !isDeleted))
     return during(input, isOurs ? 'brought' : 'reserved', {
       waitFor: isOurs ? `server ${serverId} to arrive` : `operation ${active.kind} of server ${serverId}`,
       waitSeconds: RECHECK_SECONDS,
     })
-  // It may have gone there for another reason, with its disks as they were.
+  // The server may have moved there for another reason, with its disks unchanged.
   if (isArrivedOn(input, serverNode)) return undefined
   if (isDeleted) return moveFailed(input, 'reserved', 'The server of the storage is being deleted.')
   if (isOurs)
@@ -181,7 +181,7 @@ const serverMoved: Rule = (input) => {
   })
 }
 
-/** The storage is of its new tier, and its data are nowhere else. */
+/** The storage has its new tier, and its data is nowhere else. */
 const cleaned: Rule = (input) => {
   const { storage, observed } = input
   const tier = tierOf(storage)
@@ -207,7 +207,7 @@ export function moveFailed(input: OperationInput, step: Decision['step'], error:
   return during(input, step, { outcome: 'failed', error, actions: release })
 }
 
-/** A move that is past its deadline; one that a server is on its way for ends with that. */
+/** A move that has passed its deadline; when a server is moving for it, it ends with the server's move. */
 export function moveOverdue(input: OperationInput, decision: Decision, error: string): Decision {
   const { server } = input.observed
   const active = server && activeOperation(server)
@@ -216,7 +216,7 @@ export function moveOverdue(input: OperationInput, decision: Decision, error: st
     : moveFailed(input, decision.step ?? 'reserved', error)
 }
 
-/** Another operation came in between, and nobody brings the data there any more. */
+/** Another operation followed, and nothing moves the data there any longer. */
 export function releaseUnusedMove(input: ReconcileInput): readonly StorageAction[] {
   const { storage, observed } = input
   if (observed.claim?.targetNode === undefined || observed.accountId === undefined) return []

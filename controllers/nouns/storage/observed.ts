@@ -1,4 +1,4 @@
-/** What the storage controller knows of the world when it decides. */
+/** What the storage controller observes before it decides. */
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import type { StorageClaim } from '../../../db/storage/index.ts'
 import type { VolumeSpec } from '../../../resources/instance/index.ts'
@@ -8,93 +8,94 @@ import type { RestoreObserved } from './restore.ts'
 import type { Point } from './snapshots.ts'
 import type { StorageObject, VolumeObject } from './volumes.ts'
 
-/** What a storage is made from, while it is made. */
+/** The source of a storage, while it is created. */
 export interface Origin {
   readonly storage: StorageObject
   readonly volumes: readonly VolumeObject[]
-  /** As the snapshot is named in the disk. */
+  /** The name of the snapshot in the disk. */
   readonly point: string
   /** It can be read as soon as it is in the disk. */
   readonly isReady: boolean
-  /** It is on its way out. */
+  /** It is being deleted, or in error. */
   readonly isLost: boolean
 }
 
 export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId?: string | undefined
-  /** What it holds in PostgreSQL; undefined for boot storages, and while it holds nothing. */
+  /** Its claims in PostgreSQL; undefined for boot storages, and while nothing is claimed. */
   readonly claim?: StorageClaim | undefined
-  /** For how many GiB quota and room are held. */
+  /** The GiB of quota and room that are claimed. */
   readonly heldGibibytes?: number | undefined
-  /** Where its server lives; undefined when it has none, or that has no room on any node. */
+  /** The node of its server; undefined when it has none, or that has no room on any node. */
   readonly serverNode?: string | undefined
-  /** The server that its spec names does not exist, or is on its way out. */
+  /** The server that its spec names does not exist, or is being deleted. */
   readonly isServerGone?: boolean
   /** Undefined when it has none, or the cache does not know it. */
   readonly server?: KubeObject<ServerSpec, ServerStatus> | undefined
-  /** Nodes that a move must not bring it to: they do not reach the shared storage that it shall lie on. */
+  /** Nodes that a move must not bring it to: they do not reach the shared storage that it must be on. */
   readonly unfitNodes?: readonly string[]
   readonly isServerDeletedWithStorages?: boolean
   /** Whether the guest of its server has the disk, or may have it at the next start. */
   readonly guest?: 'has' | 'has_not' | 'unknown'
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor?: string
-  /** What people asked the Kubernetes API for since the last reconcile. */
+  /** Requests by people to the Kubernetes API since the last reconcile. */
   readonly requests?: readonly KubernetesRequest[]
-  /** Where its data are or shall be made; undefined when there is no room on any node. */
+  /** Where its data is or will be created; undefined when there is no room on any node. */
   readonly node: string | undefined
-  /** Of that node. */
+  /** Zone of that node. */
   readonly zone?: string | undefined
-  /** Where it is brought, with its server or to it. */
+  /** Where it moves, with its server or to it. */
   readonly target?:
     | { readonly node: string; readonly zone: string; readonly operationId: string; readonly pools: readonly string[] }
     | undefined
-  /** How far that is. */
+  /** The progress of that. */
   readonly migration?: Pick<MigrationProgress, 'operationId' | 'state'> | undefined
-  /** Secret of both nodes that the copy shares. */
+  /** The Secret that both nodes of the copy have. */
   readonly moveSecretName?: string | undefined
   readonly region: string | undefined
   readonly restore?: RestoreObserved
-  /** A backup of it is being made. */
+  /** A backup of it is being created. */
   readonly isBackingUp?: boolean
-  /** Of a storage that is made from a backup: whether all of that is there. */
+  /** For a storage that is created from a backup: whether the backup is complete. */
   readonly isBackupOnline?: boolean
   /** Zone whose object storage holds that backup; undefined when a host's own place does. */
   readonly backupObjectStorageZone?: string | undefined
-  /** All of this storage, on whatever node. */
+  /** All volumes of this storage, on any node. */
   readonly volumes: readonly VolumeObject[]
   /** Nodes where an instance has the disk. */
   readonly usedOn: readonly string[]
-  /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
+  /** Among the nodes that have it: those on which it is proven that nothing runs, or that are given up with the
+   *  server. */
   readonly lostNodes?: readonly string[]
-  /** The boots of those of which nothing runs any more. */
+  /** The boots of those nodes of which nothing runs any longer. */
   readonly lostBoots?: NonNullable<VolumeSpec['takesOverFrom']>
-  /** Its server is released by force, with whatever is left of it. */
+  /** Its server is released by force, with everything that is left of it. */
   readonly isReleased?: boolean
-  /** One that is not lost and reaches the shared storage that it lies on. */
+  /** A node that is not lost and reaches the shared storage that it is on. */
   readonly successorNode?: string | undefined
-  /** The node has no guest with the disk, and shall have none. */
+  /** The node has no guest with the disk, and must not get one. */
   readonly isGuestOff: boolean
-  /** The Image of the nodes that it is to be made from; undefined when that does not exist any more, and for a template
-   *  that nodes build. */
+  /** The Image on nodes that it is created from; undefined when that no longer exists, and for a template that nodes
+   *  build. */
   readonly image?: string | undefined
   /** Shared storage of the node. */
   readonly pools: readonly string[]
   /** The server stays, or its guest still has the disk. */
   readonly isInUse: boolean
-  /** Its snapshots, and copies that are made of it. */
+  /** Its snapshots, and the copies that are created from it. */
   readonly points?: readonly Point[]
-  /** Snapshots in its disk that nobody knows. */
+  /** Snapshots in its disk that belong to nothing. */
   readonly strays?: readonly string[]
-  /** It has snapshots, or is copied: it is not deleted. */
+  /** It has snapshots, or is being copied: it must not be deleted. */
   readonly isHeld?: boolean
-  /** The same, or it has snapshots that go with it: its data are not copied elsewhere. */
+  /** The same, or it has snapshots that are deleted with it: its data must not be copied elsewhere. */
   readonly isHeldInPlace?: boolean
-  /** As before, on the disks of one host: the storage stays there. */
+  /** The same, on the disks of one host: the storage must stay there. */
   readonly isHeldOnHost?: boolean
-  /** What it is made from; undefined when that is gone. */
+  /** What it is created from; undefined when that no longer exists. */
   readonly origin?: Origin | undefined
-  /** It keeps the storage that it is made a copy of. */
+  /** It still holds the storage that it is a copy of. */
   readonly holdsSource?: boolean
 }

@@ -1,5 +1,5 @@
-/** The storage's plan: pure, synchronous, total. A boot storage follows its server and has one operation of its own, to
- *  grow; every other one is made, attached, detached, resized and deleted by operations. */
+/** The storage's plan: pure, synchronous, total. A boot storage follows its server and has only one operation, to grow;
+ *  every other storage is created, attached, detached, resized and deleted by operations. */
 import { storageChanges } from '../../../changes/storage.ts'
 import { isEdit } from '../../../db/request/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
@@ -16,10 +16,10 @@ import type { Observed } from './observed.ts'
 import { planSchedule } from './schedule.ts'
 import type { StorageObject } from './volumes.ts'
 
-/** What is to be done about the storage now. Edits are audited whatever else happens. */
+/** What to do about the storage now. Edits are audited whatever the decision. */
 export const plan = planOperations<StorageObject, Observed, ReconcileInput, Decision, StorageAction>({
   label: 'A storage',
-  // One that goes with its server waits for nothing.
+  // A storage that is deleted with its server waits for nothing.
   endedByDeletion: ({ kind }, { spec }, observed) =>
     kind === 'storage.create' || spec.isBoot || observed.isServerDeletedWithStorages === true,
   flows: {
@@ -50,8 +50,8 @@ export const plan = planOperations<StorageObject, Observed, ReconcileInput, Deci
 
 const HELD_SECONDS = 20
 
-/** A boot storage goes with its server, by no operation of its own; one that was deleted through the API is deleted in
- *  Kubernetes first. */
+/** A boot storage is deleted with its server, without an operation; a storage that is deleted through the API is
+ *  deleted in Kubernetes first. */
 function guard(input: ReconcileInput): readonly StorageAction[] | undefined {
   const { storage, observed } = input
   const { metadata, spec } = storage
@@ -81,7 +81,7 @@ const isGoneWithServer = ({ storage: { spec }, observed }: ReconcileInput): bool
   spec.serverId !== undefined &&
   observed.isServerDeletedWithStorages === true
 
-/** The data have come to another node: the key of the copy is of no use any more. */
+/** The data has arrived on another node: the key of the copy is no longer needed. */
 const removeUsedKeys = ({ storage, observed: { node } }: ReconcileInput): readonly StorageAction[] => {
   const before = storage.status?.nodeName
   return storage.spec.isBoot || before === undefined || node === undefined || before === node
@@ -101,14 +101,14 @@ export function detectEdit({ storage, observed }: ReconcileInput): DirectEdit | 
   return { ...startOf(storageChanges, root, change), field }
 }
 
-/** It leaves its server before it can have another. */
+/** It must leave its server before it can have another. */
 const withoutServer = ({ status, ...storage }: StorageObject, serverId: string): StorageObject => ({
   ...storage,
   spec: { ...storage.spec, serverId: undefined },
   ...(status === undefined ? {} : { status: { ...status, serverId } }),
 })
 
-/** The spec as it is claimed; undefined before the storage was created. Only one that is online is changed. */
+/** The spec as claimed; undefined before the storage was created. Only a storage that is online is changed. */
 function appliedOf({ spec, status }: StorageObject, { claim, isServerGone }: Observed): StorageSpec | undefined {
   if (status?.state === undefined) return undefined
   if (status.state !== 'online' || claim === undefined) return spec
@@ -122,7 +122,7 @@ function appliedOf({ spec, status }: StorageObject, { claim, isServerGone }: Obs
 /** A boot disk that takes longer gets a status that says so. */
 const STATUS_DELAY_SECONDS = 60
 
-/** Most boot disks are ready before anybody could read that they are being made: their first status is `online`.
+/** Most boot disks are ready before anybody could read that they are being created: their first status is `online`.
  *  What the host reports meanwhile is written at once. */
 function deferStatus({ storage: { metadata, spec, status }, now }: ReconcileInput, decision: Decision): Decision {
   const isMoreKnown = decision.detail !== undefined || decision.waitFor !== undefined
@@ -136,11 +136,11 @@ function deferStatus({ storage: { metadata, spec, status }, now }: ReconcileInpu
 const isCreationFailed = ({ operation }: StorageStatus): boolean =>
   operation?.kind === 'storage.create' && operation.status !== 'succeeded'
 
-/** Its volumes follow; the storage of a server that is gone is detached. */
+/** Its volumes follow; a storage whose server no longer exists is detached. */
 function idle(input: ReconcileInput): Decision {
   const { storage, observed } = input
   const { metadata, spec, status } = storage
-  // Its deletion succeeded, and whoever said so ended before it let the object go.
+  // Its deletion succeeded, but the controller that recorded that stopped before it removed the finalizer.
   if (metadata.deletionTimestamp !== undefined && spec.operation?.kind === 'storage.delete')
     return removeVolumes(storage, observed) ?? { ...reconciling('deleting', 'Deleting'), isGone: true }
   if (!spec.isBoot && observed.claim === undefined) return unchanged(input)

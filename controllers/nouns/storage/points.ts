@@ -1,5 +1,5 @@
-/** What the storage controller reads of the snapshots of a storage, of copies that are made of it, and of what it is
- *  itself made from. */
+/** What the storage controller reads about the snapshots of a storage, the copies that are created from it, and its own
+ *  source. */
 import { wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
@@ -17,7 +17,7 @@ export const OF_SNAPSHOT = 'made from the snapshot'
 type SnapshotObject = ReturnType<typeof snapshotsIn>[number]
 const snapshotsIn = (caches: Parts['caches'], key: string) => caches.of(Snapshot).by(SNAPSHOTS_OF, key)
 
-/** Before that nothing is known to keep the data where they are. */
+/** Before the claim, nothing is known to keep the data where it is. */
 const isClaimed = (status: SnapshotObject['status']): boolean =>
   status?.conditions?.some(({ type, status: granted }) => type === 'Claimed' && granted === 'True') === true
 
@@ -33,13 +33,13 @@ const pointOf = ({ metadata: { uid = '', deletionTimestamp }, spec, status }: Sn
           : 'taken',
 })
 
-/** A copy that is complete, or never will be, needs its point no longer. */
+/** A copy that is complete, or never will be, no longer needs its point. */
 const pointOfCopy = ({ metadata: { uid = '', deletionTimestamp }, status }: StorageObject): readonly Point[] =>
   deletionTimestamp === undefined && (status?.state ?? 'creating') === 'creating' ? [{ uid, is: 'to_be_taken' }] : []
 
-/** A snapshot in the disk that no cache knows is looked up: caches may be behind. What nobody knows goes when it was
- *  ordered to, or belongs to a copy that is over; otherwise it stays: an older state of Kubernetes knows no snapshots
- *  that were taken since. */
+/** A snapshot in the disk that no cache has is looked up in the store: caches may be behind. One that belongs to
+ *  nothing is removed when its deletion was ordered, or when it belongs to a copy that has ended. Otherwise it stays:
+ *  Kubernetes restored from an older state does not have the snapshots that were taken since. */
 export async function readPoints(
   { caches, store, db }: Parts,
   { metadata: { namespace = '', name } }: StorageObject,
@@ -65,7 +65,8 @@ export async function readPoints(
   return { points, strays }
 }
 
-/** Of a storage that is made from a snapshot, or as a copy of another. Undefined when that is gone. */
+/** The source of a storage that is created from a snapshot, or as a copy of another. Undefined when that no longer
+ *  exists. */
 export function readOrigin(caches: Parts['caches'], storage: StorageObject): Observed['origin'] {
   const { namespace = '', uid = '' } = storage.metadata
   const { source } = storage.spec

@@ -1,25 +1,24 @@
-/** What the restore of a backup makes of its storage. The storage notes the restore before a host begins to write, so
- *  that one which ends half-way is remembered whatever becomes of the backup: until another one has succeeded, the
- *  content is neither what it was nor what the backup is. Pure. */
+/** The effect of a backup's restore on its storage. The storage records the restore before a host starts to write, so
+ *  that an unfinished one is remembered whatever happens to the backup: until another restore has succeeded, the
+ *  content is neither the old one nor that of the backup. Pure. */
 import type { StorageStatus } from '../../../resources/storage/index.ts'
 
 export interface RestoreObserved {
-  /** The restore that an operation of a backup asks for. */
+  /** The restore that an operation of a backup requests. */
   readonly requested?: { readonly backup: string; readonly operationId: string } | undefined
-  /** How the one that the storage notes has ended, as its backup says; undefined when that is not there or says
-   *  nothing. */
+  /** The outcome of the recorded restore, from its backup; undefined when that no longer exists or does not say. */
   readonly outcome?: 'succeeded' | 'untouched' | 'failed' | undefined
 }
 
 export interface RestoreDecision {
-  /** What the storage notes; undefined when its content is whole. */
+  /** What the storage records; undefined when its content is complete. */
   readonly restore: StorageStatus['restore']
-  /** Instead of online. */
+  /** The state, instead of `online`. */
   readonly state?: 'restoring' | 'error'
   readonly detail?: string
 }
 
-/** `noted` is what the storage's status says. */
+/** `noted` is from the storage's status. */
 export function decideRestore(
   noted: StorageStatus['restore'],
   { requested, outcome }: RestoreObserved = {},

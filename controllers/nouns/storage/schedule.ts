@@ -1,7 +1,6 @@
-/** Scheduled backups of a storage. Its status says up to which slot its schedule has been dealt with; each slot has
- *  one backup, whose name follows from the slot, so that whoever makes it twice makes it once. Of slots that were
- *  missed the newest is made up for. When the clock has gone back, what was dealt with ahead of it is not made again.
- *  Pure. */
+/** Scheduled backups of a storage. Its status records the last slot of its schedule that has been handled. Each slot
+ *  has one backup, whose name is derived from the slot, so that it is never created twice. Of missed slots only the
+ *  newest is made up for. When the clock went back, slots that were handled before are not repeated. Pure. */
 import { type BackupSchedule, dueSlot, nextSlot, parseBackupSchedule } from '../../../domain/backup/schedule.ts'
 import { BACKUP_RETENTION_DAYS_DEFAULT, type StorageStatus } from '../../../resources/storage/index.ts'
 import { derivedId } from '../../../domain/uuid.ts'
@@ -14,7 +13,7 @@ const LOOK_SECONDS_MAXIMUM = 600
 const BUSY_SECONDS = 30
 const DAY_MILLISECONDS = 86_400_000
 
-/** Beside whatever else is done; a schedule begins once the storage has a status. */
+/** In addition to everything else; a schedule starts once the storage has a status. */
 export function planSchedule(input: ReconcileInput): readonly StorageAction[] {
   const { storage, now } = input
   if (storage.status?.state === undefined) return []
@@ -23,7 +22,7 @@ export function planSchedule(input: ReconcileInput): readonly StorageAction[] {
   if (text === undefined || schedule === undefined || 'fault' in schedule)
     return storage.status?.schedule === undefined ? [] : [note(undefined)]
   const noted = storage.status?.schedule
-  // A new schedule has missed nothing; and a clock that went back begins again from where it is.
+  // A new schedule has missed nothing; and when the clock went back, it starts again from the present.
   if (noted?.text !== text || Date.parse(noted.doneUntil) > now.getTime())
     return [note({ text, doneUntil: now.toISOString() }), waitForNext(schedule, now)]
   const slot = dueSlot(schedule, { after: new Date(noted.doneUntil), now })
@@ -40,7 +39,7 @@ const waitForNext = (schedule: BackupSchedule, now: Date): StorageAction => {
   return { do: 'wait', seconds: Math.min(Math.ceil(seconds), LOOK_SECONDS_MAXIMUM), for: 'the next scheduled backup' }
 }
 
-/** One backup at a time, of a disk that is whole. */
+/** One backup at a time, of a complete disk. */
 const isReady = ({ storage: { status }, observed }: ReconcileInput): boolean =>
   status?.state === 'online' && observed.restore?.requested === undefined && observed.isBackingUp !== true
 

@@ -1,19 +1,19 @@
-/** What the host shall do about the snapshots in the disk of a storage: those that are to be taken or removed, whether
- *  people asked for them or a copy of the storage begins as one. What is not named stays as it is, so that a view of
- *  the world that is behind never ends a snapshot. Pure. */
+/** The snapshots in the disk of a storage that the host must take or remove, whether people requested them or a copy of
+ *  the storage starts as one. A snapshot that is not named stays as it is, so that a stale view never removes a
+ *  snapshot. Pure. */
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { VolumeObject } from './volumes.ts'
 
 export type WantedSnapshots = NonNullable<VolumeSpec['snapshots']>
 
-/** A snapshot of the storage, or a storage that is made as a copy of it. */
+/** A snapshot of the storage, or a storage that is created as a copy of it. */
 export interface Point {
   readonly uid: string
   readonly is: 'to_be_taken' | 'taken' | 'to_be_removed'
 }
 
-/** In the order of their names, so that the order of a cache changes nothing. A copy has its point for as long as it is
- *  made. `strays` are in the disk and nobody knows them. */
+/** Sorted by name, so that the order of a cache has no effect. A copy has its point for as long as it is being created.
+ *  `strays` are in the disk and belong to nothing. */
 export function wantedSnapshots(
   points: readonly Point[],
   strays: readonly string[],

@@ -1,5 +1,5 @@
-/** What the volume of a new storage begins as, by the kind of its source. Pure. One line for each kind; `observe` reads
- *  what it needs to know of the source. */
+/** The initial content of a new storage's volume, by the kind of its source. Pure. One line for each kind; `observe`
+ *  reads what it needs to know about the source. */
 import { defined } from '../../../domain/defined.ts'
 import type { StorageSource } from '../../../resources/storage/index.ts'
 import { backupKeyKey } from '../../kit/backup-key.ts'
@@ -41,7 +41,7 @@ const CONTENTS: Readonly<Record<StorageSource['kind'], ContentOf>> = {
       : known({ kind: 'image', name: image }),
 }
 
-/** What a host has to have before it can make the volume. */
+/** What a host needs before it can create the volume. */
 export const needsOfSource = (
   source: StorageSource | undefined,
   { accountId, node, backupObjectStorageZone: zone }: Observed,
@@ -78,6 +78,6 @@ function pointOf({ origin, node }: Observed, what: 'snapshot' | 'storage'): Sour
   })
 }
 
-/** Of a storage whose volume is not made yet. */
+/** The content for a storage whose volume is not created yet. */
 export const contentOfSource = (source: StorageSource | undefined, observed: Observed): SourceContent =>
   source === undefined ? { is: 'known', content: {} } : CONTENTS[source.kind](source, observed)

@@ -74,8 +74,8 @@ const isShared = (
   tierOnArrival(storage, observed) === 'standard' &&
   (target.zone === observed.zone || target.pools.includes(pool))
 
-/** The tier that the move under way changes it to; undefined when it changes none. A server that moves for another
- *  reason takes its disks along as they are: whether the storage may change its tier is asked after that. */
+/** The tier to which the move under way changes it; undefined when it changes none. A server that moves for another
+ *  reason moves its disks unchanged: whether the storage may change its tier is decided after that. */
 function tierOfMove(storage: StorageObject, { target, server }: Observed): StorageSpec['tier'] | undefined {
   const id = activeOperation(storage)?.id
   const operation = server && activeOperation(server)
@@ -86,7 +86,8 @@ function tierOfMove(storage: StorageObject, { target, server }: Observed): Stora
 const tierOnArrival = (storage: StorageObject, observed: Observed): StorageSpec['tier'] =>
   tierOfMove(storage, observed) ?? storage.spec.tier
 
-/** A move under way is about where the data lie: that of the storage, or of another one that takes its server along. */
+/** Whether the move under way changes where the data is: the move of this storage, or of another one that takes its
+ *  server along. */
 const isToLieElsewhere = (storage: StorageObject, observed: Observed): boolean => {
   const operation = observed.server && activeOperation(observed.server)
   return tierOfMove(storage, observed) !== undefined || (operation !== undefined && isToSharedStorage(operation))
@@ -151,7 +152,7 @@ function contentOf(
     }
   const pool = existing === undefined ? poolAmong(tierOnArrival(storage, observed), move.pools) : existing.spec.pool
   const inPool = pool === undefined ? {} : { pool }
-  // A running guest takes its disks along as they are, unless they are to lie elsewhere.
+  // A running guest moves its disks unchanged, unless they must move to other storage.
   if (state !== 'detached')
     return { ...known, source: { kind: 'mirror', name: id }, ...(isToLieElsewhere(storage, observed) ? inPool : {}) }
   const { serving } = own.status ?? {}

@@ -18,9 +18,9 @@ import type { PlainAction } from '../../kit/effects.ts'
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
-/** Of an object that was read from Kubernetes. */
+/** The uid of an object that was read from Kubernetes. */
 export const uidOf = ({ metadata: { uid = '' } }: StorageObject): string => uid
-/** Its node is ending it. */
+/** Whether its node is deleting it. */
 export const isTerminating = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
@@ -30,7 +30,7 @@ export type VolumeContent = Pick<
   'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'takesOverFrom' | 'isRetained' | 'arrivingFor' | 'snapshots'
 >
 
-/** `holding` is the whole of what differs: what it leaves out the volume has no more. */
+/** `holding` is everything that differs: a field that it leaves out is removed from the volume. */
 export function ensureVolume(
   { metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject,
   node: string,
@@ -57,8 +57,8 @@ export function ensureVolume(
   }
 }
 
-/** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from
- *  then on as if made there. */
+/** The volume of the server's own node, which owns the data: the data is deleted with it. What was copied to shared
+ *  storage counts from then on as created there. */
 export function ensureOwn(
   storage: StorageObject,
   volume: VolumeObject,
@@ -87,7 +87,7 @@ export function ensureOwn(
   })
 }
 
-/** What was proven once stays proven: it speaks of one boot of the host. */
+/** A proof stays valid: it is about one boot of the host. */
 export function withLostHosts(
   { spec: { pool, takesOverFrom = [] }, ...volume }: VolumeObject,
   lostBoots: NonNullable<VolumeSpec['takesOverFrom']> = [],
@@ -99,33 +99,34 @@ export function withLostHosts(
   return all.length === 0 ? undefined : all
 }
 
-/** It does not say yet which hosts were lost with the disk. Their volumes, by which that is known, stay until then. */
+/** The volume does not name the hosts yet that were lost with the disk. Their volumes, which show that, stay until
+ *  then. */
 export const isToTakeOver = (volume: VolumeObject | undefined, lostBoots: VolumeSpec['takesOverFrom']): boolean =>
   volume !== undefined && !isDeepStrictEqual(volume.spec.takesOverFrom, withLostHosts(volume, lostBoots))
 
-/** The tier that its data shall lie on: the one that a move brings it to, or else its own. */
+/** The tier that its data must be on: that of a move under way, or else its own. */
 export const tierOf = (storage: StorageObject): StorageSpec['tier'] => requestedTier(storage) ?? storage.spec.tier
 
 /** Argument of a server's move that names the operation of a storage that it moves for. */
 export const STORAGE_OPERATION = 'storage_operation_id'
 
-/** The tier that a move under way brings the storage to; undefined when none does, or it only changes the node. */
+/** The tier to which a move under way brings the storage; undefined when there is none, or it only changes the node. */
 export function requestedTier(storage: StorageObject): StorageSpec['tier'] | undefined {
   const operation = activeOperation(storage)
   const wanted = operation?.kind === 'storage.move' ? operation.arguments?.['tier'] : undefined
   return STORAGE_TIERS.find((tier) => tier === wanted)
 }
 
-/** A disk is made on shared storage where its node has some. */
+/** A disk is created on shared storage where its node has some. */
 export const poolAmong = (tier: StorageSpec['tier'], pools: readonly string[]): string | undefined =>
   tier === 'standard' ? pools[0] : undefined
 
-/** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared
- *  storage may be those. */
+/** Whether the volume shows the same data as the server's own. Before that one is known, any volume on shared storage
+ *  may. */
 export const hasSameData = ({ spec: { pool } }: VolumeObject, own: VolumeObject | undefined): boolean =>
   pool !== undefined && (own === undefined || pool === own.spec.pool)
 
-/** Takes the volume from its node. What lies on shared storage stays there for the node that the server lives on. */
+/** Removes the volume from its node. Data on shared storage stays there for the node of the server. */
 export const withdraw = (
   storage: StorageObject,
   volume: VolumeObject,
@@ -148,11 +149,11 @@ export const withdraw = (
         removeVolume(volume),
       ]
 
-/** Its node ends the data too, unless they are retained. */
+/** Its node deletes the data too, unless it is retained. */
 export const removeVolume = (volume: VolumeObject): PlainAction => ({ do: 'remove', type: Volume, key: keyOf(volume) })
 
 const present = (
   holding: { readonly [Field in keyof VolumeContent]: VolumeContent[Field] | undefined },
 ): VolumeContent =>
-  // without what is undefined
+  // Leaves undefined fields out.
   Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as VolumeContent

@@ -1,4 +1,4 @@
-/** The template controller: what it reads. What it decides is `plan.ts`. */
+/** The template controller: what it reads. `plan.ts` decides. */
 import { isBuiltHere, Template, Zone } from '../../../resources/catalog/index.ts'
 import { Image, nodeOf } from '../../../resources/instance/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
@@ -102,7 +102,7 @@ function useIn(caches: Parts['caches'], template: string, zone: string): ZoneUse
 
 const isBeingMadeOf = (status: StorageStatus | undefined): boolean => (status?.state ?? 'creating') === 'creating'
 
-/** What is being made from it, as Kubernetes says now: a cache may be behind. */
+/** What is being created from it, according to Kubernetes itself: a cache may be behind. */
 async function usersOf(store: Parts['store'], template: string): Promise<readonly string[]> {
   const [servers, storages] = await Promise.all([store.list(Server), store.list(Storage)])
   return [

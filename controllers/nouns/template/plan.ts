@@ -1,6 +1,6 @@
-/** The template's plan: pure, synchronous, total. What nodes build by a recipe of their own is there at once. What is
- *  fetched every node of its zones holds as an Image in its namespace, as it does custom images; each node fetches it
- *  by itself. */
+/** The template's plan: pure, synchronous, total. A template that nodes build by their own recipe is available at once.
+ *  A downloaded one is held by every node of its zones as an Image in its namespace, like custom images; each node
+ *  downloads it by itself. */
 import { isCancelled, type KindOf } from '../../../domain/operations.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import {
@@ -29,31 +29,31 @@ import { type During, planOperations } from '../../kit/operation/plan.ts'
 export type TemplateObject = KubeObject<TemplateSpec, TemplateStatus>
 export type ImageObject = KubeObject<ImageSpec, ImageStatus>
 
-/** The disks that are made from a template in a zone. */
+/** The disks that are created from a template in a zone. */
 export interface ZoneUse {
   readonly zone: string
-  /** One of them is there, or the image is on every host. */
+  /** One of them exists, or the image is on every host. */
   readonly isMade: boolean
-  /** When the newest was asked for of those that are still being made; undefined when none is. */
+  /** When the newest of the disks that are still being created was requested; undefined when there is none. */
   readonly newestAt: string | undefined
-  /** Why one could not be made, for people. */
+  /** Why one could not be created, for people. */
   readonly detail?: string | undefined
 }
 
 export interface Observed {
-  /** The reachable nodes of each zone that there is and that it shall be in. */
+  /** The reachable nodes of each existing zone that it must be in. */
   readonly zones: Readonly<Record<string, readonly string[]>>
-  /** Zones of the spec that are not there. */
+  /** Zones of the spec that do not exist. */
   readonly unknownZones: readonly string[]
-  /** What nodes hold of it, wherever. */
+  /** Its Images on all nodes. */
   readonly images: readonly ImageObject[]
-  /** Those of them that are on nodes of other zones. */
+  /** Those Images that are on nodes of other zones. */
   readonly strays: readonly ImageObject[]
-  /** Of one that nodes build: what is made from it in zones that have not had it yet. */
+  /** For a template that nodes build: what is created from it in zones that have not had it yet. */
   readonly uses?: readonly ZoneUse[]
-  /** Servers that are being made from it; undefined unless it is on its way out. */
+  /** Servers that are being created from it; undefined unless it is being deleted. */
   readonly users?: readonly string[]
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor: string
 }
 
@@ -77,7 +77,7 @@ const NODES_WAIT_SECONDS = 10
 const RETRY_SECONDS = 300
 const USERS_WAIT_SECONDS = 2
 const EXPIRY_ACTOR = 'system:template_expiry'
-/** By which the copies are known that begin with the first use of a template in a zone. */
+/** The actor of copies that start with the first use of a template in a zone. */
 const FIRST_USE_ACTOR = 'system:templates'
 const EVER = new Date(0).toISOString()
 /** The clock may be set meanwhile. */
@@ -103,11 +103,11 @@ export const plan = planOperations<TemplateObject, Observed, ReconcileInput, Dec
   },
   idle: (input) => (isLeaving(input.template) ? remove(input) : untilExpiry(input, idle(input))),
   overdue(input, decision, error) {
-    // A deletion goes on behind its operation.
+    // A deletion continues after its operation has failed.
     if (isLeaving(input.template)) return { ...decision, outcome: 'failed', error }
     return input.operation.kind === 'template.copy' ? withdrawn(input, error) : failed(input, error)
   },
-  // the entry is written once, whoever comes first: the request, or this
+  // The entry is written once: by the request or here, whichever is first.
   auditedAs: ({ kind }) => kind,
   toActions: (input, decision) => [
     ...(decision.actions ?? []),
@@ -124,7 +124,7 @@ export const plan = planOperations<TemplateObject, Observed, ReconcileInput, Dec
 
 const detailOf = ({ detail }: Decision): string | undefined => (detail === undefined ? undefined : truncated(detail))
 
-/** The operation that an edit amounts to; not of edited zones, where nodes follow (`zoneOfFirstUse`). */
+/** The operation that an edit needs; none for edited zones, where nodes follow (`zoneOfFirstUse`). */
 export function detectEdit({
   metadata,
   spec,
@@ -137,8 +137,8 @@ export function detectEdit({
     : 'template.create'
 }
 
-/** A zone that shall have it and never had: nodes begin to fetch it there, or to build it for the first disk. Not again
- *  for what an earlier copy there has ended with: nodes go on with that by themselves. */
+/** A zone that must have it and never had: nodes start to download it there, or to build it for the first disk. A copy
+ *  that has ended there is not repeated for the same use: nodes continue with that by themselves. */
 function zoneOfFirstUse({ template: { spec, status }, observed }: ReconcileInput): string | undefined {
   const isBuilt = isBuiltHere(spec)
   const endOf = (zone: string): string | undefined =>
@@ -160,7 +160,7 @@ function zoneOfFirstUse({ template: { spec, status }, observed }: ReconcileInput
     .find(isBuilt ? isToBuild : isToFetch)
 }
 
-/** The decision, looked at again when the template expires. */
+/** The decision, with another check when the template expires. */
 function untilExpiry({ template: { spec }, now }: ReconcileInput, decision: Decision): Decision {
   if (spec.unavailableAt === undefined) return decision
   const seconds = Math.max(1, (Date.parse(spec.unavailableAt) - now.getTime()) / 1000)
@@ -168,7 +168,7 @@ function untilExpiry({ template: { spec }, now }: ReconcileInput, decision: Deci
   return { ...decision, waitFor, waitSeconds: Math.min(seconds, waitSeconds) }
 }
 
-/** It is deleted, or shall be. */
+/** It is deleted, or its deletion was requested. */
 export const isLeaving = ({ metadata, spec }: TemplateObject): boolean =>
   metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'template.delete'
 
@@ -206,7 +206,7 @@ const useIn = ({ uses = [] }: Observed, zone: string): ZoneUse | undefined => us
 const isThere = ({ template, observed }: ReconcileInput, zone: string): boolean =>
   isBuiltHere(template.spec) ? useIn(observed, zone)?.isMade === true : isHeldIn(observed, zone)
 
-/** What has been found of the images. A zone that has had it keeps it: a node that joins gets it as soon as it can. */
+/** What is known of the images. A zone that has had it keeps it: a node that joins gets it as soon as it can. */
 function held(input: ReconcileInput): Pick<TemplateStatus, 'zones' | 'sizeGibibytes'> {
   const { template, observed } = input
   const known = template.status?.zones ?? []
@@ -221,7 +221,7 @@ function held(input: ReconcileInput): Pick<TemplateStatus, 'zones' | 'sizeGibiby
   }
 }
 
-/** An Image for every node that has none. What lies on nodes of other zones goes. */
+/** An Image for every node that has none. Images on nodes of other zones are removed. */
 function spread({ template, observed }: ReconcileInput): readonly PlainAction[] {
   const { url, checksum } = template.spec.image
   const nodes = nodesOf(observed)
@@ -278,7 +278,7 @@ const fetching = (input: ReconcileInput): Pick<Decision, 'step' | 'actions' | 'w
   waitSeconds: NODES_WAIT_SECONDS,
 })
 
-/** The template stays as it was until the zone has it, and when it never gets it. Steps in order: claimed, fetched. */
+/** The template stays as it was until the zone has it, and if it never gets it. Steps in order: claimed, fetched. */
 function copy(input: During<ReconcileInput>): Decision {
   const { template, observed, operation } = input
   const zone = operation.arguments?.['zone'] ?? ''
@@ -293,17 +293,17 @@ function copy(input: During<ReconcileInput>): Decision {
 
 const isIn = ({ spec: { zones } }: TemplateObject, zone: string): boolean => zones.length === 0 || zones.includes(zone)
 
-/** Nodes build it for the first disk that is made from it there. */
+/** Nodes build it for the first disk that is created from it there. */
 function build(input: During<ReconcileInput>, zone: string): Decision {
   const step = { ...unchanged(input), step: 'fetched' as const }
   const { newestAt, detail } = useIn(input.observed, zone) ?? {}
-  // An operator has asked for it ahead of that: there is nothing to do yet.
+  // An operator has requested it before the first use: there is nothing to do yet.
   if (input.operation.actor !== FIRST_USE_ACTOR) return { ...step, outcome: 'succeeded' }
   if (newestAt !== undefined) return { ...step, waitFor: `the first disk to be made from it in zone ${zone}` }
   return detail === undefined ? { ...step, outcome: 'cancelled' } : { ...step, outcome: 'failed', error: detail }
 }
 
-/** Takes the zone out of the template again that an operator has put there, and then ends the operation. */
+/** Removes the zone that an operator has added to the template, and then ends the operation. */
 function withdrawn(input: During<ReconcileInput>, error: string): Decision {
   const { template, observed, operation } = input
   const zone = operation.arguments?.['zone'] ?? ''
@@ -318,7 +318,7 @@ function withdrawn(input: During<ReconcileInput>, error: string): Decision {
   return { ...unchanged(input), step: 'fetched', ...ended, actions: removals(observed.strays) }
 }
 
-/** Nodes that have joined get it too; what failed there is tried again, and changes nothing for the others. */
+/** Nodes that have joined get it too; a failed node is tried again, which changes nothing for the others. */
 function idle(input: ReconcileInput): Decision {
   const { template, observed } = input
   if (isBuiltHere(template.spec)) return online()
@@ -331,13 +331,13 @@ function idle(input: ReconcileInput): Decision {
   }
 }
 
-/** It goes when no node that can be reached holds it; what an unreachable one holds goes when that is back. */
+/** It is deleted when no reachable node holds it; an unreachable node removes its Image when it returns. */
 function remove({ template, observed }: ReconcileInput): Decision {
   const { images, users = [] } = observed
   const { name, deletionTimestamp } = template.metadata
   const leaving: Decision = { state: 'deleting', health: 'reconciling', step: 'removed' }
   if (deletionTimestamp === undefined) return { ...leaving, actions: [{ do: 'remove', type: Template, key: { name } }] }
-  // What is being made from it is finished first: nothing new begins.
+  // What is being created from it is finished first: nothing new starts.
   if (users.length > 0)
     return { ...leaving, waitFor: `${users[0]}, which is being made from it`, waitSeconds: USERS_WAIT_SECONDS }
   const reachable = nodesOf(observed)

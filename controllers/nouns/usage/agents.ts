@@ -1,4 +1,4 @@
-/** What guests have moved, asked of the agents over HTTPS. */
+/** The traffic of guests, read from the agents over HTTPS. */
 import { Agent } from 'node:https'
 import { z } from 'zod'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -12,13 +12,12 @@ import type { UsageSource } from './collector.ts'
 
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
 const CONNECTIONS_MAXIMUM = 64
-/** More than ten thousand guests. */
+/** Enough for more than ten thousand guests. */
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
 /** From the request to the last byte of the answer. */
 const ANSWER_MILLISECONDS_MAXIMUM = 10_000
 
-/** Asks each agent itself, and trusts only the certificate that its node shows. Throws Unavailable when one does not
- *  answer. */
+/** Asks each agent itself, and trusts only the certificate of its node. Throws Unavailable when one does not answer. */
 export function usageFromAgents({ store, clock }: { readonly store: Store; readonly clock: Clock }): UsageSource {
   // A resumed TLS session shows no certificate, so none is resumed.
   const kept = new Agent({
@@ -55,7 +54,7 @@ export function usageFromAgents({ store, clock }: { readonly store: Store; reado
     } finally {
       cancel()
     }
-    tokens.delete(name) // it may have been made anew
+    tokens.delete(name) // it may have been created again
     throw new Unavailable(`the agent of ${name}`)
   }
 }

@@ -1,5 +1,5 @@
-/** Asks every host what its guests have moved, and adds it to their series. A host that does not answer loses nothing:
- *  its counters go on growing, and the next answer holds what the last ones missed. */
+/** Reads from every host the traffic of its guests, and adds it to their series. A host that does not answer loses
+ *  nothing: its counters keep growing, and the next answer contains what the last ones missed. */
 import { pruneUsage, type Reading, recordReadings } from '../../../db/usage/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
@@ -10,7 +10,7 @@ import type { Parts } from '../../kit/parts.ts'
 import { type Shard, WHOLE } from '../../kit/shard.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
-/** What the guests of a node have moved since each began. Throws when the node does not answer. */
+/** The traffic of a node's guests since each started. Throws when the node does not answer. */
 export type UsageSource = (node: KubeObject<NodeSpec, NodeStatus>) => Promise<readonly GuestUsage[]>
 
 const COLLECT_MILLISECONDS = 20_000
@@ -38,11 +38,11 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
   }
 }
 
-/** Whose guest the Instance of a name is. */
+/** The owner of each guest, by the name of its Instance. */
 type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
 
-/** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance
- *  has gone already, so looks remember whose it was. */
+/** Answers a function that asks every node of the shard once. The last traffic of a guest is reported when its Instance
+ *  no longer exists, so owners are remembered between rounds. */
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, clock, log, shard = WHOLE } = options
   const known = new Map<string, GuestOwners>()
@@ -77,7 +77,7 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
   }
 }
 
-/** Of every Instance that is there, and of those that have gone as long as their host speaks of them. */
+/** Owners of every existing Instance, and of deleted ones for as long as their host reports them. */
 function ownersOf(
   { caches }: Pick<Parts, 'caches'>,
   node: string,

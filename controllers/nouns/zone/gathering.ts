@@ -1,19 +1,19 @@
-/** A zone that has gained shared storage brings there what is of tier standard and lies on the disks of its hosts,
- *  while guests run: each storage by an operation of its own, few at a time. A server takes all that it has of that
- *  tier along at once. What could not be moved is tried again ever less often. Pure. */
+/** A zone that has gained shared storage moves its storages of tier standard there from the disks of its hosts, while
+ *  guests run: each storage by its own operation, few at a time. A server moves all its storages of that tier at once.
+ *  What could not be moved is tried again, at growing intervals. Pure. */
 import { findUnplaceable } from '../../../domain/node/evacuation.ts'
 import { isFinal } from '../../../domain/operations.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { Misplaced, ReconcileInput, StorageObject, ZoneAction } from './observed.ts'
 
-/** By which the moves that a zone begins are known. */
+/** The actor of the moves that a zone starts. */
 export const GATHERER = 'system:zones'
-/** Storages of a zone that are on their way to shared storage at the same time. */
+/** Storages of a zone that are moving to shared storage at the same time. */
 export const GATHERED_AT_ONCE_MAXIMUM = 2
 const FIRST_RETRY_SECONDS = 600
 const RETRY_SECONDS_MAXIMUM = 86_400
 
-/** Begins the next moves. What anybody else does with the storage, its server or its node goes before. */
+/** Starts the next moves. Any other operation on the storage, its server or its node takes precedence. */
 export function gather({ zone, observed, now }: ReconcileInput): readonly ZoneAction[] {
   const { misplaced = [], gathered = 0, nodes, hosts } = observed
   const isSharing = (node: string): boolean =>
@@ -41,7 +41,7 @@ const isIdle = ({ isNodeBusy, serverId, server, storages }: Misplaced): boolean 
       activeOperation(server) === undefined &&
       (server.status?.state === 'started' || server.status?.state === 'stopped')))
 
-/** The first of them takes the others along. */
+/** The move of the first storage includes the others. */
 function moveOf({ namespace, node, storages }: Misplaced): readonly ZoneAction[] {
   const [first] = storages
   if (first === undefined) return []
@@ -61,13 +61,13 @@ function moveOf({ namespace, node, storages }: Misplaced): readonly ZoneAction[]
   ]
 }
 
-/** How often it was tried; never when another operation came after that. */
+/** How often it was tried; 0 when another operation followed. */
 const turnsOf = ({ spec: { operation } }: StorageObject): number =>
   operation?.kind === 'storage.move' && operation.actor === GATHERER ? Number(operation.arguments?.['turn'] ?? 1) : 0
 
 const isDue = ({ storages }: Misplaced, now: Date): boolean => storages.every((storage) => isStorageDue(storage, now))
 
-/** Ten minutes after the first try, twice as long after each further one, and once a day in the end. */
+/** Ten minutes after the first try, twice as long after each further one, and at most a day. */
 function isStorageDue(storage: StorageObject, now: Date): boolean {
   const turns = turnsOf(storage)
   const { status, finishedAt } = storage.status?.operation ?? {}

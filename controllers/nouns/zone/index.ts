@@ -1,5 +1,5 @@
-/** The zone controller: whether a zone takes new servers, which plans it has no room for, whether it could bear the
- *  loss of a node, and how its shared storage keeps data. */
+/** The zone controller: whether a zone accepts new servers, which plans it has no room for, whether it could bear the
+ *  loss of a node, and the policy of its shared storage. */
 import { evacueeKey } from '../../../domain/node/evacuation.ts'
 import { fullestOf } from '../../../domain/zone/high-availability.ts'
 import { NETWORK_FEATURES, networkVerdict } from '../../../domain/network/guest-network.ts'
@@ -113,7 +113,7 @@ const poolsOfZone = (caches: Parts['caches'], zone: string): readonly string[] =
 
 const FAMILY_USES = { ipv4: 'server_ipv4', ipv6: 'server_ipv6_prefix' } as const
 
-/** Of which family a pool of the zone gives public addresses to servers. */
+/** The families for which a pool of the zone assigns public addresses to servers. */
 function publicFamiliesOf(caches: Parts['caches'], zone: string): readonly ('ipv4' | 'ipv6')[] {
   const giving = caches
     .of(PublicPool)
@@ -138,7 +138,7 @@ function objectStorageOf(configured: ObjectStorageOffer, zone: string): NonNulla
   return 'obstacle' in offer ? { objectStorageObstacle: offer.obstacle } : { objectStorageBackend: offer.backend }
 }
 
-/** While the host of control planes does not answer, what it said last holds. */
+/** While the host of control planes does not answer, its last answer stays. */
 async function kubernetesOf(
   configured: ControlPlanesOffer,
   { spec: { region }, status }: ZoneObject,
@@ -167,7 +167,7 @@ export interface NetworkedHost extends Pick<NodeReportSpec, 'features' | 'networ
 
 const NO_OVN = 'Open Virtual Network is not configured for the controllers (SVCCLOUD_OVN_NORTHBOUND)'
 
-/** By what each host reports. Simulated hosts need nobody for it; nothing is said while there is none. */
+/** From the reports of the hosts. Simulated hosts need no OVN; undefined while there are no hosts. */
 export function privateNetworksOf(
   hosts: readonly NetworkedHost[],
   hasOvn: boolean,
@@ -185,7 +185,7 @@ export function privateNetworksOf(
   }
 }
 
-/** What all of the lists have; nothing where there is none. */
+/** What all of the lists contain; nothing where there are no lists. */
 export const builtOnAll = ([first = [], ...others]: readonly (readonly string[])[]): readonly string[] =>
   first.filter((name) => others.every((names) => names.includes(name))).sort()
 
@@ -200,7 +200,7 @@ export const zoneController = controller<ZoneEffects>()({
   plan,
   reads: [Node, Plan, NodeReport, PublicPool, Server],
   writes: [],
-  // What shall lie on shared storage is moved there.
+  // Storages that must be on shared storage are moved there.
   patches: [Storage],
   open(parts: Parts) {
     const { caches } = parts

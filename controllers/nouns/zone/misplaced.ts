@@ -1,5 +1,5 @@
-/** What a zone has on the disks of its hosts although it is of tier standard and those hosts reach shared storage: the
- *  zone had none, or they did not reach it, when it was made. */
+/** Storages of tier standard that are on the disks of hosts although those hosts reach shared storage: when they were
+ *  created, the zone had none, or the hosts did not reach it. */
 import { listHeldOnHosts } from '../../../db/storage-hold/index.ts'
 import type { Cache } from '../../../kit/kube/cache.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
@@ -15,7 +15,7 @@ import type { Misplaced, Observed, StorageObject } from './observed.ts'
 
 const ON_HOSTS = 'on hosts of a zone'
 
-/** By zone: those that may have to go to shared storage, and those that are on their way there. */
+/** By zone: storages that may have to move to shared storage, and those that are moving there. */
 export const indexMisplaced = (storages: Cache<StorageSpec, StorageStatus>): void =>
   storages.addIndex(ON_HOSTS, (storage) => (isOnHost(storage) || isGathered(storage) ? [storage.spec.zone] : []))
 
@@ -23,7 +23,7 @@ const isOnHost = ({ spec, status }: StorageObject): boolean =>
   spec.tier === 'standard' && status?.nodeName !== undefined && status.pool === undefined
 const isGathered = (storage: StorageObject): boolean => activeOperation(storage)?.actor === GATHERER
 
-/** Asks PostgreSQL only while there is something to begin. */
+/** Asks PostgreSQL only while there is something to start. */
 export async function readMisplaced(parts: Parts, zone: string): Promise<Pick<Observed, 'misplaced' | 'gathered'>> {
   const storages = parts.caches.of(Storage).by(ON_HOSTS, zone)
   const gathered = storages.filter(isGathered).length
@@ -37,7 +37,7 @@ export async function readMisplaced(parts: Parts, zone: string): Promise<Pick<Ob
   return { gathered, misplaced: found.filter((one) => !held.some((hold) => isOf(one, hold))) }
 }
 
-/** As one each: a server with its storages, and a storage that no server has. */
+/** In groups: a server with its storages, or a storage without a server. */
 async function readMisplacedOn(
   parts: Parts,
   node: string,

@@ -1,4 +1,4 @@
-/** What the plan of zones looks at and decides. */
+/** Inputs and decisions of the plan of zones. */
 import type { Evacuee } from '../../../domain/node/evacuation.ts'
 import type { Host } from '../../../domain/zone/high-availability.ts'
 import type { Candidate } from '../../../domain/node/placement.ts'
@@ -14,7 +14,7 @@ import type { PlatformOperation } from '../../kit/platform-operation.ts'
 export type ZoneObject = KubeObject<ZoneSpec, ZoneStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
-/** What goes to shared storage together: a server with its storages, or a storage that no server has. */
+/** What moves to shared storage together: a server with its storages, or a storage without a server. */
 export interface Misplaced extends Omit<Evacuee, 'serverId'> {
   readonly node: string
   /** An operation of the node is under way, such as a drain. */
@@ -23,7 +23,7 @@ export interface Misplaced extends Omit<Evacuee, 'serverId'> {
   readonly serverId?: string
   /** Undefined while the cache does not know it. */
   readonly server?: KubeObject<ServerSpec, ServerStatus> | undefined
-  /** Those that lie on the disks of the node, by name; never empty. */
+  /** The storages on the disks of the node, by name; never empty. */
   readonly storages: readonly StorageObject[]
 }
 
@@ -31,21 +31,21 @@ export interface Observed {
   readonly nodes: readonly Candidate[]
   readonly plans: readonly KubeObject<PlanSpec>[]
   readonly hosts: readonly Host[]
-  /** Of the fullest node. */
+  /** Guests of the fullest node. */
   readonly guests: readonly Evacuee[]
-  /** Its hosts have private networks, and the platform reaches what makes them; undefined while no host answers. */
+  /** Its hosts have private networks, and the platform reaches OVN; undefined while no host answers. */
   readonly hasPrivateNetworks?: boolean | undefined
   /** Why they have none. */
   readonly networkObstacle?: string | undefined
   /** One of the hosts has a place for backups. */
   readonly hasBackups: boolean
-  /** Of public addresses that pools of the zone give to servers. */
+  /** The families of public addresses that pools of the zone assign to servers. */
   readonly publicFamilies?: readonly ('ipv4' | 'ipv6')[]
   /** Zones whose backups one of the hosts can copy. */
   readonly backupSources?: readonly string[]
-  /** What keeps objects for S3 clients, or why nothing does. */
+  /** The backend for S3 clients, or why there is none. */
   readonly objectStorage?: Pick<ZoneStatus, 'objectStorageBackend' | 'objectStorageObstacle'>
-  /** What releases of Kubernetes there are, or why there are none. */
+  /** The available releases of Kubernetes, or why there are none. */
   readonly kubernetes?: Pick<
     ZoneStatus,
     'kubernetesReleases' | 'kubernetesObstacle' | 'hasPlaygrounds' | 'playgroundsObstacle'
@@ -54,12 +54,12 @@ export interface Observed {
   readonly builtTemplates: readonly string[]
   /** Shared storage that hosts of the zone reach. */
   readonly pools?: readonly string[]
-  /** What is of tier standard and lies on the disks of hosts that reach shared storage, but for what snapshots and
-   *  copies keep there; read only while more of it may be moved. */
+  /** Storages of tier standard on the disks of hosts that reach shared storage, without those that snapshots and copies
+   *  keep there; read only while more of them may be moved. */
   readonly misplaced?: readonly Misplaced[]
-  /** How many storages the zone is bringing to shared storage. */
+  /** How many storages the zone is moving to shared storage. */
   readonly gathered?: number
-  /** Who made the edit that no operation stands for, as an actor. */
+  /** The actor of the edit that has no operation. */
   readonly editor?: string
 }
 
@@ -73,7 +73,7 @@ export type SharedStorage = NonNullable<ZoneSpec['sharedStorage']>
 
 export interface Asked {
   readonly access: Pick<SharedStorage, 'protocol' | 'secretName'>
-  /** Of the zone, as its nodes name them. */
+  /** Pools of the zone, by the names that its nodes use. */
   readonly pools: readonly string[]
 }
 
@@ -91,6 +91,6 @@ export interface ZoneEffects extends AuditEffects, SharedStorageEffects {
 export type ZoneAction = ActionWith<ZoneEffects>
 
 export interface Decision extends OperationDecision<ZoneAction, 'storage.rebalance_policy'> {
-  /** Besides what is judged. */
+  /** Status fields besides those of the judgement. */
   readonly status?: Pick<ZoneStatus, 'storagePolicy'> | { readonly storagePolicy: undefined }
 }

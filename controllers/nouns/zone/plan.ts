@@ -1,5 +1,5 @@
-/** The zone's plan: pure, synchronous, total. What is judged of a zone is judged anew each time; how its shared storage
- *  keeps data is an operation (`storage-policy.ts`). */
+/** The zone's plan: pure, synchronous, total. Every reconcile judges the zone again; the policy of its shared storage
+ *  is changed by an operation (`storage-policy.ts`). */
 import { SEPARATE_EDGES_NODES_MINIMUM } from '../../../domain/edge/rules.ts'
 import { haObstacle } from '../../../domain/zone/high-availability.ts'
 import { rankNodes } from '../../../domain/node/placement.ts'
@@ -11,7 +11,7 @@ import { gather } from './gathering.ts'
 import type { Decision, Observed, ReconcileInput, ZoneAction, ZoneObject } from './observed.ts'
 import { detectEdit, detectRoom, keepPolicy, policyTried, rebalance } from './storage-policy.ts'
 
-/** Room changes in PostgreSQL, where nothing wakes anybody. */
+/** Room changes in PostgreSQL, where no event wakes the reconciler. */
 const LOOK_SECONDS = 5
 const REASONS = { available: 'Available', full: 'Full', closed: 'Closed' } as const
 

@@ -1,5 +1,5 @@
-/** The effects on the shared storage of a zone: asks it, or sets how it keeps its data, and writes down what it says.
- *  One that does not answer is news too, not an error. */
+/** The effects on the shared storage of a zone: they read or set its policy, and record the answer. No answer is a
+ *  result too, not an error. */
 import { conflict } from '../../../domain/problem.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -39,7 +39,7 @@ export function sharedStorageEffects({ store, clock }: Parts): EffectsOn<SharedS
   return {
     readSharedStorage: ({ access, pools }, zone) =>
       orDetail(zone, async () => (await open(access.secretName)).read(pools)),
-    // A controller that has lost its place must not undo what the next one does.
+    // A controller that has lost its lease must not undo what the next one does.
     setStoragePolicy: withRefusalCondition(POLICY_SET, async ({ access, pools, policy }, zone) => {
       await requireNewest(store, Zone, zone)
       return orDetail(zone, async () => {

@@ -1,5 +1,5 @@
-/** The operation `storage.rebalance_policy`: the shared storage of a zone shall keep its data otherwise. It is applied
- *  when the storage has written it down, and over when every copy is in its place. Pure. */
+/** The operation `storage.rebalance_policy`: the shared storage of a zone gets another policy. The policy is applied
+ *  when the storage has recorded it, and the operation is over when every copy is in its place. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import {
   STORAGE_FAILURE_DOMAINS,
@@ -14,14 +14,14 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
 import type { Asked, Decision, ReconcileInput, SharedStorage, ZoneObject } from './observed.ts'
 
-/** Condition that says why the storage did not take the policy. */
+/** Condition with the reason why the storage did not accept the policy. */
 export const POLICY_SET = 'StoragePolicySet'
 const IDLE_LOOK_SECONDS = 60
 const LOOK_SECONDS = 5
 
 type PoolState = NonNullable<ZoneStatus['sharedStorage']>['pools'][number]
 
-/** The policy is another one than that of the last operation. */
+/** Whether the policy differs from that of the last operation. */
 export const detectEdit = (zone: ZoneObject): boolean => {
   const policy = zone.spec.sharedStorage?.policy
   return (
@@ -32,18 +32,18 @@ export const detectEdit = (zone: ZoneObject): boolean => {
   )
 }
 
-/** Who gives storage more copies when it has room for them. */
+/** The actor that gives storage more copies when it has room for them. */
 const ACTOR = 'system:zones'
-/** What each is no weaker than, as the cluster calls them. */
+/** Failure domains that are no stronger than each, in the cluster's words. */
 const WEAKER_DOMAINS: Readonly<Record<StoragePolicy['failureDomain'], readonly string[]>> = {
   host: ['osd', 'host'],
   rack: ['osd', 'host', 'rack'],
 }
-/** One copy is what its administrator chose, or what a single host has. */
+/** A single copy is the administrator's choice, or all that a single host can have. */
 const COPIES_MINIMUM = 2
 
-/** The zone names no policy, and its storage has hosts or racks for a stronger one than its pools have. Tried once for
- *  each such policy; what its administrator has set beyond that is never made weaker. */
+/** The zone names no policy, and its storage has enough hosts or racks for a stronger one than its pools have. Tried
+ *  once for each such policy; what its administrator has set beyond that is never made weaker. */
 export function detectRoom({
   metadata,
   spec,
@@ -60,8 +60,8 @@ export function detectRoom({
     : { kind: 'storage.rebalance_policy', field: 'sharedStorage', actor: ACTOR, arguments: args }
 }
 
-/** As many copies as there are hosts, up to three, and in racks of their own from the third rack on. Undefined where
- *  one of the pools has more than that, or all of them as much. */
+/** As many copies as there are hosts, up to three, and in separate racks from the third rack on. Undefined when one of
+ *  the pools has a stronger policy, or all of them have this one. */
 function strongerPolicy(pools: readonly PoolState[]): StoragePolicy | undefined {
   const least = (field: 'hosts' | 'racks') => Math.min(...pools.map((pool) => pool[field]))
   const replicas = Math.min(STORAGE_REPLICAS_MAXIMUM, least('hosts'))
@@ -74,7 +74,7 @@ function strongerPolicy(pools: readonly PoolState[]): StoragePolicy | undefined 
     : { replicas, failureDomain }
 }
 
-/** No operation is under way: what the storage does is looked at now and then. */
+/** No operation is under way: the state of the storage is read periodically. */
 export function keepPolicy(input: ReconcileInput): Decision {
   const { zone, observed } = input
   const { sharedStorage } = zone.spec
@@ -86,7 +86,7 @@ export function keepPolicy(input: ReconcileInput): Decision {
   return { ...forgotten, actions: [look(sharedStorage, observed.pools)] }
 }
 
-/** What the last operation was about. */
+/** The policy of the last operation. */
 export const policyTried = ({ spec: { sharedStorage } }: ZoneObject): Decision['status'] & {} => ({
   storagePolicy: sharedStorage?.policy,
 })
@@ -96,7 +96,7 @@ export const rebalance = (input: During<ReconcileInput>): Decision =>
 
 type PolicyRule = Rule<During<ReconcileInput>, Decision>
 
-/** That of the zone, or what its storage has room for. */
+/** The policy of the zone, or the one that its storage has room for. */
 function wantedPolicy({ zone, operation }: During<ReconcileInput>): StoragePolicy | undefined {
   const { sharedStorage } = zone.spec
   const { replicas, failure_domain: wanted } = operation.arguments ?? {}
@@ -166,7 +166,7 @@ const rebalanced: PolicyRule = (input) => {
 
 const done: PolicyRule = ({ zone }) => ({ step: 'rebalanced', outcome: 'succeeded', status: policyTried(zone) })
 
-/** What the storage says of the pools that the policy is for. */
+/** The storage's report about the pools of the policy. */
 function poolsOf({ zone: { spec, status } }: ReconcileInput) {
   const names = spec.sharedStorage?.policy?.pools
   return (status?.sharedStorage?.pools ?? []).filter(({ name }) => names === undefined || names.includes(name))
@@ -176,7 +176,7 @@ const accessOf = ({ protocol, secretName }: SharedStorage): Asked['access'] => (
 const look = (sharedStorage: SharedStorage, pools: readonly string[] = []) =>
   ({ do: 'effect', name: 'readSharedStorage', input: { access: accessOf(sharedStorage), pools } }) as const
 
-/** Since the storage was asked last; endless when it never was. */
+/** Seconds since the storage was last asked; infinite when it never was. */
 const ageSeconds = ({ zone: { status }, now }: ReconcileInput): number =>
   status?.sharedStorage === undefined
     ? Number.POSITIVE_INFINITY

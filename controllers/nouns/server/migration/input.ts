@@ -1,5 +1,5 @@
-/** What every flow that moves a server to another node reads: source and target of the move, and what each reports of
- *  the guest. Only an agent's report counts as evidence, never its absence. Pure. */
+/** What every flow that moves a server to another node reads: source and target of the move, and what each reports
+ *  about the guest. Only an agent's report counts as evidence, never its absence. Pure. */
 import { defined } from '../../../../domain/defined.ts'
 import {
   gibibytesOf,
@@ -22,7 +22,7 @@ import type { InstanceObject, Observed, ServerObject, StorageObject, VolumeObjec
 export interface MigrationInput extends OperationInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
-  /** The operation that began the move; differs from the current one when that resolves an earlier move. */
+  /** The operation that started the move; differs from the current one when that resolves an earlier move. */
   readonly migrationId: string
   readonly sourceNode: string
   readonly targetNode: string
@@ -104,7 +104,7 @@ export function targetState({
       : 'preparing'
 }
 
-/** Of a guest that was handed over: whether its receiver has reported that it never arrived. A receiver that waits for
+/** For a guest that was handed over: whether its receiver has reported that it never arrived. A receiver that waits for
  *  a later attempt has discarded this one. */
 export function isGuestLost(
   input: Pick<MigrationInput, 'source' | 'target' | 'targetNode' | 'migrationId' | 'observed'>,
@@ -136,7 +136,7 @@ export function isRunningOnTarget({ target, source, migrationId, operation }: Mi
 const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
   status?.transfer?.role === role && status.transfer.id === id ? status.transfer : undefined
 
-/** What the node does now is unknown. */
+/** Whether the state of the node is unknown. */
 export const isUnreachable = (observed: Observed, node: string): boolean =>
   observed.unreachableNodes?.includes(node) ?? false
 /** It was proven that no guest runs on the node. */
@@ -151,7 +151,7 @@ export function canResolve({ observed }: ReconcileInput): boolean {
   )
 }
 
-/** What the server's owner allows a move to cost. */
+/** What the server's owner accepts as the cost of a move. */
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
 /** Whether the guest runs after the move. During a change of plan the server stays stopped until it has the new one. */
@@ -164,18 +164,18 @@ export function modeOf({ server, operation }: Pick<OperationInput, 'server' | 'o
   return mode ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
-/** Its disks, the boot disk first: the shared storage that each lies on, and its volume on the target. */
+/** Its disks, the boot disk first: the shared storage of each, and its volume on the target. */
 const disksOf = ({ storage, observed }: Pick<MigrationInput, 'storage' | 'observed'>) => [
   { volume: uidOf(storage), pool: storage.status?.pool, target: observed.targetVolume },
   ...(observed.dataDisks ?? []).map(({ volume, own, target }) => ({ volume, pool: own?.spec.pool, target })),
 ]
 
-/** The volumes on the target, as far as they are there. */
+/** The volumes that exist on the target. */
 export const targetVolumesOf = (input: Pick<MigrationInput, 'storage' | 'observed'>): readonly VolumeObject[] =>
   disksOf(input).flatMap(({ target }) => target ?? [])
 
-/** The target's disks were made for this move. What an earlier move left there, or what is being deleted, would be
- *  removed while the guest uses it. */
+/** Whether the target's disks were created for this move. What an earlier move left there, or what is being deleted,
+ *  would be removed while the guest uses it. */
 export const hasTargetDisks = (input: MigrationInput, kind: 'mirror' | 'copy'): boolean =>
   disksOf(input).every((disk) => {
     if (disk.target === undefined || disk.target.metadata.deletionTimestamp !== undefined) return false
@@ -186,7 +186,8 @@ export const hasTargetDisks = (input: MigrationInput, kind: 'mirror' | 'copy'): 
     )
   })
 
-/** Disks that are mirrored to the target, because it cannot access them on the source, or shall lie elsewhere there. */
+/** Disks that are mirrored to the target, because it cannot access them on the source, or because they must move to
+ *  other storage. */
 export const mirroredVolumes = (input: Pick<MigrationInput, 'storage' | 'observed'>): string[] =>
   disksOf(input)
     .filter(({ pool, target }) => pool === undefined || target?.spec.source?.kind === 'mirror')

@@ -40,7 +40,7 @@ const isCold = (input: MigrationInput): boolean =>
 
 const arrived: Rule<MigrationInput> = (input) => (targetState(input) === 'arrived' ? cutOver(input) : undefined)
 
-/** The sender no longer has the guest. When the receiver has not got it either, it is started again on the source. */
+/** The sender no longer has the guest. When the receiver does not have it either, it is started again on the source. */
 const handedOver: Rule<MigrationInput> = (input) => {
   if (sourceState(input) !== 'handed_over') return undefined
   return isGuestLost(input) ? rollBack(input, 'The guest was lost when it was handed over.') : awaitArrival(input)

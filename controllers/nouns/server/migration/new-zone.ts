@@ -1,5 +1,5 @@
-/** Changes the zone in the spec of a server that has moved to another zone. That zone decides which controller process
- *  owns the server, so it changes last, in a reconcile of its own: the next process takes over after the move. */
+/** Changes the zone in the spec of a server that has moved to another zone. The zone decides which controller process
+ *  owns the server, so it changes last, in a separate reconcile: the next process takes over after the move. */
 import type { MigrationProgress } from '../../../../resources/server/index.ts'
 import { type Decision, type ReconcileInput, unchanged } from '../decision.ts'
 

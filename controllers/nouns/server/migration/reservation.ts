@@ -1,4 +1,4 @@
-/** How every move begins and ends: capacity on another node is reserved and recorded before it is used, and a move that
+/** How every move starts and ends: capacity on another node is reserved and recorded before it is used, and a move that
  *  has ended never starts again. */
 import { defined } from '../../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
@@ -116,7 +116,7 @@ function reserve({ server, observed, operation }: OperationInput): ServerAction 
     ...serverIdOf(server, observed),
     operationId: operation.id,
     ...defined({ cpuPool: plan?.cpuPool, node }),
-    // In another zone the disk is copied, wherever it lies.
+    // In another zone the disk is copied, whatever storage it is on.
     ...(zone !== undefined ? { zone } : { pools: [...new Set(pools)], isToShare: isToSharedStorage(operation) }),
   }
   return { do: 'effect', name: 'reserve', input }

@@ -1,7 +1,7 @@
 /** Resolves a move whose operation ended before the move did. Both nodes' reports decide: if the guest runs on the
  *  target, the server belongs there; if only on the source, it stays; if on neither, it is started again on the source,
- *  where its disks are. It can not run on both; if it did, the source's guest would be ended. An unreachable node
- *  proves nothing. */
+ *  where its disks are. It cannot run on both; if it did, the source's guest would be ended. An unreachable node proves
+ *  nothing. */
 import { removeInstances } from '../drafts.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { transferStopped, reasonAgainst } from './cold.ts'
@@ -38,9 +38,8 @@ export function resolveMigration(input: OperationInput): Decision {
 const asRequested = (input: OperationInput, decision: Decision): Decision =>
   decision.outcome === undefined ? decision : { ...decision, ...outcomeOf('target', input) }
 
-/** Ends the move that still holds a reservation. An operator may name the winner, but the nodes' reports take
- *  precedence. Where they leave it open, because the server runs nowhere, the source wins unless the target was
- *  named. */
+/** Ends the move that still has a reservation. An operator may name the winner, but the nodes' reports take precedence.
+ *  When they are inconclusive, because the server runs nowhere, the source wins unless the target was named. */
 export function resolve(input: OperationInput): Decision {
   const { claims: { target } = {}, storage } = input.observed
   if (target === undefined) return unchanged(input)

@@ -113,7 +113,7 @@ const isStoppedForMove = ({ server, source, migrationId, operation }: MigrationI
   server.spec.desiredPower === 'running' &&
   [migrationId, operation.id].includes(source.spec.stop?.id ?? '')
 
-/** The guest could not be sent while it runs, and the mode allows stopping it for the move. */
+/** The guest could not be sent while running, and the mode allows stopping it for the move. */
 function mayFallBackToCold(input: MigrationInput): boolean {
   const { operation, source, migrationId, observed, targetNode } = input
   if (operation.id !== migrationId || operation.kind !== 'server.migrate' || modeOf(input) !== 'live_then_cold')

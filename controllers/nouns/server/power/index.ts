@@ -47,7 +47,7 @@ export const stop = (input: OperationInput): Decision =>
 
 /** Refusals that end when capacity becomes free, so the operation waits. */
 const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
-/** `kubectl apply` may create a server before its group, so a missing group is waited for. */
+/** `kubectl apply` may create a server before its group, so the operation waits for a missing group. */
 const GROUP_WAIT_SECONDS = 2
 const GUEST_START = 'the guest to start'
 const NODE_READY = 'the node to be ready for the guest'
@@ -145,12 +145,12 @@ const waitForStorage = (input: OperationInput) => ({
 
 const isOnline = ({ status }: StorageObject): boolean => status?.state === 'online'
 
-/** What the host says of the work, which may take minutes where it builds the image first. */
+/** The host's report of the work, which may take minutes when it builds the image first. */
 export const storageEvents = ({ status }: StorageObject): Pick<Decision, 'events'> =>
   status?.stateDetail === undefined ? {} : { events: [{ kind: 'storage', message: status.stateDetail }] }
 
-/** The instance exists, running unless the server was created stopped. Its host waits for the disk, and begins as soon
- *  as that is there. */
+/** The instance exists, running unless the server was created stopped. Its host waits for the disk, and starts as soon
+ *  as that is ready. */
 const instanceEnsured: Rule = (input) => {
   const { instance: current, storage } = input.observed
   if (current !== undefined && (current.spec.incarnation > 0 || current.spec.power === 'stopped'))
@@ -163,7 +163,7 @@ const instanceEnsured: Rule = (input) => {
     operationId: input.operation.id,
   })
   if (ordered.actions === undefined) return ordered
-  // With the instance made, what comes after it is what does not hold yet: one write says both.
+  // The step and the wait after the instance is created are written together with it: one write instead of two.
   const next =
     storage === undefined || isOnline(storage)
       ? { step: 'started' as const, waitFor: isRunning ? GUEST_START : NODE_READY }
@@ -174,13 +174,13 @@ const instanceEnsured: Rule = (input) => {
 /** A creation that takes longer, or a guest that takes longer to start, gets a status that says so. */
 const STATUS_DELAY_SECONDS = 10
 
-/** Most guests have started before anybody could read that they are about to. What the host reports meanwhile is
- *  written at once, and so is that a server begins which was made in Kubernetes: tools take an object without
- *  conditions for one that is as it shall be. */
+/** Most guests have started before anybody could read that they are about to start. What the host reports meanwhile is
+ *  written at once. So is the start of a server that was created in Kubernetes: tools treat an object without
+ *  conditions as ready. */
 function deferStatus(input: OperationInput, decision: Decision): Decision {
   const { server, operation, now } = input
   if (hasNoRequest(operation) && !hasBegun(server, operation)) return decision
-  // The request has made the claims.
+  // The request has claimed for the server.
   const begun = hasNoRequest(operation) ? decision : { ...decision, startedAt: operation.requestedAt }
   const since = unreportedSince(input, decision)
   const seconds = since === undefined ? STATUS_DELAY_SECONDS : (now.getTime() - Date.parse(since)) / 1_000
@@ -189,7 +189,8 @@ function deferStatus(input: OperationInput, decision: Decision): Decision {
     : begun
 }
 
-/** When what goes on began, of which nothing but that is known; undefined when the status has to be written. */
+/** Since when the operation has been in a stage about which nothing else is known; undefined when the status has to be
+ *  written. */
 function unreportedSince({ server, operation, observed, now }: OperationInput, decision: Decision): string | undefined {
   const { claims, instance, isHostReachable } = observed
   const isAsOrdered = instance !== undefined && (hasStarted(instance) || isOff(instance))
@@ -203,10 +204,10 @@ function unreportedSince({ server, operation, observed, now }: OperationInput, d
   return hasBegun(server, operation) ? undefined : operation.requestedAt
 }
 
-/** As it was ordered to be. */
+/** It is off, as ordered. */
 const isOff = (instance: InstanceObject): boolean => instance.spec.power === 'stopped' && hasEnded(instance)
 
-/** A new incarnation was ordered for this operation; a restart ends the one before. */
+/** A new incarnation was ordered for this operation; a restart ends the previous one. */
 const powerOrdered: Rule = (input) => {
   const {
     operation,
@@ -354,13 +355,13 @@ export function inProgress({ operation, observed }: OperationInput, step: Step):
     observed.instance !== undefined &&
     isLive(observed.instance) &&
     !runsFor(observed.instance, operation)
-  // these rules run for the kinds of STATES_IN_PROGRESS only
+  // These rules run for the kinds of STATES_IN_PROGRESS only.
   const kind = operation.kind as keyof typeof STATES_IN_PROGRESS
   const state = isEnding ? 'stopping' : (STATES_IN_PROGRESS[kind] ?? 'error')
   return { state, step: isCreate || step === 'stopped' || step === 'started' ? step : firstStep(operation) }
 }
 
-/** The running incarnation is the one that was made for the operation. */
+/** The running incarnation is the one that was created for the operation. */
 const runsFor = (instance: InstanceObject, operation: OperationStanza): boolean =>
   madeFor(instance) === operation.id && (instance.status?.incarnation ?? 0) >= instance.spec.incarnation
 
@@ -425,7 +426,7 @@ export const hasObservedSpec = (instance: InstanceObject | undefined): boolean =
   instance?.status?.observedGeneration !== undefined &&
   instance.status.observedGeneration >= (instance.metadata.generation ?? 0)
 
-/** Its guest has memory on the host. */
+/** Whether its guest has memory on the host. */
 export const isLive = (instance: InstanceObject): boolean =>
   ['starting', 'running', 'stopping'].includes(instance.status?.state ?? 'waiting')
 

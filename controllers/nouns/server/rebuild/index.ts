@@ -1,4 +1,4 @@
-/** The flow of server.rebuild: a new boot storage is made beside the old one while the server is stopped, then the
+/** The flow of server.rebuild: a new boot storage is created beside the old one while the server is stopped, then the
  *  server boots from it and the old one is removed. Until the exchange the rebuild can be rolled back. */
 import { UNMADE } from '../../../../domain/server/rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -179,8 +179,8 @@ const bootFailed: Rule = (input) => {
 
 const started: Rule = (input) => running(input) ?? { ...inProgress(input, 'started'), waitFor: 'the guest to start' }
 
-/** A trial that has not ended in time goes back to the old disk, and its way back has no deadline, for as long as its
- *  host answers. Nothing is left to go back to once the old disk is on its way out. */
+/** A trial that has not ended in time goes back to the old disk. Going back has no deadline, as long as the host is
+ *  reachable. Once the old disk is being deleted, there is nothing to go back to. */
 export function rebuildOverdue(input: OperationInput, decision: Decision, error: string): Decision {
   if (!isTrial(input)) return rebuildFailed(input, decision.step ?? 'started', error)
   if (!input.observed.isHostReachable) return { ...decision, outcome: 'failed', error }
@@ -252,6 +252,7 @@ export function obsoleteUserData(server: ServerObject, node: string | undefined)
   ]
 }
 
-/** Created by the API server from a request's user data. Secrets of other names belong to their creators. */
+/** Whether the API server created the Secret from a request's user data. Secrets of other names belong to their
+ *  creators. */
 export const isManagedUserData = (serverId: string, secretName: string): boolean =>
   secretName.startsWith(`${serverId}-user-data`)

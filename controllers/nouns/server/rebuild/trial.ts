@@ -1,6 +1,6 @@
 /** A rebuild on trial: the machine of a database gets a root disk of a newer image, and keeps the old one until it has
- *  become healthy. When it does not, the old disk comes back. That it goes back is written into the operation first, so
- *  that whoever dies on the way goes on in the same direction. */
+ *  become healthy. If it does not, the old disk comes back. The decision to go back is written to the operation first,
+ *  so that after a crash the next process continues in the same direction. */
 import { IMAGE_VERSION_ARGUMENT } from '../../../../domain/managed-machine/rules.ts'
 import { sentence } from '../../../../kit/sys/sentence.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
@@ -10,10 +10,10 @@ import { bootStorageName, ensureInstance, powerOf, storageKey } from '../drafts.
 import type { InstanceObject, Observed } from '../observed.ts'
 import { hasEnded, hasObservedSpec, hasStarted, inProgress, running, stopOf } from '../power/index.ts'
 
-/** Why it goes back; absent while it does not. */
+/** The operation's argument with the reason for going back; absent otherwise. */
 const GONE_BACK_ARGUMENT = 'gone_back'
 const REASON_CHARACTERS_MAXIMUM = 500
-/** Without KVM, on a busy host, a guest may take so long until it answers. */
+/** Without KVM, on a busy host, a guest may need this long until it answers. */
 const ANSWER_MILLISECONDS = 20 * 60_000
 
 /** The new boot storage has the name of the operation. */
@@ -31,11 +31,11 @@ export const isTrial = ({ operation }: Pick<OperationInput, 'operation'>): boole
 const reasonOf = ({ operation }: OperationInput): string | undefined => operation.arguments?.[GONE_BACK_ARGUMENT]
 export const hasGoneBack = (input: OperationInput): boolean => reasonOf(input) !== undefined
 
-/** The old disk is there, and stays. */
+/** The old disk exists and is not being deleted. */
 export const canGoBack = ({ observed: { oldStorage } }: OperationInput): boolean =>
   oldStorage !== undefined && oldStorage.metadata.deletionTimestamp === undefined
 
-/** The same with a guest that runs. */
+/** The same rule for a running guest. */
 export const whileRunning =
   (rule: Rule): Rule =>
   (input) => {
@@ -43,7 +43,7 @@ export const whileRunning =
     return decision && { ...decision, state: 'started', step: 'started' }
   }
 
-/** From now on it goes back. */
+/** Makes the operation go back from now on. */
 export const goBack = (input: OperationInput, reason: string): Decision => ({
   ...inProgress(input, 'started'),
   actions: [
@@ -68,13 +68,13 @@ export const bootFailedOnTrial: Rule = (input) => {
     : undefined
 }
 
-/** The guest that runs now has said itself that all is well. What one before it said does not count. */
+/** The guest that runs now has reported that it is healthy. Reports of earlier guests do not count. */
 function isHealthy({ machine, instance }: Pick<Observed, 'machine' | 'instance'>): boolean {
   const startedAt = Date.parse(instance?.status?.startedAt ?? '')
   return machine?.isHealthy === true && Date.parse(machine.reportedAt ?? '') > startedAt
 }
 
-/** The trial ends well by the word of the machine, never because its guest has started. */
+/** The trial succeeds on the report of the machine, never because its guest has started. */
 export const machineAnswers: Rule = (input) => {
   const { instance, machine } = input.observed
   if (!canGoBack(input)) return undefined
@@ -86,7 +86,7 @@ export const machineAnswers: Rule = (input) => {
   return { ...inProgress(input, 'started'), waitFor }
 }
 
-/** No disk goes from under a guest. */
+/** A disk is never removed from a running guest. */
 export const newSystemStopped: Rule = (input) => {
   const { server, operation, observed } = input
   const { instance, claims, storage } = observed
@@ -125,7 +125,8 @@ export const newDiskRemoved: Rule = (input) => {
   }
 }
 
-/** It has failed once the machine is as it was before; what does not become so is its owner's to mend. */
+/** The operation fails once the machine is as it was before; if the machine does not become healthy again, that is left
+ *  to its owner. */
 export const runsAsBefore: Rule = (input) => {
   const { instance } = input.observed
   const reason = reasonOf(input) ?? ''

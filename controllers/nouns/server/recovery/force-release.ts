@@ -1,6 +1,6 @@
 /** server.force_release: removes a server whose node will not return. Its objects in that node's namespace are removed
- *  without the agent where the node was fenced. Where two people attest that the host is gone, the guest's object stays
- *  deleted, and nobody waits for it: should the host come back, its agent ends the guest by that. */
+ *  without the agent when the node was fenced. When two people attest that the host is gone, the guest's object stays
+ *  deleted, and nothing waits for it: should the host return, the deleted object makes its agent end the guest. */
 import { type KubeObject } from '../../../../kit/kube/object.ts'
 import {
   type InstanceSpec,
@@ -39,8 +39,8 @@ export function forceRelease(input: OperationInput): Decision {
   }
 }
 
-/** A deleted guest that its lost node ends when it is back, and that nobody waits for: two people attested that the
- *  host is gone, or it lost its shared storage and the server goes on elsewhere. */
+/** A deleted guest that its lost node ends when it returns, and that nothing waits for: two people attested that the
+ *  host is gone, or it lost its shared storage and the server continues elsewhere. */
 export function isGuestLeftToItsNode(
   caches: Parts['caches'],
   server: Pick<OperationInput['server'], 'metadata' | 'spec'>,
@@ -71,7 +71,7 @@ export const forceReleaseEffect =
 async function isNodeLost(store: Parts['store'], { node, isAttested }: LostNode): Promise<boolean> {
   const { status } = (await store.get(Node, { name: node })) ?? {}
   if (isAttested) return status === undefined || ['unreachable', 'fencing', 'fenced'].includes(status.state ?? '')
-  // a guest without storage may still answer at its addresses
+  // A guest without storage may still answer at its addresses.
   if (status?.fence === undefined || status.fence.method === 'storage_block') return false
   const report = await store.get(NodeReport, { namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
   return (report?.spec.bootId ?? '') === status.fence.bootId

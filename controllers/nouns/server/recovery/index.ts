@@ -1,6 +1,6 @@
 /** server.recover: starts a server of a fenced node elsewhere. The proof that nothing runs on the lost node replaces
- *  its agent's confirmation, and lets `controllers/nouns/node/recovery.ts` remove what the node still holds of the
- *  server. */
+ *  its agent's confirmation, and allows `controllers/nouns/node/recovery.ts` to remove the server's objects on that
+ *  node. */
 import { defined } from '../../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../../domain/server/rules.ts'
@@ -29,7 +29,7 @@ const lostNodeOf = ({ operation, observed: { claims } }: OperationInput): string
 
 const hasLeftNode = (input: OperationInput): boolean => input.observed.claims?.placement.node !== lostNodeOf(input)
 
-/** Guards in order: never provisioned, moved already, node not fenced (any more), disk lost with the node. */
+/** Guards in order: never provisioned, moved already, node not fenced or no longer fenced, disk lost with the node. */
 const refused: Rule = (input) => {
   const { observed } = input
   const { claims, storage } = observed
