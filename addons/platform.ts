@@ -1,5 +1,5 @@
-/** The platform as add-ons of a cluster reach it: the API with the token of the cluster, which is read anew for each
- *  request, so that a new one needs no restart. */
+/** The add-ons' access to the platform: the API with the token of the cluster. The token is read for each request, so
+ *  that a new one needs no restart. */
 import { CLUSTER_LABELS } from '../domain/kubernetes-cluster/rules.ts'
 import { readFile } from 'node:fs/promises'
 import { type Client, createClient, OperationFailed, SvccloudError, waitForOperation } from '../client/index.ts'
@@ -12,11 +12,11 @@ export interface PlatformOptions {
   readonly clock: Clock
 }
 
-/** Of whatever a cluster has made: its id. */
+/** Label with the id of the cluster, on everything that a cluster has created. */
 export const CLUSTER_LABEL = CLUSTER_LABELS.cluster
 
 const TOO_MANY = 429
-/** Of one request that comes too soon. */
+/** Attempts of one request that comes too early. */
 const TRIES_MAXIMUM = 10
 const PAUSE_SECONDS_MAXIMUM = 30
 
@@ -38,7 +38,7 @@ export function openPlatform({ url, tokenFile, clock }: PlatformOptions): Client
   })
 }
 
-/** Undefined for what is not there. */
+/** Undefined when the object does not exist. */
 export async function orNothing<Value>(reading: Promise<Value>): Promise<Value | undefined> {
   try {
     return await reading
@@ -48,7 +48,7 @@ export async function orNothing<Value>(reading: Promise<Value>): Promise<Value |
   }
 }
 
-/** Resolves when the operation has ended, however. */
+/** Resolves when the operation has ended, with any result. */
 export async function untilEnded(client: Client, operationId: string): Promise<void> {
   try {
     await waitForOperation(client, operationId)

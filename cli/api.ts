@@ -12,7 +12,7 @@ export const membersOf = (value: unknown): Members => (isMembers(value) ? value 
 
 export interface Request {
   readonly method: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -23,19 +23,19 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Of JSON answers; undefined otherwise. */
+  /** The body of JSON responses; undefined otherwise. */
   readonly body: unknown
 }
 
 export interface Api {
   readonly url: string
-  /** Throws a Failure for everything but a success. */
+  /** Throws a Failure unless it succeeds. */
   send(request: Request): Promise<Reply>
-  /** The response as it comes, for streams. Throws a Failure for everything but a success. */
+  /** The response as a stream. Throws a Failure unless it succeeds. */
   open(request: Request): Promise<Response>
 }
 
-/** Throws Failure: what the service refuses, that it cannot be reached, or that somebody interrupted. */
+/** Throws a Failure when the service refuses or cannot be reached, or the person interrupts. */
 export function createApi({
   url,
   token,
@@ -86,7 +86,7 @@ export function createApi({
 const isJson = (response: Response): boolean =>
   /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
 
-/** Throws a Failure for an answer that is not what it says it is. */
+/** Throws a Failure for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -96,7 +96,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Of an answer that is not JSON, shown to people. */
+/** Limit of a response that is not JSON, when it is shown to people. */
 const DETAIL_CHARACTERS_MAXIMUM = 200
 
 function members(text: string): Members {
@@ -108,7 +108,7 @@ function members(text: string): Members {
 }
 
 function causeOf(error: unknown): string {
-  // fetch explains itself in the cause
+  // fetch has the reason in the cause
   const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } }
   return cause?.code ?? cause?.message ?? String(error)
 }

@@ -1,4 +1,4 @@
-/** A command line as values: flags that a table knows, and the rest in order. Everything unknown is refused by name. */
+/** Parses a command line: flags of a table, and the other words in order. Unknown flags are refused by name. */
 import { parseArgs } from 'node:util'
 import { defined } from '../domain/defined.ts'
 import { closest, didYouMean } from '../domain/suggestion.ts'
@@ -9,7 +9,7 @@ import { FORMATS } from './output.ts'
 export interface GlobalFlag {
   readonly flag: string
   readonly short?: string
-  /** What the value is called in help; a switch without. */
+  /** Name of the value in help; absent for a switch. */
   readonly value?: string
   readonly choices?: readonly string[]
   readonly description: string
@@ -47,7 +47,7 @@ export type Globals = Readonly<Partial<Record<(typeof GLOBAL_FLAGS)[number]['fla
 
 export interface Split {
   readonly globals: Globals
-  /** Flags that are the command's own, by name, each with every value it was given; undefined values were switches. */
+  /** The command's own flags by name, each with all its values; undefined values are switches. */
   readonly own: ReadonlyMap<string, readonly (string | undefined)[]>
   readonly words: readonly string[]
 }
@@ -61,7 +61,7 @@ export interface Known {
 const tokensOf = (line: readonly string[], known: readonly Known[]) =>
   parseArgs({
     args: [...line],
-    // the checks of `split` name what is wrong in the words of the other refusals
+    // the checks of `split` give consistent messages
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -71,12 +71,11 @@ const tokensOf = (line: readonly string[], known: readonly Known[]) =>
     ]),
   })
 
-/** The words of a line that are neither flags nor their values, whatever command it is: flags of every command may
- *  stand  anywhere. */
+/** The words of a line without flags and their values, for any command: flags of every command may be anywhere. */
 export const wordsOf = (line: readonly string[]): readonly string[] => tokensOf(line, []).positionals
 
-/** The line up to its `count` first words and the flags among them, and what follows as it was typed: the command that
- *  a  guest runs has flags of its own. */
+/** The line up to its `count` first words with the flags among them, and the rest unchanged: the command for a guest
+ *  has its own flags. */
 export function splitAfter(
   line: readonly string[],
   count: number,
@@ -92,8 +91,8 @@ export function splitAfter(
   return { before: line, rest: [] }
 }
 
-/** Splits a command line. `known` are the command's own flags; a boolean one is also given as `--no-FLAG`. Throws a
- *  Failure for flags that are not known, lack a value or take none. */
+/** Splits a command line. `known` are the command's own flags; a boolean one also accepts `--no-FLAG`. Throws a Failure
+ *  for unknown flags, missing values and unexpected values. */
 export function split(line: readonly string[], known: readonly Known[]): Split {
   const globals: Record<string, string> = {}
   const own = new Map<string, (string | undefined)[]>()
@@ -101,7 +100,7 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     const { name, rawName, inlineValue } = token
-    // -o=json, as kubectl takes it
+    // -o=json, as in kubectl
     const value = rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
     const mine = known.find(({ flag }) => flag === name || `no-${flag}` === name)
     const global: GlobalFlag | undefined = GLOBAL_FLAGS.find(({ flag }) => flag === name)
@@ -136,7 +135,7 @@ function oneOf({ flag, choices }: GlobalFlag, value: string): string {
 export const knownOf = ({ flags }: Command): readonly Known[] =>
   flags.map(({ flag, type }) => ({ flag, takesValue: type !== 'boolean' }))
 
-/** The fields that the flags stand for, in the types of the API. */
+/** The fields of the flags, in the types of the API. */
 export function fieldsOf(flags: readonly Flag[], own: Split['own'], place: Flag['place']): Record<string, unknown> {
   return Object.fromEntries(
     flags
@@ -160,7 +159,7 @@ function valueOf({ flag, type, isNullable, choices }: Flag, given: readonly (str
       return /^-?\d+$/.test(last) ? Number(last) : fail(flag, 'a whole number')
     case 'boolean':
       return last === 'true' ? true : last === 'false' ? false : fail(flag, 'true or false')
-    // A public key holds no comma, and neither does anything else that comes in lists.
+    // A public key contains no comma, and neither do other values in lists.
     case 'list':
       return texts.flatMap((text) => (text === '' ? [] : text.split(',')))
     case 'map':

@@ -1,12 +1,13 @@
-/** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. Nothing is
- *  written per command: path parameters become arguments, query and body become flags. */
+/** Creates commands from routes: `list_servers` becomes `server list`, `change_server_plan` becomes
+ *  `server change-plan`. Nothing is written for single commands: path parameters become arguments, query and body
+ *  become flags. */
 import { z } from 'zod'
 import { exactlyOneIn, type Route } from '../kit/http/route.ts'
 
 export interface Flag {
-  /** As it is typed, without its dashes. */
+  /** As typed, without its dashes. */
   readonly flag: string
-  /** As the API calls it. */
+  /** Name in the API. */
   readonly field: string
   readonly place: 'query' | 'body'
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'map' | 'json'
@@ -15,16 +16,16 @@ export interface Flag {
   readonly isNullable: boolean
   readonly description: string
   readonly defaultValue: unknown
-  /** Values of it usually lie in files: `@PATH` reads one. */
+  /** Its values are usually in files: `@PATH` reads one. */
   readonly isFromFile: boolean
 }
 
 const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data', 'certificate', 'private_key']
 
 export interface Parameter {
-  /** As the path calls it. */
+  /** Name in the path. */
   readonly name: string
-  /** What an `id` is the id of, by the path before it: of a storage where its backups are listed. */
+  /** The noun of an `id`, from the path before it: `storage` where its backups are listed. */
   readonly noun: string
 }
 
@@ -32,14 +33,14 @@ export interface Command {
   readonly noun: string
   readonly verb: string
   readonly route: Route
-  /** Of the path, in order. */
+  /** Parameters of the path, in order. */
   readonly parameters: readonly Parameter[]
   readonly flags: readonly Flag[]
-  /** Of these the body needs exactly one. */
+  /** The body needs exactly one of these. */
   readonly exactlyOne: readonly Flag[]
 }
 
-/** Commands in the order of their names. Throws when two routes come to the same command. */
+/** Commands sorted by name. Throws when two routes give the same command. */
 export function commandsOf(routes: readonly Route[]): readonly Command[] {
   const commands = routes.filter(isCommand).map(commandOf)
   const names = commands.map(nameOf)
@@ -50,7 +51,7 @@ export function commandsOf(routes: readonly Route[]): readonly Command[] {
 
 export const nameOf = ({ noun, verb }: Command): string => `${noun} ${verb}`
 
-/** What a token may call and what a shell can show: the console has a command of its own. */
+/** Routes that a token may call and a shell can show. The console has a separate command. */
 const isCommand = (route: Route): boolean =>
   route.audience === 'customer' &&
   route.credentials.includes('token') &&
@@ -74,7 +75,7 @@ function commandOf(route: Route): Command {
   }
 }
 
-/** The noun is the part of the path that the operationId names too; the verb is the rest of it. */
+/** The noun is the part of the path that is also in the operationId; the verb is the rest of the operationId. */
 function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: string } {
   const [verb = '', ...rest] = id.split('_')
   const words = rest.map(singular)
@@ -83,7 +84,7 @@ function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: s
     .filter((segment) => segment !== '' && segment !== 'v1' && !segment.startsWith('{'))
     .map((segment) => segment.split('-').map(singular))
   const [collection = []] = segments
-  // `list_kubernetes_versions` is about Kubernetes clusters, as its path has it.
+  // `list_kubernetes_versions` belongs to Kubernetes clusters, as in its path.
   if (collection.length > 1 && words[0] === collection[0] && indexOf(words, collection) < 0) {
     const verbs = verb === 'get' || verb === 'list' ? rest.slice(1) : [verb, ...rest.slice(1)]
     return { noun: collection.join('-'), verb: verbs.join('-') }
@@ -119,19 +120,19 @@ interface Property {
 
 function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[] {
   if (!(schema instanceof z.ZodObject)) return []
-  // Without its name: a named schema would be a reference to itself.
+  // Without its name, because a named schema would be a reference to itself.
   const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), {
     io: 'input',
     unrepresentable: 'any',
     reused: 'inline',
-    // the schema of an object, in the members that are read here
+    // only the members of an object's schema that are read here
   }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
   return Object.entries(properties)
     .filter(([, property]) => isOffered(property))
     .map(([field, property]) => flagOf(field, property, place, required.includes(field)))
 }
 
-/** Options of the contract that take nothing but their neutral value here are not worth a flag. */
+/** Options of the contract that accept only their neutral value get no flag. */
 const isOffered = ({ type, const: only, maxItems }: Property): boolean =>
   type !== 'null' && only === undefined && maxItems !== 0
 

@@ -1,4 +1,4 @@
-/** Completion: the shells ask `svccloud complete -- WORDS` what may come next. */
+/** Completion: shells call `svccloud complete -- WORDS` for the possible next words. */
 import { GLOBAL_FLAGS } from './arguments.ts'
 import { type Command, nameOf } from './commands.ts'
 import { OWN_COMMANDS } from './help.ts'
@@ -26,10 +26,10 @@ compdef _svccloud svccloud
 
 export const SHELLS = Object.keys(SCRIPTS)
 
-/** Undefined for a shell that is not known. */
+/** Undefined for an unknown shell. */
 export const completionScript = (shell: string): string | undefined => SCRIPTS[shell]
 
-/** What may come after the words. */
+/** The possible next words. */
 export function candidates(commands: readonly Command[], words: readonly string[]): readonly string[] {
   const names = [...OWN_COMMANDS.map(({ name }) => name), ...commands.map(nameOf)].map((name) => name.split(' '))
   const plain = words.filter((word) => !word.startsWith('-'))

@@ -1,5 +1,5 @@
-/** A terminal on the serial console of a server: keys go there as they are typed, what the guest writes comes here.
- *  Goes on by itself after a lost connection and after the half hour that a stream lasts. Ctrl-] leaves. */
+/** A terminal for the serial console of a server: it sends keys as they are typed, and shows the guest's output. It
+ *  reconnects after a lost connection, and after the half hour that a stream lasts. Ctrl-] leaves. */
 import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
@@ -13,20 +13,20 @@ export interface ConsoleParts {
   readonly random: Random
   /** Leaves the console. */
   readonly signal: AbortSignal
-  /** Shows the console on after the end of the input, until the signal. */
+  /** Continues to show the console after the end of the input, until the signal. */
   readonly staysOpen: boolean
 }
 
 const ESCAPE = 0x1d
 const INPUT_BYTES_MAXIMUM = 4096
-/** Keys of so long go together: the service takes 50 requests a second. */
+/** Keys within this time are sent together, because the service accepts 50 requests a second. */
 const GATHER_MILLISECONDS = 30
 const RECONNECT_MILLISECONDS = 500
 const RECONNECTS_MAXIMUM = 60
-/** So much of what was shown is looked for in the tail of the next connection. */
+/** Number of the last shown bytes that are searched in the tail of the next connection. */
 const OVERLAP_BYTES = 256
 
-/** Resolves when the person or the signal has left. Throws a Failure when the service refuses. */
+/** Resolves when the person or the signal has ended it. Throws a Failure when the service refuses. */
 export async function attach(parts: ConsoleParts, serverId: string): Promise<void> {
   const { terminal } = parts
   const leaving = new AbortController()
@@ -54,8 +54,8 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
   )
 
-/** So long nothing is shown after the end of a pipe before the console is left: what the guest answers is still seen.
- */
+/** After the end of a pipe, the console is left when nothing was shown for this time, so that the guest's response is
+ *  still shown. */
 const QUIET_MILLISECONDS = 1_000
 
 /** Waits until nothing was shown for a while. */
@@ -107,7 +107,7 @@ async function follow(
   }
 }
 
-/** What of a tail comes after what was shown already. */
+/** The part of a tail that was not shown yet. */
 function unseen(tail: Buffer, shown: Buffer): Buffer {
   const at = shown.length === 0 ? -1 : tail.lastIndexOf(shown)
   return at < 0 ? tail : tail.subarray(at + shown.length)
@@ -143,7 +143,7 @@ async function* events(response: Response): AsyncIterable<StreamEvent> {
   }
 }
 
-/** Sends keys until the escape is typed; at the end of a pipe, until everything is sent. */
+/** Sends keys until the escape is typed; after the end of a pipe, until everything is sent. */
 async function type(
   { api, terminal, clock, random, signal }: ConsoleParts,
   serverId: string,
@@ -171,7 +171,7 @@ async function type(
       })
     } catch (error) {
       if (!(error instanceof Failure) || !/^(409|429|503)/.test(error.message)) throw error
-      // What cannot be typed now is said once and dropped, as on a line that is not plugged in.
+      // Keys that cannot be sent are reported once and dropped, as on a disconnected line.
       terminal.writeError(`\r\n[not typed: ${error.message.split('\n')[0]}]\r\n`)
     }
   }

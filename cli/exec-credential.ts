@@ -1,6 +1,6 @@
-/** The credential plugin that kubeconfigs name: a short-lived token of the service in the words of client-go
- *  (`client.authentication.k8s.io/v1`).
- *  Knows no kind of cluster. Which kinds have tokens, and where, is what the service's own OpenAPI document says. */
+/** The credential plugin in kubeconfigs: a short-lived token of the service in the format of client-go
+ *  (`client.authentication.k8s.io/v1`). It knows no kinds of clusters: the service's OpenAPI document defines which
+ *  kinds have tokens, and where. */
 import { z } from 'zod'
 import type { Api, Members } from './api.ts'
 import type { Command } from './commands.ts'
@@ -13,14 +13,14 @@ const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), z.u
 
 export interface CredentialOptions {
   readonly api: Api
-  /** For names in the place of ids. */
+  /** Commands for finding ids by name. */
   readonly commands: readonly Command[]
-  /** A kind in the singular and an id or a name, as in `dev-cluster/ID`. */
+  /** A kind in the singular and an id or a name, such as `dev-cluster/ID`. */
   readonly cluster: string
   readonly signal: AbortSignal
 }
 
-/** Answers an ExecCredential. Throws a Failure when the service has no tokens for that kind of cluster, or refuses this
+/** Returns an ExecCredential. Throws a Failure when the service has no tokens for that kind of cluster, or refuses this
  *  one. */
 export async function execCredential({ api, commands, cluster, signal }: CredentialOptions): Promise<Members> {
   const [, kind, name] = /^([a-z]+(?:-[a-z]+)*)\/([^/]+)$/.exec(cluster) ?? []

@@ -1,4 +1,4 @@
-/** How a command ends: exit codes that scripts can rely on, and the failures that lead to them. */
+/** Results of commands: exit codes that scripts can rely on, and the failures that cause them. */
 import { z } from 'zod'
 
 export const EXIT = {
@@ -23,7 +23,7 @@ export const EXIT_MEANINGS: readonly (readonly [number, string])[] = [
   [EXIT.interrupted, 'Interrupted. An operation that was started goes on.'],
 ]
 
-/** Said to the person without a trace; the command ends with the code. */
+/** Shown to the person without a stack trace; the command exits with the code. */
 export class Failure extends Error {
   readonly code: number
   constructor(code: number, message: string, cause?: unknown) {
@@ -35,8 +35,8 @@ export class Failure extends Error {
 
 export const usage = (message: string): Failure => new Failure(EXIT.usage, message)
 
-/** The failure that it is. A service that answers what this program does not understand is one; anything else is a bug
- *  here, and is thrown on. */
+/** Converts an error to a Failure. A service whose response this program does not understand is a Failure; any other
+ *  error is a bug here, and is thrown again. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof z.ZodError) {
@@ -47,7 +47,7 @@ export function failureOf(error: unknown): Failure {
   throw error
 }
 
-/** A refusal of the service, with what its problem document says. */
+/** A refusal of the service, with the text of its problem document. */
 export function refusalOf(
   status: number,
   document: Readonly<Record<string, unknown>>,

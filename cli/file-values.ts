@@ -1,14 +1,14 @@
-/** Values of flags that lie in files: `--public-key @id.pub`. */
+/** Reads values of flags from files: `--public-key @id.pub`. */
 import { readFile } from 'node:fs/promises'
 import type { Split } from './arguments.ts'
 import type { Flag } from './commands.ts'
 import { usage } from './exit.ts'
 
-/** Neither a key nor a script looks so. */
+/** Keys and scripts do not look like this. */
 const PATH = /^(~|\.{0,2})\/\S*$|^\S+\.(pub|sh|ya?ml|pem|crt|key)$/
 
-/** The flags with what stands in the files that they name. Throws a Failure for a file that cannot be read, and for the
- *  path of one where what it holds is wanted. */
+/** Replaces flags that name files by the content of these files. Throws a Failure for a file that cannot be read, and
+ *  for a path without `@` where a file's content is expected. */
 export async function withFiles(flags: readonly Flag[], own: Split['own']): Promise<Split['own']> {
   const read = new Map(own)
   for (const { flag, isFromFile } of flags) {

@@ -1,4 +1,4 @@
-/** What the commands are, for the screen and for the reference in the documentation; all of it comes from the
+/** The help of the commands, for the screen and for the reference in the documentation; all of it is generated from the
  *  routes. */
 import { joined } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
@@ -13,7 +13,7 @@ export interface OwnCommand {
   readonly flags: readonly GlobalFlag[]
 }
 
-/** Commands that no route stands for. */
+/** Commands without a route. */
 const SIGN_IN_FLAGS = [
   { flag: 'email', value: 'EMAIL', description: 'Who signs in.' },
   { flag: 'code', value: 'CODE', description: 'Code of the authenticator, or a recovery code.' },
@@ -297,7 +297,7 @@ const usageOf = (command: Command): string =>
     ...(command.flags.some(({ isRequired }) => !isRequired) ? ['[FLAGS]'] : []),
   ].join(' ')
 
-/** What stands for the argument in texts: `SERVER`. */
+/** Placeholder of the argument in texts: `SERVER`. */
 export const placeholderOf = ({ name, noun }: Parameter): string =>
   (name === 'id' ? noun : name).toUpperCase().replaceAll('_', '-')
 

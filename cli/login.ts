@@ -1,4 +1,4 @@
-/** Signing in and out: with a token as it is, or with email, password and second factor, which makes a token for this
+/** Login and logout: with a given token, or with email, password and second factor, which creates a token for this
  *  machine. */
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -16,7 +16,7 @@ export interface LoginOptions extends Omit<SignIn, 'url'> {
   readonly scope: string | undefined
 }
 
-/** Answers what to tell the person. */
+/** Returns the message for the person. */
 export async function logIn(options: LoginOptions): Promise<string> {
   const { environment, userAgent, terminal } = options
   const known = await readProfiles(environment)
@@ -42,8 +42,8 @@ export async function logIn(options: LoginOptions): Promise<string> {
   return `Logged in to ${url} (profile ${name}).${change}`
 }
 
-/** Forgets the profile, and revokes the token that `login` made for it. Answers what to tell the person. Throws a
- *  Failure  when there is no such profile, and when the service cannot be reached: then the profile stays. */
+/** Deletes the profile, and revokes the token that `login` created for it. Returns the message for the person. Throws a
+ *  Failure when there is no such profile, or the service cannot be reached: then the profile stays. */
 export async function logOut(
   { environment, clock, userAgent }: Pick<LoginOptions, 'environment' | 'clock' | 'userAgent'>,
   name: string | undefined,
@@ -57,7 +57,7 @@ export async function logOut(
     await createApi({ url, token, userAgent })
       .send({ method: 'DELETE', path: '/v1/account/token' })
       .catch((error: unknown) => {
-        // revoked or expired already
+        // already revoked or expired
         if (!(error instanceof Failure) || !error.message.startsWith('401')) throw error
       })
   let next = current
@@ -74,19 +74,19 @@ export async function logOut(
 
 const HOST_CHARACTERS_MAXIMUM = 60
 
-/** Throws the service's refusal of a token that is not good. */
+/** Throws the service's refusal of an invalid token. */
 const checkToken = (api: ReturnType<typeof createApi>): Promise<unknown> =>
   api.send({ method: 'GET', path: '/v1/account' })
 
 const makeToken = (options: LoginOptions, url: string): Promise<string> =>
   withSession({ ...options, url }, async (api) => {
-    // names of tokens are unique
+    // names of tokens must be unique
     const at = options.clock.now().toISOString()
     const name = `svccloud on ${hostname().slice(0, HOST_CHARACTERS_MAXIMUM)} at ${at}`
     const body = { name, scope: scopeOf(options.scope) }
     return String(membersOf((await api.send({ method: 'POST', path: '/v1/account/tokens', body })).body)['token'])
   })
 
-/** As the API takes it: the name of a scope, or a list of permissions. */
+/** In the form of the API: the name of a scope, or a list of permissions. */
 export const scopeOf = (scope = 'read_write'): string | string[] =>
   scope === 'read' || scope === 'read_write' ? scope : scope.split(',')

@@ -1,4 +1,4 @@
-/** The process of one command: gives the command line its terminal, its environment and its interrupt. */
+/** The process of one command: connects the command line to its terminal, environment and interrupts. */
 import { systemClock } from '../kit/sys/clock.ts'
 import { environment, exitProcess, processArguments, stopSignal } from '../kit/sys/process.ts'
 import { useProxies } from '../kit/sys/proxies.ts'

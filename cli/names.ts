@@ -1,16 +1,16 @@
-/** Names where the API wants ids: a text that is no UUID is looked up in the noun's list. */
+/** Allows names in place of ids: a text that is not a UUID is searched in the noun's list. */
 import type { Api, Members } from './api.ts'
 import type { Command } from './commands.ts'
 import { EXIT, Failure } from './exit.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const NAME_FIELDS = ['id', 'name', 'hostname', 'title']
-/** So many pages are looked through; a name further back is asked for by its id. */
+/** Limit of the searched pages; resources after them need their ids. */
 const PAGES_MAXIMUM = 50
 const PAGE_ITEMS = 100
 
-/** The id of what the person named; the text itself where nothing has that name, for the service to judge. Throws a
- *  Failure when several have. */
+/** The id of the named resource; the text itself when nothing has that name, so that the service decides. Throws a
+ *  Failure when several have it. */
 export async function idOf(api: Api, commands: readonly Command[], noun: string, text: string): Promise<string> {
   const list = listOf(commands, noun)
   if (UUID.test(text) || list === undefined) return text
@@ -45,13 +45,13 @@ async function pageOf(
   return body as { items: readonly Members[]; next_cursor: string | null } // every list has this shape
 }
 
-/** The noun that a field names: of `source_snapshot_id` it is `snapshot`. Undefined where there is no list of any. */
+/** The noun of a field: `snapshot` for `source_snapshot_id`. Undefined without a list for it. */
 function nounOf(commands: readonly Command[], field: string): string | undefined {
   const words = /^(.+)_ids?$/.exec(field)?.[1]?.split('_') ?? []
   return words.map((_word, index) => words.slice(index).join('-')).find((noun) => listOf(commands, noun) !== undefined)
 }
 
-/** Fields that name a resource by its id: `ssh_key_ids` takes names of SSH keys too. */
+/** Replaces names by ids in fields that refer to resources: `ssh_key_ids` also accepts names of SSH keys. */
 export async function withIds(api: Api, commands: readonly Command[], fields: Members): Promise<Members> {
   const resolved: Record<string, unknown> = { ...fields }
   for (const [field, value] of Object.entries(fields)) {

@@ -1,4 +1,4 @@
-/** Answers for people and for programs: tables, JSON, YAML, or ids alone. */
+/** Formats responses for people and programs: tables, JSON, YAML, or only ids. */
 import { stringify } from 'yaml'
 import { didYouMean, listed } from '../domain/suggestion.ts'
 import { isMembers, type Members, membersOf } from './api.ts'
@@ -11,11 +11,11 @@ export type Format = (typeof FORMATS)[number]
 export interface Style {
   readonly format: Format
   readonly columns: readonly string[] | undefined
-  /** Headings in bold. */
+  /** Bold headings. */
   readonly hasColor: boolean
 }
 
-/** Shown first, in this order, where an answer has them. */
+/** Fields that are shown first, in this order, if a response has them. */
 const PREFERRED = [
   'id',
   'date',
@@ -63,8 +63,8 @@ const PREFERRED = [
 ]
 const COLUMNS_MAXIMUM = 8
 
-/** The text of an answer, with its line end; empty when there is nothing to say. Throws a Failure for columns that the
- *  answer does not have. */
+/** The text of a response, with its line end; empty when there is nothing to show. Throws a Failure for columns that
+ *  the response does not have. */
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
@@ -80,7 +80,7 @@ export function render(body: unknown, style: Style): string {
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }
 
-/** What an envelope holds: `{server: {…}}` is the server, also where an operation comes along. */
+/** The content of an envelope: for `{server: {…}}` the server, even if there is an operation beside it. */
 function resourceOf(body: unknown): unknown {
   if (!isMembers(body)) return body
   const inside = Object.entries(body).filter(([, value]) => isMembers(value))
@@ -93,7 +93,7 @@ const text = (value: unknown): string =>
   value === null || value === undefined ? '-' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 const at = (item: Members, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (isMembers(value) ? value[name] : undefined), item)
-// nothing that moves the cursor of whoever reads it
+// removes characters that would move the reader's cursor
 const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
 
 function checkColumns(items: readonly Members[], columns: readonly string[] | undefined): void {

@@ -1,4 +1,4 @@
-/** The commands that no route stands for. Their names, flags and texts are in `help.ts`. */
+/** The commands without a route. Their names, flags and texts are in `help.ts`. */
 import { readFile } from 'node:fs/promises'
 import { defined } from '../domain/defined.ts'
 import { noSuch } from '../domain/suggestion.ts'
@@ -21,11 +21,11 @@ import { confirmEmail, signUp } from './signup.ts'
 import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
 import { waitFor } from './wait.ts'
 
-/** Answers the exit code. `words` come without the name of the command. */
+/** Returns the exit code. `words` do not include the name of the command. */
 export type OwnRun = (given: OwnSplit, parts: RunParts) => Promise<number>
 
 export interface OwnSplit extends Split {
-  /** What the command hands on as it was typed. */
+  /** Words that the command passes on unchanged. */
   readonly rest: readonly string[]
 }
 
@@ -53,7 +53,7 @@ const logout: OwnRun = async ({ globals }, parts) => {
   return EXIT.ok
 }
 
-/** Where one signs up: as the flag says, else at the service of the profile. */
+/** The service for a signup: from the flag, or from the profile. */
 async function urlOf(given: Split, { environment }: RunParts): Promise<string> {
   const url = flagOf(given, 'url')
   return parseUrl(url ?? (await chooseProfile(environment, given.globals.profile)).url)
@@ -87,7 +87,7 @@ const whoami: OwnRun = async ({ globals, words }, parts) => {
   return print(parts.terminal, render(body, styleOf(parts, globals)))
 }
 
-/** The work in a session of the person whose token the profile has, unless another email is given. */
+/** Does the work in a session of the person whose token the profile has, or of a given email. */
 async function asPerson<Result>(
   given: Split,
   parts: RunParts,
@@ -172,7 +172,7 @@ async function sshParts(given: Split, parts: RunParts): Promise<SshParts> {
   return { ...parts, api, knownHostsFile: knownHostsFile(parts.environment, name) }
 }
 
-/** What to say of a program that is not there. */
+/** The message for a missing program. */
 const installed =
   (program: string) =>
   (error: NodeJS.ErrnoException): never => {
@@ -314,7 +314,7 @@ async function auditText([file, ...more]: readonly string[], globals: Globals, p
   return (await followPages(await ask(String(query)), query, ask)).text
 }
 
-/** Every command but help, which run.ts answers itself. */
+/** Every command except help, which run.ts handles. */
 export const OWN_RUNS: Readonly<Record<Exclude<(typeof OWN_COMMANDS)[number]['name'], 'help'>, OwnRun>> = {
   signup,
   'confirm-email': confirmAddress,

@@ -1,5 +1,5 @@
-/** A portal session for what no token may do: opened with email, password and second factor, and ended at once after.
- */
+/** A portal session for actions that no token allows: opened with email, password and second factor, and closed right
+ *  afterwards. */
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, createApi, membersOf, type Reply } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
@@ -14,7 +14,7 @@ export interface SignIn {
   readonly code: string | undefined
 }
 
-/** Asks for what is not given, and does the work with an API that carries the session. */
+/** Asks for missing values, and does the work with an API that uses the session. */
 export async function withSession<Result>(signIn: SignIn, work: (api: Api) => Promise<Result>): Promise<Result> {
   const { environment, terminal, userAgent, url, email } = signIn
   const canAsk = terminal.isInputTerminal

@@ -1,4 +1,4 @@
-/** Where the service is and who one is there, kept in a file that only its owner can read. */
+/** The address of the service and the user's credentials, stored in a file that only its owner can read. */
 import { readFile, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ import { EXIT, Failure, usage } from './exit.ts'
 const Profile = z.object({
   url: z.url(),
   token: z.string(),
-  /** `login` made the token for this profile, so `logout` revokes it. */
+  /** `login` created the token for this profile, so `logout` revokes it. */
   isTokenOurs: z.boolean().optional(),
 })
 export type Profile = z.infer<typeof Profile>
@@ -24,7 +24,7 @@ export const DEFAULT_URL = 'http://127.0.0.1:8080'
 export const DEFAULT_PROFILE = 'default'
 const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
 
-/** `$XDG_CONFIG_HOME/svccloud/config.json`, by default under `~/.config`. */
+/** `$XDG_CONFIG_HOME/svccloud/config.json`, by default below `~/.config`. */
 const folderOf = (environment: Environment): string =>
   join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud')
 const profilesFile = (environment: Environment): string => join(folderOf(environment), 'config.json')
@@ -33,7 +33,7 @@ const profilesFile = (environment: Environment): string => join(folderOf(environ
 export const knownHostsFile = (environment: Environment, profile: string): string =>
   join(folderOf(environment), 'known_hosts', profile.replaceAll(/[^\w.-]/g, '_'))
 
-/** The address without a slash at its end. Throws a Failure for one that is none. */
+/** The address without a trailing slash. Throws a Failure for an invalid one. */
 export function parseUrl(text: string): string {
   const url = text.trim().replace(/\/+$/, '')
   if (!/^https?:\/\//i.test(url))
@@ -45,7 +45,7 @@ export function parseUrl(text: string): string {
   return url
 }
 
-/** None when there is no file. Throws Failure for one that cannot be read. */
+/** Empty when there is no file. Throws a Failure when it cannot be read. */
 export async function readProfiles(environment: Environment): Promise<Profiles> {
   const file = profilesFile(environment)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -62,10 +62,11 @@ export async function readProfiles(environment: Environment): Promise<Profiles> 
 }
 
 const OTHERS = 0o077
-/** Systems without modes of files call everything readable. */
+/** On systems without file modes everything appears readable. */
 const hasModes = sep === '/'
 
-/** As ssh with private keys: the file holds tokens. Throws Failure where others may read or write it. */
+/** The file contains tokens, so the rule is that of ssh for private keys. Throws a Failure when others may read or
+ *  write it. */
 async function requirePrivate(file: string): Promise<void> {
   const { mode } = await stat(file)
   if (!hasModes || (mode & OTHERS) === 0) return
@@ -77,8 +78,8 @@ async function requirePrivate(file: string): Promise<void> {
   )
 }
 
-/** Changes what the file says now: commands at the same moment do so one after the other. Written beside and moved into
- *  place, so that a killed command leaves the old file or the new one. Throws Failure as `readProfiles` does. */
+/** Changes the current content of the file; concurrent commands do so one after the other. Writes atomically, so that a
+ *  killed command leaves the old file or the new one. Throws a Failure like `readProfiles`. */
 export async function changeProfiles(
   environment: Environment,
   clock: Clock,
@@ -91,7 +92,7 @@ export async function changeProfiles(
   })
 }
 
-/** The profile that a command uses: SVCCLOUD_URL and SVCCLOUD_TOKEN win over the file. */
+/** The profile for a command: SVCCLOUD_URL and SVCCLOUD_TOKEN override the file. */
 export async function chooseProfile(
   environment: Environment,
   name: string | undefined,

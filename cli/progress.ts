@@ -1,5 +1,4 @@
-/** What a person sees while a command waits: one line that is written over where somebody watches, each state once
- *  elsewhere. */
+/** The output while a command waits: on a terminal one line that is overwritten, elsewhere each state once. */
 import { printable } from '../domain/printable.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 

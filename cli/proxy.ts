@@ -1,5 +1,5 @@
-/** Joins standard input and output to a port by a SOCKS5 proxy (RFC 1928), as ssh wants of its ProxyCommand. Arguments:
- *  address and port of the proxy, address and port to reach. */
+/** Connects standard input and output to a port through a SOCKS5 proxy (RFC 1928), as a ProxyCommand of ssh. Arguments:
+ *  address and port of the proxy, address and port of the destination. */
 import { once } from 'node:events'
 import { connect, isIPv6 } from 'node:net'
 import { exitProcess, printErrorLine, processArguments, standardStreams } from '../kit/sys/process.ts'
@@ -19,7 +19,7 @@ const socket = connect({ host: proxyHost, port: Number(proxyPort), allowHalfOpen
 socket.once('error', (error) => fail(error.message))
 socket.once('end', () => fail('it has closed the connection'))
 
-/** Exactly so many bytes. */
+/** Reads exactly this many bytes. */
 async function read(count: number): Promise<Buffer> {
   for (;;) {
     const bytes = socket.read(count) as Buffer | null // no encoding was set
@@ -40,6 +40,6 @@ if (reply[1] !== 0) fail(`it answers ${reply[1]}`)
 
 socket.removeAllListeners('end')
 const { input, output } = standardStreams()
-socket.once('close', () => input.destroy()) // what was received is still written
+socket.once('close', () => input.destroy()) // received data are still written
 input.pipe(socket)
 socket.pipe(output)

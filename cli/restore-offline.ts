@@ -1,5 +1,5 @@
-/** Reads a disk out of a backup with nothing but the place where it is kept and the account's key: neither the service
- *  nor its database nor a hypervisor is needed. */
+/** Restores a disk from a backup with only its storage location and the account's key: it needs neither the service nor
+ *  its database nor a hypervisor. */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { openStoreAt } from '../kit/chunks/locate.ts'
 import type { Manifest } from '../kit/chunks/manifest.ts'
@@ -14,7 +14,7 @@ export interface OfflineRestore {
   /** The account's folder, or its part of a bucket. */
   readonly location: string
   readonly keyFile: string
-  /** The file that becomes the disk; it must not be there yet. */
+  /** The file for the disk; it must not exist. */
   readonly output: string
 }
 
@@ -22,8 +22,8 @@ const PERCENT = 100
 const KEY = new RegExp(`^[0-9a-f]{${KEY_BYTES * 2}}$`)
 const UNFINISHED = '.unfinished'
 
-/** Writes the disk as a raw, sparse file and answers its size in bytes. A Failure when any part of it is missing or was
- *  changed; then there is no file of that name. */
+/** Writes the disk as a raw, sparse file and returns its size in bytes. Throws a Failure when any part of the backup is
+ *  missing or was changed; then the file does not exist. */
 export async function restoreOffline(
   { backup, location, keyFile, output }: OfflineRestore,
   parts: RunParts,
@@ -79,7 +79,7 @@ async function writeDisk(
   }
 }
 
-/** The file reads as zeros already. */
+/** The file reads as zeros before. */
 const writerOf = (file: FileHandle) => ({
   async write(offset: number, bytes: Buffer): Promise<void> {
     const { bytesWritten } = await file.write(bytes, 0, bytes.length, offset)

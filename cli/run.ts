@@ -1,4 +1,4 @@
-/** One command line from its words to its exit code. Everything that it touches is given to it. */
+/** Runs one command line, from its words to its exit code. Everything that it uses is passed to it. */
 import { defined } from '../domain/defined.ts'
 import { joined } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
@@ -28,7 +28,7 @@ import { screenOn } from './screen.ts'
 import { COMMANDS, followPages, hasNoColor, openApi, print, readFileFlag, type RunParts, styleOf } from './session.ts'
 import { waitFor } from './wait.ts'
 
-/** Runs a command line; answers the exit code. Never throws for what a person or the service can do wrong. */
+/** Runs a command line; returns the exit code. Never throws for errors of a person or the service. */
 export async function run(line: readonly string[], given: RunParts): Promise<number> {
   const parts = { ...given, terminal: screenOn(given.terminal) }
   try {
@@ -69,7 +69,7 @@ async function dispatch(line: readonly string[], parts: RunParts): Promise<numbe
   return runCommand(command, { ...given, words: given.words.slice(2) }, parts)
 }
 
-/** What follows the server of `ssh` is another program's. */
+/** Words after the server of `ssh` belong to another program. */
 function runOwn(
   own: Exclude<(typeof OWN_COMMANDS)[number], { name: 'help' }>,
   line: readonly string[],
@@ -89,7 +89,7 @@ function runOwn(
 
 const NAMES: readonly string[] = [...OWN_COMMANDS.map(({ name }) => name), ...COMMANDS.map(nameOf)]
 
-/** What was meant: another order of the words, a word that is spelled otherwise, or what there is for the noun. */
+/** Suggests another order of the words, another spelling, or the commands of the noun. */
 function unknownCommand(first: string, second: string): Failure {
   const given = `${first} ${second}`.trim()
   const verbs = NAMES.filter((name) => name.startsWith(`${first} `)).map((name) => name.slice(first.length + 1))
@@ -108,7 +108,7 @@ function unknownCommand(first: string, second: string): Failure {
   )
 }
 
-/** The command of the noun whose verb is closest; the noun alone where none is. */
+/** The command of the noun with the closest verb; only the noun when none is close. */
 function nearNoun(noun: string, verb: string): string {
   const names = NAMES.filter((name) => name === noun || name.startsWith(`${noun} `))
   return names.find((name) => name === `${noun} ${verb}`) ?? closest(`${noun} ${verb}`, names) ?? noun
@@ -172,7 +172,7 @@ function queryOf(fields: Members): URLSearchParams {
   )
 }
 
-/** Throws a Failure that names every flag that is missing. */
+/** Throws a Failure that names every missing flag. */
 function requireFlags({ flags, exactlyOne }: Command, body: Members): void {
   const missing = flags
     .filter(({ isRequired, field, place }) => place === 'body' && isRequired && !(field in body))
@@ -199,7 +199,7 @@ interface Showing {
   readonly api: Api
   readonly parts: RunParts
   readonly globals: Globals
-  /** What the arguments of the command stand for. */
+  /** The ids of the command's arguments. */
   readonly ids: readonly string[]
 }
 
@@ -226,19 +226,19 @@ const isEmptyList = (body: unknown): boolean => {
   return Array.isArray(items) && items.length === 0
 }
 
-/** As the path names them. */
+/** The plural noun in the path. */
 const pluralOf = ({ route: { path } }: Command): string => {
   const last = path.split('/').at(-1) ?? ''
   return last.endsWith('s') ? last.replaceAll('-', ' ') : 'entries'
 }
 
-/** The id of the resource that an asynchronous answer shows beside its operation. */
+/** The id of the resource beside the operation in an asynchronous response. */
 function idIn(rest: Members): string | undefined {
   const { id } = membersOf(Object.values(rest)[0])
   return typeof id === 'string' ? id : undefined
 }
 
-/** The resource as it is after its operation; the operation where the resource is gone. */
+/** The resource after its operation; the operation if the resource was deleted. */
 async function asItIsNow(api: Api, id: string | undefined, noun: string, operation: object): Promise<unknown> {
   const read = COMMANDS.find(
     (command) => command.noun === noun && command.verb === 'get' && command.parameters.length === 1,

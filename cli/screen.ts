@@ -1,10 +1,10 @@
-/** The only way out to the person: what is written comes out printable, whoever wrote it. Colours and the line that is
- *  written over are this program's own. */
+/** All output to the person: text of others is made printable. Colours and the overwritten line are this program's own.
+ */
 import { printable } from '../domain/printable.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { CLEAR_LINE } from './progress.ts'
 
-/** Of this program: bold, red, and their end. */
+/** This program's own escapes: bold, red, and reset. */
 const STYLES = new RegExp(String.raw`(\u001b\[(?:0|1|31)m)`)
 const styled = (text: string): string =>
   text
@@ -12,7 +12,7 @@ const styled = (text: string): string =>
     .map((part, index) => (index % 2 === 1 ? part : printable(part)))
     .join('')
 
-/** Bytes are those of a console, which is a terminal itself: they come out as they are. */
+/** Bytes of a console are written unchanged, because they are for a terminal. */
 export const screenOn = (terminal: Terminal): Terminal => ({
   ...terminal,
   write: (bytes) => terminal.write(typeof bytes === 'string' ? styled(bytes) : bytes),

@@ -1,4 +1,4 @@
-/** What every command is given and shares: the session with the service, files, pages, and how answers are shown. */
+/** Shared parts of all commands: the session with the service, files, pages, and the display of responses. */
 import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -23,19 +23,19 @@ export interface RunParts {
 }
 
 export const USER_AGENT = `svccloud-cli/${VERSION}`
-/** Every command that a route stands for. */
+/** Every command with a route. */
 export const COMMANDS = commandsOf(ROUTES)
 
 /** https://no-color.org: any value but the empty one. */
 export const hasNoColor = ({ NO_COLOR }: Environment): boolean => NO_COLOR !== undefined && NO_COLOR !== ''
 
-/** Prints the text; answers the exit code of success. */
+/** Prints the text; returns the exit code of success. */
 export const print = (terminal: Terminal, text: string): number => {
   terminal.write(text)
   return EXIT.ok
 }
 
-/** The service with the profile's credentials. Throws a Failure without them, unless none are needed. */
+/** The service with the profile's credentials. Throws a Failure without credentials, unless none are needed. */
 export async function openApi({ environment }: RunParts, globals: Globals, needsToken = true): Promise<Api> {
   const { url, token } = await chooseProfile(environment, globals.profile)
   if (token === undefined && needsToken)
@@ -46,7 +46,7 @@ export async function openApi({ environment }: RunParts, globals: Globals, needs
   return createApi({ url, token, userAgent: USER_AGENT })
 }
 
-/** How answers are shown; the format is `whenAbsent` where no flag names one. */
+/** Style of responses; the format is `whenAbsent` without a flag. */
 export const styleOf = (
   { environment, terminal }: RunParts,
   globals: Globals,
@@ -57,7 +57,7 @@ export const styleOf = (
   hasColor: terminal.isOutputTerminal && !hasNoColor(environment),
 })
 
-/** The object in the file of `--file`; empty without one. Throws a Failure for a file that holds none. */
+/** The object in the file of `--file`; empty without the flag. Throws a Failure when the file contains no object. */
 export async function readFileFlag({ terminal }: RunParts, { file }: Globals): Promise<Members> {
   if (file === undefined) return {}
   const text =
@@ -76,7 +76,7 @@ export async function readFileFlag({ terminal }: RunParts, { file }: Globals): P
   return value
 }
 
-/** Follows a list by its cursor, and an export by its header, to the end. */
+/** Reads a list through its cursor, and an export through its header, to the end. */
 export async function followPages(
   first: Reply,
   query: URLSearchParams,

@@ -1,4 +1,4 @@
-/** Signing up: makes an account, finds the mail with the link, and confirms the address. */
+/** Signup: creates an account, finds the mail with the link, and confirms the address. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -19,18 +19,18 @@ export interface SignUpOptions {
   readonly url: string
   readonly name: string | undefined
   readonly email: string | undefined
-  /** Folder of the service's mails; looked for when absent. */
+  /** Folder of the service's mails; searched when absent. */
   readonly mails: string | undefined
 }
 
 const MAIL_MILLISECONDS_MAXIMUM = 30_000
 const LOOK_MILLISECONDS = 200
 const MAILS_MAXIMUM = 100
-/** Of a service that was started in the folder where the command runs. */
+/** Of a service that was started in the command's folder. */
 const ENDPOINTS_FILE = '.svccloud/endpoints.json'
 const Endpoints = z.object({ api_url: z.string(), mail_directory: z.string() })
 
-/** Answers what to tell the person. Throws a Failure for what is not given where nobody can be asked. */
+/** Returns the message for the person. Throws a Failure for a missing value when nobody can be asked. */
 export async function signUp(options: SignUpOptions): Promise<string> {
   const { environment, terminal, url, userAgent } = options
   const password = environment['SVCCLOUD_PASSWORD']
@@ -48,7 +48,7 @@ export async function signUp(options: SignUpOptions): Promise<string> {
   return `The address is confirmed. Next: svccloud login --url ${url} --email ${email}`
 }
 
-/** Confirms the address that the link of a mail is for; the token alone does too. */
+/** Confirms the email address with the link of a mail, or with only its token. */
 export async function confirmEmail(
   { url, userAgent }: Pick<SignUpOptions, 'url' | 'userAgent'>,
   link: string,
@@ -59,7 +59,7 @@ export async function confirmEmail(
   await api.send({ method: 'POST', path: '/v1/auth/email-verification/confirm', body })
 }
 
-/** From the mails of a service on this machine, else from the person; undefined where nobody has it. */
+/** The link from the mails of a service on this machine, or from the person; undefined when nobody has it. */
 async function findLink(options: SignUpOptions, email: string): Promise<string | undefined> {
   const { terminal, clock, signal } = options
   const folder = options.mails ?? (await mailFolder(options.url))
@@ -85,7 +85,7 @@ async function findLink(options: SignUpOptions, email: string): Promise<string |
   }
 }
 
-/** Where the service of the address leaves its mails, if it was started in this folder. */
+/** Folder of the mails of the service at the address, if it was started in this folder. */
 async function mailFolder(url: string): Promise<string | undefined> {
   const text = await readFile(join(workingDirectory(), ENDPOINTS_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined

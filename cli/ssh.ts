@@ -1,6 +1,6 @@
-/** `svccloud ssh` and `svccloud scp`: the programs of the system, with what the service knows of a server: address,
- *  port,  user, and the host keys that the guest has printed on its console. Nobody has to trust the first key that
- *  comes. */
+/** `svccloud ssh` and `svccloud scp`: run the system's programs with the service's data about a server: address, port,
+ *  user, and the host keys that the guest has printed on its console. So nobody has to trust the first key that is
+ *  presented. */
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { extname, join } from 'node:path'
@@ -15,11 +15,11 @@ import type { Api } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { progressOn } from './progress.ts'
 
-/** What is given to ssh, and by it to a shell: exact forms, so that nothing in it is an option or a command. */
+/** Exact forms of values for ssh and its shell, so that none can be an option or a command. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i
 const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
 const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
-/** Zones name it as `socks5://HOST:PORT`. */
+/** Zones contain it as `socks5://HOST:PORT`. */
 const isProxy = (text: string): boolean =>
   URL.canParse(text) && isHost(addressOfProxy(text).host) && addressOfProxy(text).port !== ''
 
@@ -54,16 +54,16 @@ export interface SshParts {
   readonly terminal: Terminal
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Host keys of the servers of the profile. */
+  /** File with the host keys of the profile's servers. */
   readonly knownHostsFile: string
 }
 
 export interface SshChoice {
-  /** A private key; those of ssh itself when absent. */
+  /** File of a private key; ssh's own keys when absent. */
   readonly identity: string | undefined
-  /** Instead of the user that has the keys. */
+  /** Replaces the user that has the keys. */
   readonly user: string | undefined
-  /** Connects without a host key that the service knows, and remembers the one that comes. */
+  /** Connects even if the service knows no host key, and records the key that is presented. */
   readonly acceptsNewKey: boolean
 }
 
@@ -73,8 +73,8 @@ const LOOK_MILLISECONDS = 1_000
 const CONNECT_SECONDS = 20
 const LOOPBACK = /^(127\.|::1$|localhost$|\[::1\]$)/
 
-/** Runs ssh; answers its exit code. The words are the command, a session without any. Throws a Failure for a server
- *  that  nothing leads to. */
+/** Runs ssh; returns its exit code. The words are the command; without any it is a session. Throws a Failure for a
+ *  server that cannot be reached. */
 export async function runSsh(
   parts: SshParts,
   serverId: string,
@@ -96,7 +96,7 @@ export async function runSsh(
   ])
 }
 
-/** Runs scp; answers its exit code. `NAME:PATH` is a file of the server, which `idOf` finds. */
+/** Runs scp; returns its exit code. `NAME:PATH` is a file of the server; `idOf` finds its id. */
 export async function runScp(
   parts: SshParts,
   words: readonly string[],
@@ -125,17 +125,17 @@ export async function runScp(
   ])
 }
 
-/** As scp itself decides: a colon before any slash. */
+/** As scp decides: a colon before any slash. */
 function remoteOf(word: string): { readonly name: string; readonly path: string } | undefined {
   const [, name, path] = /^([^/:]+):(.*)$/s.exec(word) ?? []
   return name === undefined || path === undefined ? undefined : { name, path }
 }
 
-/** The same program in a checkout and as a package. */
+/** The same program in a checkout and in a package. */
 const PROXY_PROGRAM = join(import.meta.dirname, `proxy${extname(import.meta.filename)}`)
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-/** Goes through the proxy of the zone, as far as nothing else leads there. */
+/** Uses the proxy of the zone if there is no direct connection. */
 function proxyOf({ ssh }: Target): readonly string[] {
   if (ssh.proxy === null || ssh.proxy === undefined) return []
   const { host, port } = addressOfProxy(ssh.proxy)
@@ -162,7 +162,7 @@ const optionsOf = (
 
 const aliasOf = (serverId: string): string => `svccloud-${serverId}`
 
-/** Waits while the server is on its way up, until its host keys are known. */
+/** Waits while the server starts, until its host keys are known. */
 async function reach(parts: SshParts, serverId: string, { acceptsNewKey }: SshChoice): Promise<Target> {
   const { api, terminal, clock, signal } = parts
   const progress = progressOn(terminal)
@@ -195,7 +195,7 @@ const unknownKeys = ({ hostname }: Reached): string =>
   `${hostname} has not printed its SSH host keys on its console, so nobody can tell that it is the one that answers: ` +
   `look with svccloud console ${hostname}, or take the key that comes with --accept-new-key`
 
-/** Undefined while the server is on its way up. Throws a Failure where nothing leads to it. */
+/** Undefined while the server starts. Throws a Failure when it cannot be reached. */
 function targetOf(api: Api, server: Reached): Target | undefined {
   const { hostname, state, state_detail: detail, ssh } = server
   if (state === 'creating' || state === 'starting') return undefined
@@ -227,7 +227,7 @@ const addressOfProxy = (proxy: string) => {
   return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
-/** Writes the keys of the server, and leaves those of others: beside the file and moved into place. */
+/** Writes the keys of the server and keeps those of others. Writes atomically. */
 async function remember({ knownHostsFile: file, clock }: SshParts, { id, ssh }: Target): Promise<void> {
   if (ssh.host_keys.length === 0) return
   await exclusively(`${file}.lock`, clock, async () => {

@@ -1,4 +1,4 @@
-/** Waiting for an operation, with its steps and events as they come: in one line where a person watches, else line by
+/** Waits for an operation, and shows its steps and events as they occur: in one line on a terminal, otherwise line by
  *  line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
@@ -24,10 +24,10 @@ export interface WaitParts {
   readonly signal: AbortSignal
 }
 
-/** The service answers earlier when something changes; what changes between two requests is seen this late at most. */
+/** The service answers earlier when something changes. A change between two requests is seen at most this late. */
 const WAIT_SECONDS = 5
 const PAUSE_MILLISECONDS = 250
-/** Failures to reach the service in a row that are sat out. */
+/** Limit of consecutive failures to reach the service. */
 const LOST_MAXIMUM = 20
 
 /** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was
@@ -36,7 +36,7 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
   const { api, terminal, clock, signal } = parts
   const reported = new Set<string>()
   let lost = 0
-  let query = '' // at first, how it is now
+  let query = '' // the first request returns the current state
   for (;;) {
     let operation: Operation
     try {

@@ -1,6 +1,6 @@
-/** The TypeScript client of the API: every path with its types, by openapi-fetch, and the two things that every program
- *  needs beside: waiting for an operation and reading lists to their end. Stands alone: it runs in a browser as
- *  well. */
+/** The TypeScript client of the API: every path with its types, through openapi-fetch, and two functions that every
+ *  program needs: waiting for an operation and reading complete lists. It has no other dependencies, and also runs in
+ *  browsers. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
 import type { components, Operation, paths, Problem } from './schema.ts'
 import { type Timer, timer as realTimer } from './timer.ts'
@@ -12,13 +12,13 @@ export type Schemas = components['schemas']
 export type Client = FetchClient<paths>
 
 export interface ClientOptions extends Omit<FetchOptions, 'baseUrl'> {
-  /** Where the API is, without /v1. */
+  /** URL of the API, without /v1. */
   readonly url: string
-  /** An API token. Leave it out in a browser with a session. */
+  /** An API token. Omit it in a browser with a session. */
   readonly token?: string
 }
 
-/** A client with one method for each HTTP method: `client.GET('/v1/servers/{id}', {params: {path: {id}}})` answers
+/** A client with one method for each HTTP method: `client.GET('/v1/servers/{id}', {params: {path: {id}}})` returns
  *  `{data, error, response}`. */
 export function createClient({ url, token, ...options }: ClientOptions): Client {
   return createFetchClient<paths>({
@@ -29,7 +29,7 @@ export function createClient({ url, token, ...options }: ClientOptions): Client 
   })
 }
 
-/** A refusal of the service. `problem` says why; `requestId` is what to name when asking for help. */
+/** A refusal of the service. `problem` has the reason; give `requestId` to support. */
 export class SvccloudError extends Error {
   readonly status: number
   readonly problem: Partial<Problem>
@@ -43,7 +43,7 @@ export class SvccloudError extends Error {
   }
 }
 
-/** The data of an answer. Throws SvccloudError for a refusal. */
+/** The data of a response. Throws SvccloudError for a refusal. */
 export async function unwrap<Data>(
   answer: Promise<{ readonly data?: Data; readonly error?: unknown; readonly response: Response }>,
 ): Promise<Data> {
@@ -71,23 +71,23 @@ export class OperationFailed extends Error {
 }
 
 const WAIT_SECONDS = 20
-/** Answers of a proxy or of clocks that differ count as early only when they are by more than this. */
+/** Responses of a proxy, or different clocks: only a larger difference counts as early. */
 const EARLY_MILLISECONDS = 1_000
 const PAUSE_LEAST_SECONDS = 1
 const PAUSE_MOST_SECONDS = 60
 const REFUSALS_MOST = 5
 
 export interface WaitOptions {
-  /** Called with every state that is observed. */
+  /** Called with every observed state. */
   readonly onChange?: (operation: Operation) => void
   readonly signal?: AbortSignal
-  /** For programs with a time of their own. */
+  /** For programs with their own time. */
   readonly timer?: Timer
 }
 
 /** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError
- *  when the service refuses to answer; of "too many" and "not now" only the sixth in a row. It ends by its own
- *  `deadline_at`. */
+ *  when the service refuses; "too many requests" and "unavailable" only after six in a row. The wait ends at the
+ *  operation's `deadline_at`. */
 export async function waitForOperation(
   client: Client,
   id: string,
@@ -97,7 +97,7 @@ export async function waitForOperation(
   let refusals = 0
   for (;;) {
     const sentAt = timer.milliseconds()
-    // The service answers when something changes: as long as it does, every request brings news.
+    // The service answers when something changes, so every request returns news.
     const answer = await client.GET('/v1/operations/{id}', {
       params: { path: { id }, query: { wait: WAIT_SECONDS } },
       ...(signal === undefined ? {} : { signal }),
@@ -118,7 +118,7 @@ export async function waitForOperation(
   }
 }
 
-/** As long as Retry-After says; without it, what spreads the requests that are left until the budget is full again
+/** The value of Retry-After. Without it, a pause that spreads the remaining requests until the budget is full again
  *  (RateLimit). */
 function pauseSeconds(headers: Headers): number {
   const [, left, fullAfter] = /;r=(\d+);t=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
@@ -132,7 +132,7 @@ interface Page<Item> {
 }
 
 /** Every item of a list: `for await (const server of pages((query) => client.GET("/v1/servers", {params: {query}})))`.
- *  The first page is asked for without a cursor. */
+ *  The first page is requested without a cursor. */
 export async function* pages<Item>(
   read: (query: {
     readonly cursor?: string

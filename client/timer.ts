@@ -1,9 +1,9 @@
-/** Time for the client, which runs where nothing else of this product does. */
+/** Time for the client, which does not use other code of this product. */
 
 export interface Timer {
-  /** Grows with time; means nothing by itself. */
+  /** Increases with time; the absolute value has no meaning. */
   milliseconds(): number
-  /** Resolves after this long; rejects with the reason of the signal when that comes first. */
+  /** Resolves after this time; rejects with the signal's reason when it aborts first. */
   pause(milliseconds: number, signal?: AbortSignal): Promise<void>
 }
 

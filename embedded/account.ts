@@ -1,10 +1,10 @@
-/** Accounts of this machine that programs run as when root starts them. */
+/** Accounts of this machine for programs that root starts. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Makes the account when it is missing, without a home or a login. For root only. */
+/** Creates the account if it is missing, without a home or a login. For root only. */
 export async function accountIds(name: string): Promise<{ readonly uid: number; readonly gid: number }> {
   const idOf = async (flag: string) => Number((await run('id', [flag, name])).stdout)
   await idOf('-u').catch(() =>

@@ -1,6 +1,6 @@
-/** A management controller (BMC) for machines that have none: speaks Redfish for the nodes of an embedded cloud, as far
- *  as power goes (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). What power means for such a
- *  machine is the machine's business. */
+/** A management controller (BMC) for the nodes of an embedded cloud, whose machines have none. It implements the power
+ *  functions of Redfish (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). The caller defines what
+ *  switches such a machine on and off. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -9,15 +9,15 @@ import type { AddressInfo } from 'node:net'
 export interface Machine {
   readonly name: string
   isOn(): boolean
-  /** Resolves when it has begun to start; free when it is on. */
+  /** Resolves when the machine has begun to start; does nothing when it is on. */
   powerOn(): Promise<void>
-  /** Resolves when nothing of it runs any more; free when it is off. */
+  /** Resolves when nothing of the machine runs; does nothing when it is off. */
   powerOff(): Promise<void>
 }
 
 export interface BmcOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   /** PEM. */
   readonly certificate: string
@@ -40,7 +40,7 @@ const ROOT = '/redfish/v1'
 const BODY_BYTES_MAXIMUM = 65_536
 const RESETS = ['On', 'ForceOff', 'ForceRestart'] as const
 
-/** Resolves when it listens; rejects when the port is taken. */
+/** Resolves when it listens; rejects when the port is in use. */
 export async function startBmcSimulator({
   host,
   port,
@@ -80,7 +80,7 @@ async function answer(
   mayEnter: (authorization: string | undefined) => boolean,
 ): Promise<Reply> {
   const path = (request.url ?? '/').replace(/\?.*$/, '').replace(/\/$/, '')
-  if (path === '/redfish' || path === ROOT) return [200, root] // the only part that needs no sign-in
+  if (path === '/redfish' || path === ROOT) return [200, root] // the only resource without authentication
   if (!mayEnter(request.headers.authorization))
     return [401, refusal('Sign in with the name and password of the controller.')]
   if (path === `${ROOT}/Systems`) return [200, systems(machines)]
@@ -115,7 +115,7 @@ async function reset(machine: Machine, body: string): Promise<Reply> {
 
 function resetTypeOf(body: string): unknown {
   try {
-    // any JSON but an object answers undefined
+    // JSON values other than objects have no member
     return (JSON.parse(body) as { readonly ResetType?: unknown } | null)?.ResetType
   } catch {
     return undefined
@@ -171,7 +171,7 @@ function send(response: ServerResponse, status: number, body: object | undefined
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  // without an encoding, requests give buffers
+  // without an encoding, requests yield buffers
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_BYTES_MAXIMUM) return ''

@@ -1,4 +1,4 @@
-/** The catalog of an embedded cloud: what catalog.yaml offers, and the zones and nodes that --nodes asks for. */
+/** The catalog of an embedded cloud: the offers of catalog.yaml, and the zones and nodes of --nodes. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
@@ -13,14 +13,14 @@ export interface PlannedNode {
   readonly zone: string
 }
 
-/** `eu-1a=2` gives eu-1a-1 and eu-1a-2; the names stay the same from start to start. */
+/** `eu-1a=2` gives eu-1a-1 and eu-1a-2; the names are the same at every start. */
 export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =>
   zones.flatMap(({ zone, count }) =>
     Array.from({ length: count }, (_, index) => ({ name: `${zone}-${index + 1}`, zone })),
   )
 
-/** Nodes that earlier starts made in the folder and `--nodes` does not name. They go on, with their guests, until they
- *  are removed: leaving one out is no order to stop it. */
+/** Nodes in the folder from earlier starts that `--nodes` does not name. They continue to run with their guests until
+ *  they are removed: omitting a node does not stop it. */
 export async function nodesLeftOut(folder: string, zones: readonly NodeCount[]): Promise<readonly PlannedNode[]> {
   const asked = new Set(planNodes(zones).map(({ name }) => name))
   return (await readdir(folder)).flatMap((name) => {
@@ -29,25 +29,25 @@ export async function nodesLeftOut(folder: string, zones: readonly NodeCount[]):
   })
 }
 
-/** In the order of their zones and numbers, so that a node keeps its place when another is left out. */
+/** Sorted by zone and number, so that a node keeps its place when another one is omitted. */
 export function inOrder(zones: readonly NodeCount[], nodes: readonly PlannedNode[]): readonly PlannedNode[] {
   const places = [...new Set([...zones, ...nodes].map(({ zone }) => zone))]
   const number = ({ name, zone }: PlannedNode) => Number(name.slice(zone.length + 1))
   return nodes.toSorted((a, b) => places.indexOf(a.zone) - places.indexOf(b.zone) || number(a) - number(b))
 }
 
-/** What lets the platform into the controllers of the nodes. */
+/** Name of the Secret with the platform's credentials for the controllers of the nodes. */
 const BMC_SECRET = 'bmc-simulator'
 
-/** The way outside of a zone, and the pools of its addresses. */
+/** The uplink of a zone, and the pools of its addresses. */
 export interface ZoneNetwork {
   readonly publicNetwork: object
   readonly pools: readonly { readonly name: string; readonly spec: object }[]
 }
 
-/** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. Nodes have a management controller where it is
- *  known, zones a way outside and pools where there is a network. Zones of earlier starts that still have nodes
- *  follow as well. */
+/** The complete catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. A node has a management controller if it is
+ *  known; a zone has an uplink and pools if there is a network. Zones of earlier starts that still have nodes are
+ *  included. */
 export async function catalogFor(
   zones: readonly NodeCount[],
   bmc?: BmcAccess,

@@ -1,6 +1,5 @@
-/** A whole cloud on one machine: which components there are, in what order they start and stop, and the settings of
- *  each.
- *  The components are the production ones; only who starts them differs. */
+/** A complete cloud on one machine: its components, the order of their start and stop, and the settings of each. The
+ *  components are those of production; only their supervisor differs. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
@@ -41,7 +40,7 @@ import { PASSED_ON, passedOn, PAYMENTS_PASSED_ON, type StartSettings } from './s
 import { noteStores, requireStores } from './stores.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
-/** What `endpoints.json` says; paths are absolute. */
+/** Content of `endpoints.json`; paths are absolute. */
 export interface Endpoints {
   readonly version: string
   readonly pid: number
@@ -49,21 +48,21 @@ export interface Endpoints {
   readonly operator_url: string
   readonly kubernetes_url: string
   readonly kubeconfig: string
-  /** File with the certificate of the Kubernetes API's authority; null when the kubeconfig of one's own names none. */
+  /** File with the certificate of the Kubernetes API's authority; null when the user's own kubeconfig names none. */
   readonly ca_certificate: string | null
   readonly mail_directory: string
   readonly postgres_url: string
-  /** File with a bearer token for the operator listener; null when the kubeconfig of one's own holds none. */
+  /** File with a bearer token for the operator listener; null when the user's own kubeconfig contains none. */
   readonly operator_token_file: string | null
-  /** The fake payment processor; null without one. */
+  /** URL of the fake payment processor; null without one. */
   readonly fake_payments_url: string | null
-  /** Where S3 clients connect; null where nothing keeps objects. */
+  /** URL for S3 clients; null without object storage. */
   readonly object_storage_url: string | null
-  /** Whether control planes of Kubernetes are hosted here. */
+  /** Whether control planes of Kubernetes can run here. */
   readonly has_control_planes: boolean
-  /** What time it is for the cloud when it has a test clock of its own; null otherwise. */
+  /** Current time of the cloud if it has a test clock; null otherwise. */
   readonly test_clock: string | null
-  /** Redfish service of the nodes; who may switch their power is in `bmc/access.json` of the data folder. */
+  /** URL of the Redfish service of the nodes; its credentials are in `bmc/access.json` of the data folder. */
   readonly bmc_url: string
 }
 
@@ -71,16 +70,16 @@ export interface CloudOptions {
   readonly options: Options
   readonly settings: StartSettings
   readonly hypervisor: HypervisorChoice
-  /** By what Open Virtual Network runs here, which servers are in; or why it does not. */
+  /** How Open Virtual Network runs here for servers, or why it does not. */
   readonly network: NetworkDecision
-  /** The components' clocks are ahead of this process's by so much. */
+  /** How far the components' clocks are ahead of this process's clock. */
   readonly aheadMilliseconds: number
   readonly folder: DataFolder
   readonly version: string
   readonly pid: number
   readonly clock: Clock
   readonly random: Random
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
 }
 
@@ -92,7 +91,7 @@ type ApiServer = z.input<typeof ApiServerSettings>
 type Controllers = z.input<typeof ControllersSettings>
 type Agent = z.input<typeof NodeAgentSettings>
 
-/** The environment of a component: the machine's, without the settings of `npm start`. */
+/** The environment of a component: that of the machine, without the settings of `npm start`. */
 const machineEnvironment = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     Object.entries(environment()).filter(
@@ -102,20 +101,20 @@ const machineEnvironment = (): Readonly<Record<string, string | undefined>> =>
 
 const logSettings = () => passedOn<{ readonly logLevel: ApiServer['logLevel'] }>(PASSED_ON.others, environment())
 
-/** Nodes of one zone share storage; a node alone has nobody to share it with. */
+/** Nodes of one zone share storage; a single node does not need shared storage. */
 function sharedVolumes(zone: string, nodes: readonly PlannedNode[], folder: DataFolder): string {
   return nodes.filter((node) => node.zone === zone).length > 1 ? join(folder.shared, zone) : 'none'
 }
 
-/** Where people reach what listens on the address: every address of the machine includes the loopback one. */
+/** The address at which people reach a listener: the loopback address if it listens on all addresses. */
 const reachable = (host: string): string => {
   const named = host === '0.0.0.0' ? LOOPBACK : host === '::' ? '::1' : host
   return named.includes(':') ? `[${named}]` : named
 }
 
-/** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this
- *  machine, and the components cannot be told from the person whose kubeconfig they use: unless somebody names an
- *  address, the controllers refuse what is not allowed. */
+/** The webhook registers its own address with the Kubernetes API. A user's own cluster may be unable to reach this
+ *  machine, and there the components may have the same user as the person. So without an explicit address, the
+ *  controllers refuse forbidden changes. */
 const webhookSettings = (
   { platformUsers }: Access,
   { host, folder, isEmbedded }: { readonly host: string; readonly folder: DataFolder; readonly isEmbedded: boolean },
@@ -136,20 +135,20 @@ const textOf = (message: ReadyMessage, name: string): string => {
   return value
 }
 
-/** Undefined where there are no control planes that nodes could reach. */
+/** Undefined without control planes that nodes could reach. */
 const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | undefined> =>
   (await findKubernetes())?.tunnel === undefined ? undefined : nodesSocketIn(controlPlanes)
 
 interface FakePayments {
   readonly url: string
-  /** Of who speaks to it. */
+  /** Settings of its clients. */
   readonly settings: PaymentsSettings
 }
 
 interface ComponentStart<Settings> {
-  /** By a function where they may differ from start to start. */
+  /** A function if they may differ between starts. */
   readonly settings: Settings | (() => Promise<Settings>)
-  /** Besides that of the machine. */
+  /** In addition to the environment of the machine. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -163,7 +162,7 @@ interface CatalogStart {
 export class Cloud {
   readonly #options: CloudOptions
   #readSealingKeys: Promise<string> | undefined
-  /** Those that `--nodes` asks for, and those of earlier starts. */
+  /** Nodes of `--nodes`, and those of earlier starts. */
   #nodes: readonly PlannedNode[] = []
   /** In the order of their start. */
   readonly #components: Component[] = []
@@ -173,11 +172,11 @@ export class Cloud {
   #network: CloudNetwork | undefined
   #reachable: Reachable | undefined
   #fakePayments: FakePayments | undefined
-  /** Of who offers it, or why there is none. */
+  /** Settings for the platform, or why there is none. */
   #objectStorage: ObjectStorageSettings = { objectStorageObstacle: NO_ENGINE }
   #archive: Pick<Agent, 'archiveAddress'> = {}
   #isolation: string | undefined
-  /** Of who offers them, or why there are none. */
+  /** Settings for the platform, or why there are none. */
   #controlPlanes: ControlPlanesSettings = {}
   #starting: Promise<unknown> = Promise.resolve()
 
@@ -185,16 +184,16 @@ export class Cloud {
     this.#options = options
   }
 
-  /** Starts everything and answers once all components serve. Throws StartRefused with a clear text for people. */
+  /** Starts everything; returns once all components serve. Throws StartRefused with a clear message for people. */
   start(): Promise<Endpoints> {
     const starting = this.#start()
-    this.#starting = starting.catch(() => undefined) // start() rejects with it
+    this.#starting = starting.catch(() => undefined) // start() rejects with the error
     return starting
   }
 
   async #start(): Promise<Endpoints> {
     const { options, folder, clock, version, pid } = this.#options
-    await rm(folder.endpointsFile, { force: true }) // of a run that was killed
+    await rm(folder.endpointsFile, { force: true }) // left by a run that was killed
     await endLeftovers(folder, clock)
     await requireStores(folder, this.#ownStores(), this.#options.settings.acceptEmptyStore)
     const port = await takePort('port', options.host, options.port)
@@ -251,7 +250,7 @@ export class Cloud {
     return endpoints
   }
 
-  /** Those that are in the folder, and not somebody else's. */
+  /** The stores in the folder. A store that the user has given instead is not among them. */
   #ownStores() {
     const { databaseUrl, kubeconfig } = this.#options.options
     return [
@@ -275,7 +274,7 @@ export class Cloud {
     if (this.#network.additions !== undefined) print(this.#network.additions)
   }
 
-  /** Starts the controllers with the catalog of this start. Answers the nodes that were removed: they get no agent. */
+  /** Starts the controllers with the catalog of this start. Returns the removed nodes, which get no agent. */
   async #startCatalog({ leftOut, access, databaseUrl, bmc }: CatalogStart): Promise<readonly string[]> {
     const { options, folder, print } = this.#options
     const removed = await this.#reportLeftOut(leftOut, access)
@@ -286,7 +285,7 @@ export class Cloud {
     return removed
   }
 
-  /** Says what becomes of the nodes that `--nodes` leaves out. Answers those that were removed, which have no agent. */
+  /** Reports the state of the nodes that `--nodes` omits. Returns the removed ones, which have no agent. */
   async #reportLeftOut(leftOut: readonly PlannedNode[], access: Access): Promise<readonly string[]> {
     const removed: string[] = []
     for (const { name } of leftOut) {
@@ -303,17 +302,17 @@ export class Cloud {
     return removed
   }
 
-  /** By what servers are reached on this machine, for people; undefined where each has a port of its own. */
+  /** How servers are reached on this machine, for people; undefined when each has its own port. */
   get serversAt(): string | undefined {
     return this.#reachable?.text
   }
 
-  /** How far tenants of object storage are kept apart, for people; undefined where there is none. */
+  /** The isolation between tenants of object storage, for people; undefined without object storage. */
   get isolation(): string | undefined {
     return this.#isolation
   }
 
-  /** Stops everything, what was started last first. Guests stay, except in an ephemeral cloud. */
+  /** Stops everything in reverse order of the start. Guests keep running, except in an ephemeral cloud. */
   async stop(): Promise<void> {
     const { folder } = this.#options
     this.#stopping.abort()
@@ -325,12 +324,12 @@ export class Cloud {
       this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()),
     )
     for (const store of stores.toReversed()) await store.stop()
-    await this.#starting // a start that is under way writes files until it notices
+    await this.#starting // a start in progress writes files until it notices
     await this.#recording
     for (const file of [folder.endpointsFile, folder.processesFile]) await rm(file, { force: true })
   }
 
-  /** The same for all components, also when two of them are the first to need it. */
+  /** Shared by all components, even when two of them need it at the same time. */
   #sealingKeys(databaseUrl: string): Promise<string> {
     const { folder, random } = this.#options
     const { sealingKeys: keys, lostSealingKeys: acceptedLosses } = this.#options.settings
@@ -364,7 +363,7 @@ export class Cloud {
     return { url, settings: { ...files.settings, stripeUrl: url } }
   }
 
-  /** Where its engine is found; the zones say why they have none where it is not. */
+  /** Starts it if its engine is installed; otherwise the zones report why they have none. */
   async #startObjectStorage(): Promise<void> {
     const { folder, options, random, settings } = this.#options
     const program = await findEngine(settings.versitygw)
@@ -386,7 +385,7 @@ export class Cloud {
     this.#archive = agent
   }
 
-  /** Where their programs are found; the regions say why they have none where they are not. */
+  /** Starts them if their programs are installed; otherwise the regions report why they have none. */
   async #startControlPlanes(apiUrl: string): Promise<void> {
     const { folder, options, random, settings } = this.#options
     const obstacle = await kubernetesObstacle()
@@ -522,7 +521,7 @@ export class Cloud {
       'embedded/postgres-main.ts',
       { settings: async () => ({ ...logSettings(), data: folder.postgres, port }) },
     )
-    // Comes back at the same port when it is started again: the others hold its URL.
+    // A restarted component uses the same port, because the others have its URL.
     port = Number(ready['port'])
     return textOf(ready, 'url')
   }
@@ -556,8 +555,8 @@ export class Cloud {
     )
   }
 
-  /** A new identity for the controllers, and that of their predecessor, which has ended: nobody has to wait until its
-   *  lease runs out. */
+  /** A new identity for the controllers, and that of their predecessor, which has ended: the new ones need not wait for
+   *  its lease to expire. */
   async #succession(): Promise<Pick<Controllers, 'identity' | 'endedIdentity'>> {
     const { folder, random } = this.#options
     const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
@@ -565,7 +564,7 @@ export class Cloud {
     try {
       await writeDurably(folder.leaderFile, identity)
     } catch (error) {
-      // Nobody can follow it at once then: its lease has to run out.
+      // Then the next start must wait until the lease expires.
       this.#options.print(`${folder.leaderFile} could not be written: ${String(error)}`)
     }
     return { identity, endedIdentity: ended }
@@ -598,7 +597,7 @@ export class Cloud {
     return component.start()
   }
 
-  /** One write after the other, so that the newest state is the one that stays. */
+  /** Writes one after the other, so that the newest state is stored last. */
   #recordProcesses(): void {
     const { folder, print } = this.#options
     this.#recording = this.#recording

@@ -1,21 +1,21 @@
-/** Sees to it that QEMU is there: installs it where that is allowed, and says loudly when guests will only be
+/** Ensures that QEMU is available: installs it if that is allowed, and prints a warning when guests will only be
  *  simulated. */
 import { StartRefused } from './kit/data-folder.ts'
 import type { HypervisorChoice } from './options.ts'
 import { adviceOf, ensurePackages, type Packages } from './packages.ts'
 
-/** The programs that running real guests takes. */
+/** Programs that are needed to run real guests. */
 const PACKAGES: Packages = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' }
 
 export interface HypervisorNeeds {
   readonly hypervisor: HypervisorChoice
   readonly mayInstall: boolean
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
 }
 
-/** Answers what the agents shall use: `auto` and `qemu` only when QEMU can run here. Throws StartRefused when QEMU was
- *  demanded and cannot. */
+/** Returns the hypervisor setting for the agents: `auto` or `qemu` only if QEMU can run here. Throws StartRefused when
+ *  QEMU was required and cannot run. */
 export async function ensureHypervisor({ hypervisor, mayInstall, print }: HypervisorNeeds): Promise<HypervisorChoice> {
   if (hypervisor === 'simulated') {
     print('WARNING: guests are simulated, as asked for. No virtual machine is started.')

@@ -1,5 +1,5 @@
-/** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's
- *  own. */
+/** Access of components and people to the Kubernetes API: kubeconfigs of the embedded API, or the user's own
+ *  kubeconfig. */
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
@@ -12,7 +12,7 @@ import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } fr
 
 export interface Access {
   readonly url: string
-  /** For people: may do everything. */
+  /** Kubeconfig for people, with all rights. */
   readonly kubeconfig: string
   readonly caFile: string | null
   /** A bearer token for the operator listener. */
@@ -21,12 +21,11 @@ export interface Access {
   readonly apiserver: string
   readonly controllers: string
   agent(node: string): string
-  /** Users that only the components have; none where they share the user of a person, and nobody can tell them
-   *  apart. */
+  /** Users that only the components have. Empty when they share the user of a person and cannot be distinguished. */
   readonly platformUsers: readonly string[]
 }
 
-/** Where the embedded API is, as its ready message says. */
+/** Location of the embedded API, from its ready message. */
 export interface EmbeddedServer {
   readonly url: string
   /** Kubeconfig of the administrator. */
@@ -34,7 +33,7 @@ export interface EmbeddedServer {
   readonly authorityFile: string
 }
 
-/** Access to the embedded API: a user of its own for every component and every node. */
+/** Access to the embedded API, with a separate user for every component and every node. */
 export async function embeddedAccess(
   server: EmbeddedServer,
   nodes: readonly string[],
@@ -47,7 +46,7 @@ export async function embeddedAccess(
     ...Object.entries(COMPONENT_USERS).map(([component, user]) => ({ component, ...user })),
     ...nodes.map((node) => ({ component: `agent-${node}`, ...nodeUser(node) })),
   ]
-  // One after the other: they share one file of tokens.
+  // Sequential, because they share one file of tokens.
   for (const { component, user, groups } of users) {
     await issueKubeconfig({
       folder: folder.kubernetes,
@@ -72,7 +71,7 @@ export async function embeddedAccess(
   }
 }
 
-/** What is read of a kubeconfig; everything else in it is the client's business. */
+/** The fields of a kubeconfig that are read here; the client interprets the rest. */
 interface Kubeconfig {
   readonly 'current-context'?: string
   readonly contexts?: readonly {
@@ -97,8 +96,8 @@ const ANSWER_MILLISECONDS = 5_000
 const ANSWER_BYTES_MAXIMUM = 64 * 1024
 const NotFound = z.object({ reason: z.literal('NotFound'), details: z.object({ name: z.string() }) })
 
-/** Whether the Kubernetes API knows that kind and says that there is no such Node. False when it cannot be asked, or
- *  says anything else: only a clear answer counts. */
+/** Whether the Kubernetes API knows the kind and reports that the Node does not exist. False when the API cannot be
+ *  reached or answers anything else: only a clear answer counts. */
 export async function isNodeRemoved({ url, caFile, tokenFile }: Access, name: string): Promise<boolean> {
   if (tokenFile === null) return false
   const headers = { authorization: `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}` }
@@ -128,8 +127,8 @@ export async function isNodeRemoved({ url, caFile, tokenFile }: Access, name: st
   }
 }
 
-/** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own
- *  when people are to be told from components. Throws StartRefused when the kubeconfig cannot be read. */
+/** Access to the user's own cluster. Every component uses the given kubeconfig, or impersonates a separate user through
+ *  it if people must be distinguished from components. Throws StartRefused when the kubeconfig cannot be read. */
 export async function ownAccess(
   file: string,
   { folder, hasOwnUsers }: { readonly folder: DataFolder; readonly hasOwnUsers: boolean },
@@ -168,8 +167,8 @@ export async function ownAccess(
 
 const FILE_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const
 
-/** The kubeconfig with all its users acting as another, with every right. Names of files stay those of the folder where
- *  it lay. */
+/** The kubeconfig with all its users impersonating another user, with all rights. Relative file names still refer to
+ *  the original folder. */
 function actingAs(config: Kubeconfig, name: string, home: string): Kubeconfig {
   const inPlace = (fields: Readonly<Record<string, unknown>>) => ({
     ...fields,

@@ -1,6 +1,6 @@
-/** The power of the machines that an embedded cloud plays. Cutting it is what it is on a real host: the agent and all
- *  guests of the node are gone at once, without a chance to say so, and nothing starts again before power comes back,
- *  as another boot. */
+/** The power of the machines that an embedded cloud simulates. As on a real host, cutting the power ends the agent and
+ *  all guests of the node at once, without any notice. Nothing starts again before the power returns, as another boot.
+ */
 import { mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -20,7 +20,7 @@ const KILL_POLL_MILLISECONDS = 20
 
 interface PowerState {
   readonly isOn: boolean
-  /** Which start of its power this is; 0 for the first. */
+  /** Number of the power cycle; 0 for the first. */
   readonly cycle: number
 }
 
@@ -44,11 +44,11 @@ export class EmbeddedMachine implements Machine {
     this.#state = options.state
   }
 
-  /** A machine begins with power; one that had none comes back with another boot. */
+  /** A machine starts with power. A machine that was off starts with another boot. */
   static async open(name: string, folder: DataFolder, clock: Clock): Promise<EmbeddedMachine> {
     const file = join(folder.bmc, `${name}.json`)
     const kept = await readFile(file, 'utf8').then(
-      (text) => JSON.parse(text) as PowerState, // this class alone writes it
+      (text) => JSON.parse(text) as PowerState, // only this class writes it
       (): PowerState => ({ isOn: true, cycle: 0 }),
     )
     const nodeFolder = join(folder.nodes, name)
@@ -58,7 +58,7 @@ export class EmbeddedMachine implements Machine {
     return new EmbeddedMachine(name, { folder: await realpath(nodeFolder), file, clock, state })
   }
 
-  /** The power state that the agent gets, for its boot id. */
+  /** The power cycle for the agent, which adds it to the boot id. */
   get cycle(): string | undefined {
     return this.#state.cycle === 0 ? undefined : String(this.#state.cycle)
   }
@@ -98,8 +98,8 @@ export class EmbeddedMachine implements Machine {
     this.#state = state
   }
 
-  /** Guests are processes that work in a folder of their own below the node's. Looked for until there is none: the
-   *  agent may have been about to start one. */
+  /** Kills the guests, which are processes that work in their own folders below the node's. Repeats until there are
+   *  none, because the agent may have been starting one. */
   async #endGuests(): Promise<void> {
     for (;;) {
       const guests = await processesIn(`${this.#folder}/`)
@@ -118,7 +118,7 @@ async function processesIn(folder: string): Promise<readonly number[]> {
   return folders.filter(({ works }) => works.startsWith(folder)).map(({ pid }) => pid)
 }
 
-/** How the platform reaches the controllers of the machines. */
+/** Access of the platform to the controllers of the machines. */
 export interface BmcAccess {
   readonly url: string
   readonly username: string
@@ -127,7 +127,7 @@ export interface BmcAccess {
   readonly authority: string
 }
 
-/** The one controller of all machines. It stays at its port, because nodes are known by its address. */
+/** The single controller of all machines. Its port stays the same, because nodes are identified by its address. */
 export async function startMachines(
   machines: readonly Machine[],
   {

@@ -1,12 +1,12 @@
-/** Whether the hosts are known to placement: asked where that asks, in the database. A host that its operator keeps
- *  from new guests is known as well. */
+/** Whether placement knows the hosts, according to the database that it uses. A host that its operator closed for new
+ *  guests counts as known. */
 import pg from 'pg'
 import type { Clock } from '../kit/sys/clock.ts'
 
 const PATIENCE_MILLISECONDS = 60_000
 const POLL_MILLISECONDS = 100
 
-/** Waits until the agents of all the nodes have reported once, or the patience ends; answers those that have not. Stops
+/** Waits until the agents of all nodes have reported once, or until the timeout; returns the nodes that have not. Stops
  *  early when the signal aborts. */
 export async function waitForNodes(options: {
   readonly databaseUrl: string
@@ -17,7 +17,7 @@ export async function waitForNodes(options: {
   const { databaseUrl, nodes, clock, signal } = options
   const deadline = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
-  pool.on('error', () => undefined) // the next query says so too
+  pool.on('error', () => undefined) // the next query also fails
   try {
     for (;;) {
       const { rows } = await pool.query<{ node: string }>('select node from node_capacity')

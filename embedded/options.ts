@@ -1,5 +1,5 @@
-/** The options of `npm start`: one table that gives the flags, their environment variables and the help text.
- *  A flag wins over its variable, a variable over the default. Pure. */
+/** The options of `npm start`: one table that defines the flags, their environment variables and the help text. A flag
+ *  overrides its variable, a variable overrides the default. Pure. */
 import { parseArgs } from 'node:util'
 
 export type HypervisorChoice = 'auto' | 'qemu' | 'simulated'
@@ -15,42 +15,42 @@ export interface Options {
   readonly data: string | undefined
   readonly isEphemeral: boolean
   readonly host: string
-  /** 0 takes a free one; so for the other ports. */
+  /** 0 selects a free port; likewise for the other ports. */
   readonly port: number
   readonly operatorPort: number
   readonly kubernetesPort: number
-  /** Of S3 clients; 0 takes the one of the last start, or a free one. */
+  /** Port for S3 clients; 0 selects the port of the last start, or a free one. */
   readonly objectStoragePort: number
   readonly nodes: readonly NodeCount[]
   readonly hypervisor: HypervisorChoice
   readonly network: NetworkChoice
-  /** Ports of servers that addresses of the loopback lead to. */
+  /** Ports of servers that are forwarded from loopback addresses. */
   readonly loopbackPorts: readonly number[]
-  /** The machine itself gets a route to the servers. */
+  /** Whether the machine itself gets a route to the servers. */
   readonly hasPublicRoute: boolean
   readonly mayInstall: boolean
-  /** A Kubernetes cluster of one's own, instead of the embedded API. */
+  /** The user's own Kubernetes cluster, instead of the embedded API. */
   readonly kubeconfig: string | undefined
-  /** Address at which that cluster reaches this machine, for the webhook; without one people's writes are not judged
-   *  before they are stored. */
+  /** Address of this machine for that cluster, for the webhook. Without it, writes of people are not validated before
+   *  they are stored. */
   readonly webhookHost: string | undefined
-  /** A PostgreSQL of one's own, instead of the embedded one. */
+  /** The user's own PostgreSQL, instead of the embedded one. */
   readonly databaseUrl: string | undefined
-  /** Invoices go to a fake payment processor, which moves no money. */
+  /** Invoices go to a fake payment processor; no money moves. */
   readonly hasFakePayments: boolean
-  /** What time it is from now on, for everything in the data folder; undefined goes on as before. */
+  /** Time of the cloud from now on, for everything in the data folder; undefined continues as before. */
   readonly testClock: TestClock | undefined
 }
 
-/** An instant, or so much later than it is. */
+/** A time, or an offset from the current time. */
 export type TestClock = { readonly at: Date } | { readonly laterMilliseconds: number }
 
-/** A command line that makes no sense; the message is one line for people. */
+/** An invalid command line; the message is one line for people. */
 export class UsageError extends Error {}
 
 interface Flag {
   readonly name: string
-  /** What stands for the value in the help; a flag without one is a switch. */
+  /** Placeholder of the value in the help; a flag without one is a switch. */
   readonly value?: string
   readonly default?: string
   readonly description: string
@@ -134,7 +134,7 @@ const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().repl
 
 type Given = ReadonlyMap<string, string>
 
-/** npm keeps flags that come before `--` for itself, and hands them on as settings of its own. */
+/** npm consumes flags before `--` and passes them on as its own settings. */
 function requireSeparator(environment: Readonly<Record<string, string | undefined>>): void {
   if (environment['npm_lifecycle_event'] !== 'start') return
   const taken = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined)
@@ -159,7 +159,7 @@ function switchValue(text: string, source: string): string {
 function readFlags(texts: readonly string[]): Given {
   const { tokens } = parseArgs({
     args: [...texts],
-    // the checks below name what is wrong in the words of the other refusals
+    // the checks below give consistent messages
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -206,7 +206,7 @@ function parsePort(flag: string, text: string): number {
 }
 
 const LOOPBACK_PORTS_MAXIMUM = 16
-/** Above them there would be no room to go where a port is not free. */
+/** Higher ports leave no space for the shifted port when a port is in use. */
 const LOOPBACK_PORT_MAXIMUM = 55_000
 
 function parseLoopbackPorts(text: string): readonly number[] {
@@ -258,8 +258,8 @@ function parseChoice<Choice extends string>(flag: string, choices: readonly Choi
   return found
 }
 
-/** Reads the command line and the environment. Answers 'help' when that was asked for; throws UsageError for
- *  nonsense. */
+/** Parses the command line and the environment. Returns 'help' when it was requested; throws UsageError for invalid
+ *  input. */
 export function parseOptions(
   flags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -305,7 +305,7 @@ export function parseOptions(
   }
 }
 
-/** What the chosen options leave out that people would expect, one line each. */
+/** Expected features that the chosen options exclude, one line each. */
 export function warningsOf({ kubeconfig, webhookHost }: Options): readonly string[] {
   return kubeconfig !== undefined && webhookHost === undefined
     ? [

@@ -1,4 +1,4 @@
-/** Programs of the machine that an embedded cloud needs, and Debian's packages of them. */
+/** Programs of the machine that an embedded cloud needs, and their Debian packages. */
 import { execFile, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -28,7 +28,7 @@ export const adviceOf = (missing: readonly string[]): string =>
 export const isDebian = async (): Promise<boolean> =>
   /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(await readFile('/etc/os-release', 'utf8').catch(() => ''))
 
-/** Runs apt-get to its end, however it ends: whether the programs are there is looked at afterwards. */
+/** Runs apt-get and ignores its result: the caller checks afterwards whether the programs exist. */
 function apt(flags: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     const child = spawn('apt-get', flags, {
@@ -42,11 +42,11 @@ function apt(flags: readonly string[]): Promise<void> {
 
 export interface PackageNeeds {
   readonly mayInstall: boolean
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
 }
 
-/** Answers the packages that are missing after all: installs them where that is allowed. */
+/** Installs missing packages if that is allowed; returns those that are still missing. */
 export async function ensurePackages(
   packages: Packages,
   { mayInstall, print }: PackageNeeds,
@@ -54,7 +54,7 @@ export async function ensurePackages(
   const missing = await missingOf(packages)
   if (missing.length === 0 || !mayInstall || !isRoot() || !(await isDebian())) return missing
   print(`Installing ${missing.join(' ')} (leave that out with --no-install) ...`)
-  // The lists are fetched first: a fresh machine has none, and old ones name packages that are gone.
+  // The lists are updated first: a new machine has none, and old ones name packages that no longer exist.
   await apt(['update', '-q'])
   await apt(['install', '-y', '-q', '--no-install-recommends', ...missing])
   return missingOf(packages)

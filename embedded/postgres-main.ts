@@ -1,4 +1,4 @@
-/** The process that holds the embedded PostgreSQL. `process-settings.ts` has its settings. */
+/** The process that runs the embedded PostgreSQL. `process-settings.ts` has its settings. */
 import { systemClock } from '../kit/sys/clock.ts'
 import { exitProcess, sendAndExit, sendToParent } from '../kit/sys/process.ts'
 import { startProcess } from '../kit/sys/start-process.ts'

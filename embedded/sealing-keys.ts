@@ -1,5 +1,5 @@
-/** The sealing keys of an embedded cloud: made once, and never again while the database holds what another one opens.
- *  */
+/** The sealing keys of an embedded cloud. They are created once, and never again while the database contains data of
+ *  another key. */
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { inWords, listSealedUses } from '../db/sealing-key/uses.ts'
@@ -10,8 +10,8 @@ import { type DataFolder, StartRefused } from './kit/data-folder.ts'
 const SEALING_KEY_BYTES = 32
 const ID_LETTERS = 6
 
-/** The keys as the API server reads them. Throws StartRefused when they are gone although the database needs them,
- *  unless they are among `acceptedLosses`. */
+/** The keys in the format of the API server. Throws StartRefused when they are missing although the database needs
+ *  them, unless they are among `acceptedLosses`. */
 export async function readSealingKeys(
   folder: Pick<DataFolder, 'sealingKeysFile'>,
   {
@@ -33,7 +33,7 @@ export async function readSealingKeys(
       `The sealing keys of this cloud are missing: ${file}. They open ${inWords(lost)}. Put the file back. To start ` +
         `with a new key and give these secrets up for good: SVCCLOUD_LOST_SEALING_KEYS=${ids.join(',')}`,
     )
-  // Never an id that an earlier key had.
+  // A new id that no earlier key had.
   const made = `embedded-${newBase62(random, ID_LETTERS)}:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
   await writeDurably(file, `${made}\n`)
   return made
@@ -41,7 +41,7 @@ export async function readSealingKeys(
 
 async function usesIn(databaseUrl: string) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
-  pool.on('error', () => undefined) // the query says so too
+  pool.on('error', () => undefined) // the query also fails
   try {
     return await listSealedUses(async (text) => (await pool.query<Record<string, unknown>>(text)).rows)
   } finally {

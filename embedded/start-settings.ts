@@ -1,5 +1,5 @@
-/** Settings of `npm start` besides its flags, and of its components: variables that it reads, or passes on as they are.
- *  A component refuses what is wrong with those. */
+/** Settings of `npm start` besides its flags, and those of its components: variables that it reads or passes on
+ *  unchanged. Components refuse invalid values. */
 import { z } from 'zod'
 import type { NodeAgentSettings } from '../agents/node/settings.ts'
 import type { ApiServerSettings } from '../apiserver/settings.ts'
@@ -67,9 +67,9 @@ export const StartSettings = z.strictObject({
 })
 export type StartSettings = z.output<typeof StartSettings>
 
-/** Every component has them. */
+/** Settings of every component. */
 const COMMON = ['logLevel'] as const
-/** Passed on to a component as they are. */
+/** Passed on to a component unchanged. */
 export const PASSED_ON = {
   apiserver: [
     ...COMMON,
@@ -110,7 +110,7 @@ export const PASSED_ON = {
   ] satisfies readonly (keyof NodeAgentSettings)[],
   others: COMMON,
 } as const
-/** Passed on to those that use the payment processor, unless it is the fake one. */
+/** Passed on to components that use the payment processor, unless it is the fake one. */
 export const PAYMENTS_PASSED_ON = [
   'stripeUrl',
   'stripeKeyFile',
@@ -118,7 +118,7 @@ export const PAYMENTS_PASSED_ON = [
   'stripePublishableKey',
 ] as const satisfies readonly (keyof ApiServerSettings)[]
 
-/** Those of the fields whose variables are set. */
+/** The values of those fields whose variables are set. */
 export function passedOn<Settings>(
   fields: readonly (keyof Settings & string)[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,5 +1,5 @@
-/** The two stores of an embedded cloud belong together: one that is empty while the other is not was lost, and is not
- *  begun anew. */
+/** The two stores of an embedded cloud belong together. If one is empty while the other is not, it was lost, and is not
+ *  created again. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../kit/sys/durable-file.ts'
@@ -9,7 +9,7 @@ const STORES = ['postgres', 'kubernetes'] as const
 type StoreName = (typeof STORES)[number]
 type Folders = Pick<DataFolder, 'root' | StoreName>
 
-/** What is there once the store has begun. */
+/** Whether the store has been initialised. */
 const isBegun: Readonly<Record<StoreName, (folder: string) => Promise<boolean>>> = {
   postgres: async (folder) => (await names(join(folder, 'data'))).includes('PG_VERSION'),
   kubernetes: async (folder) => (await names(join(folder, 'log'))).some((name) => /^(log|snapshot)-\d+$/.test(name)),
@@ -18,7 +18,7 @@ const isBegun: Readonly<Record<StoreName, (folder: string) => Promise<boolean>>>
 const names = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => [])
 const markerOf = ({ root }: Folders): string => join(root, 'stores')
 
-/** Throws StartRefused when one of the stores that this folder had is empty, unless it is among `accepted`. */
+/** Throws StartRefused when one of the stores of this folder is empty, unless it is among `accepted`. */
 export async function requireStores(
   folder: Folders,
   used: readonly StoreName[],
@@ -33,6 +33,6 @@ export async function requireStores(
       )
 }
 
-/** Both have begun: from now on neither may be empty. */
+/** Records that these stores were initialised: from now on they must not be empty. */
 export const noteStores = (folder: Folders, used: readonly StoreName[]): Promise<void> =>
   writeDurably(markerOf(folder), `${used.join('\n')}\n`)

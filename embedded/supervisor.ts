@@ -1,7 +1,6 @@
-/** Keeps one component running: starts it as a child process, waits until it says that it is ready, starts it again
- *  with back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the
- *  supervisor closes, so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the
- *  supervisor alone. */
+/** Keeps one component running: starts it as a child process, waits until it is ready, restarts it with back-off when
+ *  it exits, and stops it on request. A child always exits when its channel to the supervisor closes, so `kill -9` of
+ *  the supervisor ends them all. Because of `detached`, a terminal's Ctrl-C reaches only the supervisor. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { dirname } from 'node:path'
 import { z } from 'zod'
@@ -16,25 +15,25 @@ export interface ComponentOptions {
   readonly name: string
   /** The main file, absolute. */
   readonly file: string
-  /** Asked before every start, when an earlier child has certainly ended. */
+  /** Called before every start, when an earlier child has certainly exited. */
   readonly environment: () => Promise<Readonly<Record<string, string | undefined>>>
   readonly logFile: string
 }
 
-/** What a component says when it serves: `ready` and its addresses. */
+/** The message of a component that serves: `ready` and its addresses. */
 export type ReadyMessage = Readonly<Record<string, unknown>>
 
 export interface SupervisorOptions {
   readonly clock: Clock
   readonly random: Random
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
-  /** Called whenever a child has started or ended. */
+  /** Called whenever a child has started or exited. */
   readonly onProcessesChanged: () => void
 }
 
 const RESTART_LIMITS: BackoffLimits = { baseMilliseconds: 250, maximumMilliseconds: 10_000 }
-/** A child that ran this long is healthy: its next end starts the back-off anew. */
+/** A child that ran this long is healthy: after its next exit the back-off restarts. */
 const HEALTHY_MILLISECONDS = 30_000
 const FIRST_START_ATTEMPTS_MAXIMUM = 3
 const FIRST_READY_MILLISECONDS = 180_000
@@ -42,8 +41,8 @@ const STOP_PATIENCE_MILLISECONDS = 20_000
 const LOG_LOOK_MILLISECONDS = 60_000
 const ROOM_LOOK_MILLISECONDS = 1_000
 
-/** What a component says that cannot start, and knows what a person must change: one sentence, and what to do. Nothing
- *  is gained by trying again. */
+/** The message of a component that cannot start until a person changes something: one sentence, and what to do. A retry
+ *  is pointless. */
 const Refusal = z.object({ refused: z.string() })
 
 const isReady = (message: unknown): message is ReadyMessage =>
@@ -58,7 +57,7 @@ export class Component {
   #child: ChildProcess | undefined
   #record: ProcessRecord | undefined
   #running: Promise<void> | undefined
-  /** While it is there nothing starts. */
+  /** Nothing starts while this is set. */
   #cut: PromiseWithResolvers<void> | undefined
   #life: Promise<unknown> = Promise.resolve()
 
@@ -73,8 +72,8 @@ export class Component {
     return this.#record
   }
 
-  /** Starts the component and answers its first ready message. Throws StartRefused, with what it said last, when it
-   *  does not get there. */
+  /** Starts the component; returns its first ready message. Throws StartRefused, with the component's last message,
+   *  when the start fails. */
   async start(): Promise<ReadyMessage> {
     const { clock } = this.#supervisor
     const first = Promise.withResolvers<ReadyMessage>()
@@ -97,7 +96,7 @@ export class Component {
     }
   }
 
-  /** Ends the component for good: SIGTERM, and SIGKILL when it does not listen. */
+  /** Stops the component permanently: SIGTERM, then SIGKILL. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.restore()
@@ -107,7 +106,7 @@ export class Component {
     cancel()
   }
 
-  /** Ends the child at once, without a word, and starts none until `restore`. Resolves when it is gone. */
+  /** Kills the child at once and starts none until `restore`. Resolves when it has exited. */
   async cut(): Promise<void> {
     this.#cut ??= Promise.withResolvers()
     this.#child?.kill('SIGKILL')
@@ -134,7 +133,7 @@ export class Component {
         (refused) => void (refusal = refused),
       )
       this.#life = life.catch(() => undefined)
-      // What could not even be started ends as a child does: the disk may be full, and is not for ever.
+      // A failed start counts like an exit of the child: the disk may be full for a while.
       const ended = await life.catch((error: unknown) => {
         if (error instanceof StartRefused) refusal = error
         return error instanceof Error ? error.message : String(error)
@@ -158,7 +157,7 @@ export class Component {
     reject(new Error('it was stopped'))
   }
 
-  /** Nothing is started on a full disk, where it could only fail. Answers whether it waited. */
+  /** Waits while the disk is full, because a start would fail. Returns whether it waited. */
   async #untilThereIsRoom(): Promise<boolean> {
     for (let hasWaited = false; ; hasWaited = true) {
       if (this.#stopping.signal.aborted || (await this.#diskFault()) === undefined) return hasWaited
@@ -166,11 +165,11 @@ export class Component {
     }
   }
 
-  /** A full disk is why whatever ends ends, whatever it says itself. */
+  /** The full disk is then the reason of any exit, regardless of the child's message. */
   readonly #diskFault = (): Promise<string | undefined> =>
     diskFault(dirname(this.logFile), FULL_BYTES).catch(() => undefined)
 
-  /** One life of the child; answers in words how it ended. */
+  /** Runs the child once; returns a description of its exit. */
   async #runOnce(
     onReady: (message: ReadyMessage) => void,
     onRefused: (refusal: StartRefused) => void,

@@ -1,5 +1,5 @@
-/** The clock of a test cloud: by how much it is ahead of the machine's. It only ever goes forward, since nothing in the
- *  data folder has happened in the future. */
+/** The clock of a test cloud: its offset from the machine's clock. It only moves forward, because nothing in the data
+ *  folder may be in the future. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeDurably } from '../kit/sys/durable-file.ts'
@@ -8,8 +8,8 @@ import type { TestClock } from './options.ts'
 
 const Stored = z.strictObject({ ahead_milliseconds: z.int().min(0) })
 
-/** Milliseconds that the components are ahead by from now on; kept in the file. Throws StartRefused for a time that has
- *  passed already. `now` is the machine's. */
+/** Milliseconds by which the components' clocks are ahead from now on; stored in the file. Throws StartRefused for a
+ *  time that has passed. `now` is the machine's time. */
 export async function setTestClock(file: string, wanted: TestClock | undefined, now: Date): Promise<number> {
   const before = await readAhead(file)
   if (wanted === undefined) return before

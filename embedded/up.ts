@@ -1,6 +1,6 @@
-/** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts
- *  the components, says where everything is, and stops them when asked. Guests outlive it and are found again at the
- *  next start. */
+/** `npm start`: a complete cloud on this machine. Parses the command line, prepares the folder and the hypervisor,
+ *  starts the components, prints where everything is, and stops them on request. Guests outlive it, and the next start
+ *  finds them. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -34,12 +34,12 @@ import { StartSettings } from './start-settings.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
-/** Where the command looks by itself. */
+/** The CLI's default address. */
 const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 const USAGE_EXIT_CODE = 2
 const REFUSED_EXIT_CODE = 1
 
-/** Paths on the command line are meant from where it was typed; npm itself moves to the project's folder. */
+/** Paths are relative to the folder in which the command was typed; npm changes to the project's folder. */
 const fromWhereTyped = (path: string): string => resolve(environment()['INIT_CWD'] ?? workingDirectory(), path)
 
 const rootOf = async (options: Options): Promise<string> =>
@@ -67,7 +67,7 @@ interface Welcome {
   readonly isolation: string | undefined
 }
 
-/** What there is none of here, and why. */
+/** Features that are unavailable here, and why. */
 async function kubernetesOff({
   has_control_planes: hasAny,
 }: Endpoints): Promise<readonly (readonly [string, string])[]> {
@@ -159,7 +159,7 @@ async function run(options: Options, settings: StartSettings, stop: AbortSignal)
   }
 }
 
-/** Never resolves with anything left running; ends the process. */
+/** Resolves only when nothing is left running; exits the process. */
 export async function main(): Promise<void> {
   surviveFailedPrints()
   onFatal((error) =>

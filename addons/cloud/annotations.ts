@@ -1,4 +1,4 @@
-/** What a service says of its load balancer beside its spec. Pure. */
+/** Settings of a service's load balancer in its annotations. Pure. */
 import { ALGORITHMS, IDLE_TIMEOUT_SECONDS, PROXY_PROTOCOLS } from '../../domain/load-balancer/rules.ts'
 import type { ServiceObject } from './objects.ts'
 
@@ -11,11 +11,11 @@ export interface Annotations {
   readonly proxyProtocol: (typeof PROXY_PROTOCOLS)[number]
   readonly idleTimeoutSeconds: number
   readonly isInternal: boolean
-  /** Undefined: the cheapest that will do. */
+  /** Undefined: the cheapest suitable plan. */
   readonly plan: string | undefined
 }
 
-/** What was read, and why that cannot be what was meant: for people, none when all is well. */
+/** The parsed settings, and their faults for people; none when all are valid. */
 export function readAnnotations({ metadata, spec }: ServiceObject): {
   readonly annotations: Annotations
   readonly faults: readonly string[]

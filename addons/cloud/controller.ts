@@ -1,5 +1,5 @@
-/** Carries out what is planned for services and nodes, one pass after another. Nothing is remembered but when to try
- *  again what failed: each pass reads what there is. */
+/** Carries out the plan for services and nodes, in passes. It only remembers when to retry failures: each pass reads
+ *  the current state. */
 import { type Client, SvccloudError, unwrap } from '../../client/index.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
@@ -19,7 +19,7 @@ import { openPlatformReader, type PlatformReader, type PlatformState } from './p
 import { type Surroundings, type Wanted, wantedOf } from './wanted.ts'
 
 export interface CloudControllerOptions {
-  /** Of the cluster. */
+  /** Store of the cluster. */
   readonly store: Store
   readonly services: Cache<ServiceSpec, ServiceStatus>
   readonly nodes: Cache<NodeSpec, NodeStatus>
@@ -31,17 +31,17 @@ export interface CloudControllerOptions {
   readonly log: Logger
 }
 
-/** From the service to its published addresses there are five. */
+/** From a new service to its published addresses there are five. */
 const STEPS_MAXIMUM = 10
 const RETRY = { baseMilliseconds: 5_000, maximumMilliseconds: 300_000 }
-/** Until it looks again while something is under way, of which nobody tells, and while nothing is. */
+/** Interval while something is in progress for which there are no events, and while nothing is. */
 const [PENDING_MILLISECONDS, IDLE_MILLISECONDS] = [5_000, 60_000]
 
 interface Retry {
   readonly failures: number
   /** Monotonic milliseconds. */
   readonly at: number
-  /** What failed was asked for so. */
+  /** The request that failed. */
   readonly request: string
 }
 const requestOf = ({ metadata: { annotations, deletionTimestamp }, spec }: ServiceObject): string =>
@@ -50,13 +50,13 @@ interface Followed {
   readonly service: ServiceObject
   readonly balancers: readonly Balancer[]
 }
-/** Undefined when there is no more to do now; `isPending`: look again soon. */
+/** Undefined when there is nothing more to do now; `isPending`: check again soon. */
 type Done = Followed | { readonly isPending: boolean }
 
 export class CloudController {
   readonly #options: CloudControllerOptions
   readonly #reader: PlatformReader
-  /** By the uid of a service. */
+  /** By uid of the service. */
   #retries = new Map<string, Retry>()
 
   constructor(options: CloudControllerOptions) {
@@ -64,8 +64,8 @@ export class CloudController {
     this.#reader = openPlatformReader(options.platform, options.clusterId)
   }
 
-  /** Answers after how many milliseconds it must look again. Throws when the platform or the API of the cluster does
-   *  not answer, or does not let us in. */
+  /** Returns the milliseconds until the next pass. Throws when the platform or the API of the cluster does not answer
+   *  or denies access. */
   async pass(): Promise<number> {
     const { services, nodes, clusterId } = this.#options
     const concerned = services.list().filter(isConcerned)
@@ -82,7 +82,7 @@ export class CloudController {
     return milliseconds
   }
 
-  /** Whoever waits for a load balancer is told when the platform does not let us in. */
+  /** If the platform denies access, reports that to all services that wait for a load balancer. */
   async #read(concerned: readonly ServiceObject[]): Promise<PlatformState> {
     try {
       return await this.#reader.read()
@@ -105,7 +105,7 @@ export class CloudController {
       }
   }
 
-  /** Answers after how many milliseconds the service is to be looked at again. */
+  /** Returns the milliseconds until the service must be checked again. */
   async #follow(service: ServiceObject, state: PlatformState, surroundings: Surroundings): Promise<number> {
     const { uid = '' } = service.metadata
     const waiting = this.#waiting(service)
@@ -118,21 +118,21 @@ export class CloudController {
       return IDLE_MILLISECONDS
     } catch (error) {
       if (error instanceof Unavailable) throw error
-      // Somebody else was faster: the watch brings what there is now.
+      // Another writer was faster: the watch delivers the current state.
       if (isConflict(error) || isNotFound(error)) return PENDING_MILLISECONDS
       this.#failed(service, error)
       return this.#waiting(service)
     }
   }
 
-  /** Milliseconds until what failed is tried again; another request is none that failed. */
+  /** Milliseconds until the failed request is retried; a changed request is not delayed. */
   #waiting(service: ServiceObject): number {
     const retry = this.#retries.get(service.metadata.uid ?? '')
     if (retry === undefined || retry.request !== requestOf(service)) return 0
     return Math.max(0, retry.at - this.#options.clock.monotonicMilliseconds())
   }
 
-  /** Answers whether something is under way. */
+  /** Returns whether something is in progress. */
   async #steps(followed: Followed, surroundings: Surroundings): Promise<boolean> {
     const { wanted, faults } = wantedOf(followed.service, surroundings)
     let { service, balancers } = followed
@@ -181,7 +181,7 @@ export class CloudController {
     }
   }
 
-  /** Conditional: another's change of the service is never lost. */
+  /** A conditional write, so that no other change of the service is lost. */
   async #patch(service: ServiceObject, change: object, subresource?: 'status'): Promise<ServiceObject> {
     const { store, services } = this.#options
     const { resourceVersion } = service.metadata
@@ -204,7 +204,8 @@ export class CloudController {
     return written
   }
 
-  /** Its name is its own: whoever was killed while asking, or asks too early for news of that, gets no second one. */
+  /** The name is unique, so a controller that was killed during the request, or repeats it too early, does not create a
+   *  second one. */
   async #create(service: ServiceObject, creation: Wanted['creation']): Promise<Balancer> {
     const { platform } = this.#options
     this.#tell(service, 'EnsuringLoadBalancer', `making load balancer ${creation.name}`)
@@ -212,7 +213,7 @@ export class CloudController {
     return (await unwrap(platform.POST('/v1/load-balancers', { body }))).load_balancer
   }
 
-  /** When somebody else has changed it meanwhile, their change is read first. */
+  /** If somebody else has changed it meanwhile, that change is read first. */
   async #configure(
     { service, balancers }: Followed,
     { id, generation, to }: Extract<Step, { is: 'configure' }>,

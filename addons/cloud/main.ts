@@ -1,5 +1,5 @@
-/** The cloud controller of a cluster: services of type LoadBalancer get load balancers of the platform, nodes say which
- *  servers they are. One process for each cluster. */
+/** The cloud controller of a cluster. Services of type LoadBalancer get load balancers of the platform, and nodes get
+ *  the ids of their servers. One process for each cluster. */
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { openHttpsTransport } from '../../kit/kube/https-transport.ts'

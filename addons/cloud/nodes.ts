@@ -1,8 +1,8 @@
-/** Nodes of the cluster: which servers they are, and which of them get traffic. A node is known by its name, which the
- *  platform gave its server; what it says of itself in the cluster is not believed. Pure. */
+/** Nodes of the cluster: their servers, and the nodes that get traffic. A node is identified by its name, which the
+ *  platform gave its server; the node's own claims in the cluster are not trusted. Pure. */
 import type { NodeObject } from './objects.ts'
 
-/** A server of a pool of the cluster, as the platform has it. */
+/** A server of a pool of the cluster, in the platform. */
 export interface PoolServer {
   /** Name of its node. */
   readonly hostname: string
@@ -12,13 +12,13 @@ export interface PoolServer {
   readonly address: string
 }
 
-/** Where traffic goes. */
+/** A destination of traffic. */
 export interface Target {
   readonly name: string
   readonly address: string
 }
 
-/** Of nodes that get nothing from outside, as Kubernetes names it. */
+/** Kubernetes label of nodes that get no external traffic. */
 const EXCLUDED_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers'
 
 const isReady = ({ status }: NodeObject): boolean =>
@@ -26,12 +26,13 @@ const isReady = ({ status }: NodeObject): boolean =>
 const isExcluded = ({ metadata: { labels = {}, deletionTimestamp } }: NodeObject): boolean =>
   labels[EXCLUDED_LABEL] !== undefined || deletionTimestamp !== undefined
 
-/** What of a node decides here, as one text. */
+/** The relevant fields of a node, as one text. */
 export const nodeDigest = (node: NodeObject): string =>
   JSON.stringify([node.metadata.uid, isReady(node), isExcluded(node), node.spec.providerID])
 
-/** Nodes of pools that are ready and not excluded, by name. While none is ready, all that are not excluded: a control
- *  plane that hears of no node says so of all at once, and the balancer finds out itself which of them answer. */
+/** Nodes of pools that are ready and not excluded, by name. If none is ready, all that are not excluded: a control
+ *  plane without contact to its nodes reports all of them as not ready, and the balancer checks itself which of them
+ *  answer. */
 export function targetsOf(nodes: readonly NodeObject[], servers: readonly PoolServer[]): readonly Target[] {
   const candidates = nodes.filter((node) => !isExcluded(node))
   const ready = candidates.filter(isReady)
@@ -47,7 +48,7 @@ export interface NamedNode {
   readonly providerId: string
 }
 
-/** Nodes of pools that do not say yet which server they are. */
+/** Nodes of pools without a provider id. */
 export const unnamedNodes = (nodes: readonly NodeObject[], servers: readonly PoolServer[]): readonly NamedNode[] =>
   nodes.flatMap((node) => {
     const server = servers.find(({ hostname }) => hostname === node.metadata.name)

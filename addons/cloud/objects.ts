@@ -1,4 +1,4 @@
-/** What the cloud controller looks at of services and nodes of the cluster. */
+/** Fields of services and nodes of the cluster that the cloud controller reads. */
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 
 export interface ServicePort {
@@ -15,12 +15,13 @@ export interface ServiceSpec {
   readonly externalTrafficPolicy?: 'Cluster' | 'Local'
   readonly sessionAffinity?: string
   readonly loadBalancerSourceRanges?: readonly string[]
-  /** Absent: the cloud's own. */
+  /** Absent: handled by this controller. */
   readonly loadBalancerClass?: string
 }
 export interface Ingress {
   readonly ip?: string
-  /** Proxy: pods are sent to the balancer too, as everybody is; VIP: kube-proxy answers in its place. */
+  /** Proxy: pods connect to the balancer like everybody else. VIP: kube-proxy handles their connections in its place.
+   */
   readonly ipMode?: 'VIP' | 'Proxy'
 }
 export interface ServiceStatus {

@@ -1,5 +1,5 @@
-/** The next step for a service: pure, synchronous, total. It follows from the service and the load balancers that carry
- *  its label alone, so that a controller that was killed goes on where another one stopped. */
+/** Computes the next step for a service. Pure, synchronous, total. It depends only on the service and the load
+ *  balancers with its label, so that a new controller continues where a killed one stopped. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Schemas } from '../../client/index.ts'
 import { defined } from '../../domain/defined.ts'
@@ -8,37 +8,37 @@ import type { Backend, Configuration, Frontend, Wanted } from './wanted.ts'
 
 export type Balancer = Schemas['LoadBalancer']
 
-/** It keeps a service until its load balancer no longer exists, as Kubernetes names it. */
+/** Kubernetes finalizer that keeps a service until its load balancer no longer exists. */
 export const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
 
 export type Step =
   | { readonly is: 'done' }
-  /** Look again soon. */
+  /** Check again soon. */
   | { readonly is: 'wait' }
   | { readonly is: 'refuse'; readonly faults: readonly string[] }
-  /** The service does not go without us from now on. */
+  /** Adds the finalizer: the service cannot be deleted without this controller from now on. */
   | { readonly is: 'hold' }
   | { readonly is: 'create'; readonly creation: Wanted['creation'] }
   | { readonly is: 'configure'; readonly id: string; readonly generation: number; readonly to: Configuration }
   | { readonly is: 'publish'; readonly ingress: readonly Ingress[] }
-  /** `failure`: what was wrong with it, when it is made anew; empty when the service needs none. */
+  /** `failure`: its fault, if it is created again; empty when the service needs none. */
   | { readonly is: 'remove'; readonly id: string; readonly failure: string }
   | { readonly is: 'release' }
 
 export interface Situation {
   readonly service: ServiceObject
-  /** Those with its label. */
+  /** The load balancers with its label. */
   readonly balancers: readonly Balancer[]
-  /** Undefined for what cannot be. */
+  /** Undefined when the service's settings are invalid. */
   readonly wanted: Wanted | undefined
   readonly faults: readonly string[]
 }
 
-/** A class names another controller. */
+/** A service with a class belongs to another controller. */
 const needsBalancer = ({ metadata, spec }: ServiceObject): boolean =>
   metadata.deletionTimestamp === undefined && spec.type === 'LoadBalancer' && spec.loadBalancerClass === undefined
 const isHeld = ({ metadata: { finalizers = [] } }: ServiceObject): boolean => finalizers.includes(FINALIZER)
-/** Of no concern to anybody here otherwise. */
+/** Other services are ignored. */
 export const isConcerned = (service: ServiceObject): boolean => needsBalancer(service) || isHeld(service)
 
 const published = ({ status }: ServiceObject): readonly Ingress[] => status?.loadBalancer?.ingress ?? []
@@ -55,7 +55,7 @@ function lettingGo({ service, balancers }: Situation): Step {
   const [next] = balancers.filter(({ state }) => state !== 'deleting')
   if (next !== undefined) return { is: 'remove', id: next.id, failure: '' }
   if (balancers.length > 0) return { is: 'wait' }
-  // One that is being deleted says what it had until it is gone.
+  // A service that is being deleted keeps its addresses in the status until the end.
   if (published(service).length > 0 && service.metadata.deletionTimestamp === undefined)
     return { is: 'publish', ingress: [] }
   return { is: 'release' }
@@ -65,7 +65,7 @@ function keeping({ service, balancers }: Situation, wanted: Wanted): Step {
   const balancer = ownOf(balancers)
   if (balancer === undefined) {
     if (published(service).length > 0) return { is: 'publish', ingress: [] }
-    // Its name is taken until the former one is gone.
+    // The name is in use until the previous one is deleted.
     return balancers.length > 0 ? { is: 'wait' } : { is: 'create', creation: wanted.creation }
   }
   const { id, state, configuration_generation: generation } = balancer
@@ -77,13 +77,13 @@ function keeping({ service, balancers }: Situation, wanted: Wanted): Step {
   return isDeepStrictEqual(published(service).map(addressed), ingress) ? { is: 'done' } : { is: 'publish', ingress }
 }
 
-/** The oldest, should people have given its labels to another one. */
+/** The oldest one, in case people have given the label to another one. */
 export const ownOf = (balancers: readonly Balancer[]): Balancer | undefined =>
   balancers
     .filter(({ state }) => state !== 'deleting')
     .toSorted((one, other) => (`${one.created_at} ${one.id}` < `${other.created_at} ${other.id}` ? -1 : 1))[0]
 
-/** As it would be asked for. */
+/** The current configuration in the form of a request. */
 const configurationOf = ({ frontends, backends }: Balancer): Configuration => ({
   frontends: frontends.map((frontend): Frontend => ({ ...frontend })),
   backends: backends.map(
@@ -96,7 +96,7 @@ const configurationOf = ({ frontends, backends }: Balancer): Configuration => ({
 
 const addressed = ({ ip, ipMode = 'VIP' }: Ingress): Ingress => ({ ...defined({ ip }), ipMode })
 
-/** Where clients connect. Whoever must begin with a PROXY header is let in by the balancer only. */
+/** Addresses for clients. If connections must start with a PROXY header, they must go through the balancer. */
 function ingressOf(balancer: Balancer, { proxyProtocol }: Wanted): readonly Ingress[] {
   const outside = [balancer.public_ipv4, balancer.public_ipv6].filter((address) => address !== null)
   const inside = [balancer.private_ipv4, balancer.private_ipv6].filter((address) => address !== null)
@@ -104,7 +104,7 @@ function ingressOf(balancer: Balancer, { proxyProtocol }: Wanted): readonly Ingr
   return (outside.length > 0 ? outside : inside).map((ip) => ({ ip, ipMode }))
 }
 
-/** What cannot become so without another balancer. */
+/** Differences that need a new balancer. */
 export function fixedNotes(balancer: Balancer, { creation, isInternal }: Wanted): readonly string[] {
   const again = 'make the service anew for another one'
   const isPublic = balancer.public_ipv4 !== null || balancer.public_ipv6 !== null

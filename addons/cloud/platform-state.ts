@@ -1,4 +1,4 @@
-/** What the platform has of the cluster: its network, the servers of its pools, and its load balancers. */
+/** The cluster's objects in the platform: its network, the servers of its pools, and its load balancers. */
 import { type Client, pages, type Schemas, unwrap } from '../../client/index.ts'
 import { CLUSTER_LABEL, orNothing } from '../platform.ts'
 import type { PoolServer } from './nodes.ts'
@@ -10,7 +10,7 @@ export interface PlatformState {
   readonly zone: string
   readonly networkId: string
   readonly servers: readonly PoolServer[]
-  /** By the service that they are for; those that say none are not here. */
+  /** By service; load balancers without a service label are not included. */
   readonly balancers: ReadonlyMap<string, readonly Summary[]>
 }
 type Summary = Schemas['LoadBalancerSummary']
@@ -19,12 +19,12 @@ const PAGE_ITEMS = 100
 
 export interface PlatformReader {
   read(): Promise<PlatformState>
-  /** Undefined for one that is gone. */
+  /** Undefined when it was deleted. */
   balancer(id: string): Promise<Balancer | undefined>
 }
 
 export function openPlatformReader(client: Client, clusterId: string): PlatformReader {
-  /** A server keeps its address in the network for its life. */
+  /** A server keeps its address in the network as long as it exists. */
   let addresses = new Map<string, string>()
 
   async function addressOf(serverId: string, networkId: string): Promise<string | undefined> {

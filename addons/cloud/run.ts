@@ -1,4 +1,4 @@
-/** When the controller looks: after changes of services and nodes, and when it says that it must. */
+/** Runs the controller after changes of services and nodes, and at the times that it requests. */
 import type { Cache } from '../../kit/kube/cache.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -18,11 +18,11 @@ export interface RunOptions {
   readonly log: Logger
 }
 
-/** Changes come in numbers. */
+/** Changes often come in groups. */
 const GATHER_MILLISECONDS = 300
 const RETRY = { baseMilliseconds: 2_000, maximumMilliseconds: 60_000 }
 
-/** Until the signal aborts. */
+/** Runs until the signal aborts. */
 export async function run(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { controller, services, nodes, clock, random, log } = options
   const outages = new Outages({ log, clock }, 'pass failed')
@@ -45,7 +45,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<voi
       outages.failed(error)
       milliseconds = backoffMilliseconds(failures++, RETRY, random)
     }
-    // What failed as a whole waits its time, whatever changes.
+    // A complete failure waits for its time, regardless of changes.
     await clock.sleep(milliseconds, failures > 0 ? signal : changed.signal)
     if (changed.signal.aborted) await clock.sleep(GATHER_MILLISECONDS, signal)
   }

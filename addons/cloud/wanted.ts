@@ -1,4 +1,4 @@
-/** The load balancer that a service asks for. Pure. */
+/** The desired load balancer of a service. Pure. */
 import { defined } from '../../domain/defined.ts'
 import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster/rules.ts'
 import type { Schemas } from '../../client/index.ts'
@@ -26,7 +26,7 @@ export interface Configuration {
   readonly backends: Backend[]
 }
 
-/** Which service of the cluster a load balancer is for, and its name for people. */
+/** Labels with the service of a load balancer, and its name for people. */
 export const UID_LABEL = CLUSTER_LABELS.service
 const NAME_LABEL = 'kubernetes-service'
 
@@ -38,21 +38,21 @@ export interface Surroundings {
 }
 
 export interface Wanted {
-  /** As it is made: empty, so that the request stays the same while nodes and ports change. */
+  /** The request to create it: without ports and members, so that it stays the same while these change. */
   readonly creation: Omit<Schemas['CreateLoadBalancer'], 'frontends' | 'backends'>
   readonly configuration: Configuration
   readonly isInternal: boolean
   readonly proxyProtocol: Annotations['proxyProtocol']
-  /** What people should know although it is no fault. */
+  /** Information for people that is not a fault. */
   readonly notes: readonly string[]
 }
 
 const NAME_CHARACTERS_MAXIMUM = 100
 const UID_CHARACTERS = 8
-/** How members are checked where only nodes with pods of the service answer: pods move more often than nodes fail. */
+/** Health checks when only nodes with pods of the service answer: pods move more often than nodes fail. */
 const QUICK = { interval_seconds: 2, timeout_seconds: 2, rise: 1, fall: 2 } as const
 
-/** Undefined, and why, for what no load balancer can be. */
+/** Undefined with the reasons when no load balancer can serve the service. */
 export function wantedOf(
   service: ServiceObject,
   surroundings: Surroundings,
@@ -93,7 +93,7 @@ function wantedBy(service: ServiceObject, surroundings: Surroundings, annotation
   return {
     creation: {
       zone,
-      // Its own for as long as the service is there: a second one by that name is refused.
+      // Unique as long as the service exists: the platform refuses a second one with this name.
       name: `k8s-${namespace}-${name}`.slice(0, NAME_CHARACTERS_MAXIMUM - end.length) + end,
       network_id,
       ...defined({ plan }),
@@ -127,8 +127,8 @@ const frontendOf = (
   idle_timeout_seconds: idleTimeoutSeconds,
 })
 
-/** A node without pods of a service of traffic policy Local takes no connections at its port: that is what is checked
- *  then, too. */
+/** With traffic policy Local, a node without pods of the service accepts no connections at its port, so the health
+ *  check uses that port. */
 const backendOf = (
   { port, nodePort = 0 }: ServicePort,
   { spec: { externalTrafficPolicy: policy } }: ServiceObject,

@@ -1,9 +1,10 @@
-/** One call at a time for each volume: callers that lost patience ask again while the first call goes on. */
+/** Allows one call at a time for each volume: callers whose timeout has expired retry while the first call still runs.
+ */
 import { Refused } from './refusal.ts'
 
 export type Once = <Answer>(key: string, work: () => Promise<Answer>) => Promise<Answer>
 
-/** Throws ABORTED for a key whose call has not ended: whoever asked asks again. */
+/** Throws ABORTED while a call with the same key runs: the caller retries. */
 export function oneAtATime(): Once {
   const busy = new Set<string>()
   return async (key, work) => {

@@ -1,5 +1,5 @@
-/** The Controller service: volumes are storages of the account, nodes its servers. Nothing is kept here; whoever asks
- *  again gets what the platform says by then. */
+/** The Controller service: volumes are storages of the account, nodes are its servers. It has no state: a repeated call
+ *  gets the platform's current state. */
 import { type Client, pages, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { orNothing } from '../platform.ts'
@@ -84,7 +84,7 @@ export function controllerService(storages: ClusterStorages): ControllerService 
   }
 }
 
-/** Free for one that is not there. Throws for one that the cluster has not made, whoever names it. */
+/** Does nothing when it does not exist. Throws when the cluster has not created it. */
 async function deleteVolume(storages: ClusterStorages, id: string): Promise<void> {
   const { client } = storages
   const storage = await idleStorage(client, id)
@@ -121,10 +121,10 @@ async function attach(client: Client, id: string, serverId: string): Promise<voi
   }
 }
 
-/** Of servers: of nodes they are no UUIDs, and of those that people have applied neither. */
+/** Ids of servers. Those of nodes are not UUIDs, nor are those that people have applied. */
 const SERVER_ID = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
-/** Throws when there is none. */
+/** Throws when the server does not exist. */
 async function requireServer(client: Client, id: string): Promise<void> {
   const reading = async () =>
     SERVER_ID.test(id) ? orNothing(unwrap(client.GET('/v1/servers/{id}', { params: { path: { id } } }))) : undefined
@@ -138,8 +138,8 @@ async function isFull(client: Client, serverId: string): Promise<boolean> {
   return count >= DATA_STORAGES_PER_SERVER_MAXIMUM
 }
 
-/** From that node, or from whichever it is at when none is named. Free when it is not there, and for one of others,
- *  which was never published here. */
+/** Detaches it from that node, or from any node when none is named. Does nothing when it does not exist, or does not
+ *  belong to this cluster and so was never published here. */
 async function unpublish(storages: ClusterStorages, id: string, nodeId: string): Promise<void> {
   const { client } = storages
   const storage = await idleStorage(client, id)
@@ -163,7 +163,7 @@ async function validate(storages: ClusterStorages, request: ValidateRequest): Pr
     : { confirmed: { volumeContext, volumeCapabilities, parameters }, message: '' }
 }
 
-/** Never smaller: one that is as large already stays. */
+/** Never shrinks; a volume that is large enough stays. */
 async function expand(storages: ClusterStorages, request: ExpandRequest): Promise<ExpandAnswer> {
   const { client } = storages
   const { volumeId: id, capacityRange, volumeCapability } = request

@@ -1,4 +1,4 @@
-/** CreateVolume: a storage by that name, made once, in a zone that is asked for. */
+/** CreateVolume: a storage with that name, created once, in one of the requested zones. */
 import { type Client, OperationFailed, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
 import { defined } from '../../domain/defined.ts'
 import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage/rules.ts'
@@ -23,7 +23,7 @@ import {
 const TIERS = ['standard', 'local-nvme'] as const
 type Tier = (typeof TIERS)[number]
 
-/** Parameters that the provisioner adds, and what a title is made of. */
+/** Prefix of parameters that the provisioner adds, and the parameters for a title. */
 const PROVISIONER = 'csi.storage.k8s.io/'
 const CLAIM = ['namespace', 'name'].map((part) => `${PROVISIONER}pvc/${part}`)
 
@@ -36,14 +36,14 @@ interface Wanted {
   readonly name: string
   readonly title: string
   readonly tier: Tier
-  /** At least and at most; the most is 0 when nobody says. */
+  /** Minimum and maximum; a maximum of 0 means none. */
   readonly bytes: CapacityRange
   readonly source: Source | null
-  /** Best first; none means anywhere. */
+  /** In order of preference; none means any zone. */
   readonly zones: readonly string[]
 }
 
-/** The storage as callers know it. */
+/** The storage in the form for callers. */
 export function volumeOf({ id, size_gibibytes, source, zone }: Storage): Volume {
   const contentSource: ContentSource | undefined =
     source?.kind === 'snapshot'
@@ -60,7 +60,7 @@ export function volumeOf({ id, size_gibibytes, source, zone }: Storage): Volume 
   }
 }
 
-/** The caller sees to it that nobody else asks for that name meanwhile. */
+/** The caller must prevent concurrent requests for the same name. */
 export async function createVolume(storages: ClusterStorages, request: CreateVolumeRequest): Promise<Volume> {
   const wanted = wantedOf(request)
   const found = await findStorage(storages, wanted.name)
@@ -92,7 +92,7 @@ function wantedOf(request: CreateVolumeRequest): Wanted {
   }
 }
 
-/** Throws for parameters that nobody knows. */
+/** Throws for unknown parameters. */
 export function tierOf(parameters: Readonly<Record<string, string>>): Tier {
   const strange = Object.keys(parameters).filter((key) => key !== 'tier' && !key.startsWith(PROVISIONER))
   if (strange.length > 0) throw new Refused('INVALID_ARGUMENT', `unknown parameters: ${strange.join(', ')}`)
@@ -110,7 +110,7 @@ function zonesOf(requirement: TopologyRequirement | null): readonly string[] {
   return [...new Set(zones)]
 }
 
-/** What is asked for, in whole GiB. Throws for what cannot be. */
+/** The requested size in whole GiB. Throws for an impossible one. */
 export function gibibytesOf({ requiredBytes, limitBytes }: CapacityRange): number {
   if (requiredBytes < 0 || limitBytes < 0) throw new Refused('INVALID_ARGUMENT', 'capacity_range is negative')
   const size = Math.max(1, Math.ceil(requiredBytes / GIBIBYTE))
@@ -121,7 +121,7 @@ export function gibibytesOf({ requiredBytes, limitBytes }: CapacityRange): numbe
   return size
 }
 
-/** In what the storage differs from what is wanted; undefined when it will do. */
+/** How the storage differs from the request; undefined when it matches. */
 function differenceOf(storage: Storage, { bytes, tier, source, zones }: Wanted): string | undefined {
   const size = storage.size_gibibytes * GIBIBYTE
   if (size < bytes.requiredBytes || (bytes.limitBytes > 0 && size > bytes.limitBytes)) return 'another size'
@@ -130,7 +130,7 @@ function differenceOf(storage: Storage, { bytes, tier, source, zones }: Wanted):
   return zones.length === 0 || zones.includes(storage.zone) ? undefined : 'another zone'
 }
 
-/** One that was found may still be being made, or its making may have failed while nobody waited for it. */
+/** Waits until an existing storage is ready. Its creation may be in progress, or have failed while nobody waited. */
 async function whole(client: Client, id: string): Promise<Storage> {
   const storage = await idleStorage(client, id)
   if (storage === undefined) throw new Refused('ABORTED', 'the volume is being deleted')
@@ -139,7 +139,7 @@ async function whole(client: Client, id: string): Promise<Storage> {
   throw new Refused('INTERNAL', `the storage ${id} is ${storage.state}: ${storage.state_detail}`)
 }
 
-/** Nobody has ever had anything on it. */
+/** Whether its creation failed, so that it never contained data. */
 async function hasFailedToBeMade(client: Client, id: string): Promise<boolean> {
   const query = { resource: `storage:${id}`, limit: 1 }
   const { items } = await unwrap(client.GET('/v1/operations', { params: { query } }))
@@ -174,7 +174,7 @@ async function made(storages: ClusterStorages, wanted: Wanted): Promise<Storage>
   throw refused
 }
 
-/** Throws when it is not there, or not of this cluster. */
+/** Throws when it does not exist, or does not belong to this cluster. */
 async function originOf(
   storages: ClusterStorages,
   { kind, id }: Source,

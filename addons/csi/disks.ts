@@ -1,4 +1,4 @@
-/** Disks of the node and the file systems on them. An empty disk gets one; whatever else is on a disk stays. */
+/** Disks of the node and their file systems. An empty disk gets a file system; anything else on a disk stays. */
 import { open, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -10,7 +10,7 @@ const APPEARS_MILLISECONDS = 20_000
 const LOOK_MILLISECONDS = 200
 const SERIAL = /^[0-9a-f]{1,20}$/
 
-/** The disk of that serial, which the guest may be about to find. Throws when it does not come. */
+/** The disk with that serial, which the guest may still be detecting. Throws when it does not appear. */
 export async function findDisk(folder: string, serial: string, clock: Clock): Promise<string> {
   if (!SERIAL.test(serial)) throw new Refused('INVALID_ARGUMENT', 'publish_context has no serial')
   const until = clock.monotonicMilliseconds() + APPEARS_MILLISECONDS
@@ -24,15 +24,15 @@ export async function findDisk(folder: string, serial: string, clock: Clock): Pr
 }
 
 const PROBED_BYTES = 1024 * 1024
-/** Exit statuses of blkid(8): something was found, nothing was, several things were. */
+/** Exit statuses of blkid(8): found something, found nothing, found several things. */
 const [FOUND, NOTHING, AMBIVALENT] = [0, 2, 8] as const
 
-/** What blkid finds on the disk by its tags (TYPE, PTTYPE); undefined for one that is empty. Throws for one that cannot
- *  be read: nobody knows what is on that. */
+/** blkid's tags of the disk (TYPE, PTTYPE); undefined for an empty disk. Throws for a disk that cannot be read, because
+ *  its content is unknown. */
 async function contentsOf(disk: string): Promise<ReadonlyMap<string, string> | undefined> {
   const file = await open(disk, 'r')
   try {
-    // blkid takes what it cannot read for nothing
+    // blkid reports an unreadable disk as empty
     await file.read(Buffer.alloc(PROBED_BYTES), 0, PROBED_BYTES, 0)
   } finally {
     await file.close()
@@ -54,7 +54,8 @@ const MAKE: Readonly<Record<FileSystem, readonly string[]>> = {
   xfs: ['mkfs.xfs', '-q'],
 }
 
-/** The disk has that file system and nothing is wrong with it. Throws for a disk with something else on it. */
+/** Ensures that the disk has this file system without errors; creates it on an empty disk. Throws when the disk
+ *  contains something else. */
 export async function ensureFileSystem(disk: string, wanted: FileSystem): Promise<void> {
   const contents = await contentsOf(disk)
   if (contents === undefined) {
@@ -65,7 +66,7 @@ export async function ensureFileSystem(disk: string, wanted: FileSystem): Promis
   const type = contents.get('TYPE')
   if (type === undefined) throw new Refused('FAILED_PRECONDITION', 'the disk has partitions')
   if (type !== wanted) throw new Refused('FAILED_PRECONDITION', `the disk has ${type}, not ${wanted}`)
-  // 1: what was wrong is right; xfs looks after itself when it is mounted
+  // 1: errors were corrected; xfs repairs itself when it is mounted
   if (type === 'ext4') await runProgram('e2fsck', ['-p', disk], [0, 1])
 }
 
@@ -74,12 +75,12 @@ export async function mountDisk(
   path: string,
   { type, flags }: { readonly type: FileSystem; readonly flags: readonly string[] },
 ): Promise<void> {
-  // a copy of a volume has its UUID, and may be on the same node
+  // a copy of a volume has the same UUID, and may be on the same node
   const options = [...flags, ...(type === 'xfs' ? ['nouuid'] : [])]
   await runProgram('mount', ['-t', type, ...(options.length === 0 ? [] : ['-o', options.join(',')]), disk, path])
 }
 
-/** The file system is as large as its disk. Free when it is so. */
+/** Grows the file system to the size of its disk. Does nothing when it has that size. */
 export async function growFileSystem(disk: string, path: string, type: string): Promise<void> {
   if (type === 'ext4') await runProgram('resize2fs', [disk])
   else if (type === 'xfs') await runProgram('xfs_growfs', [path])

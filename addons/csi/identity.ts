@@ -1,9 +1,9 @@
-/** What the driver is. */
+/** The identity of the driver. */
 import { VERSION } from '../../domain/version.ts'
 import type { IdentityService } from './messages.ts'
 
 export const DRIVER_NAME = 'csi.svccloud.dev'
-/** The label of nodes by which volumes and nodes find each other. */
+/** The label of nodes with their zone, for matching volumes and nodes. */
 export const ZONE_KEY = 'topology.kubernetes.io/zone'
 
 export const identity: IdentityService = {

@@ -1,5 +1,5 @@
-/** The CSI driver of clusters. `controller` speaks to the platform for a cluster. `node` mounts disks of the machine
- *  that it runs on, as root and without any token. */
+/** The CSI driver of clusters. `controller` calls the platform for a cluster. `node` mounts disks of the machine that
+ *  it runs on, as root and without a token. */
 import { systemClock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { exitProcess, printErrorLine, processArguments } from '../../kit/sys/process.ts'

@@ -1,5 +1,5 @@
-/** Requests and answers of the Container Storage Interface as `csi.proto` has them, once they are decoded: absent
- *  messages are null, absent texts empty, absent numbers 0. */
+/** Decoded requests and responses of the Container Storage Interface, as defined in `csi.proto`: absent messages are
+ *  null, absent texts empty, absent numbers 0. */
 
 type Texts = Readonly<Record<string, string>>
 
@@ -54,7 +54,7 @@ interface OfVolume {
   readonly volumeId: string
 }
 export interface Page {
-  /** 0 for as many as there are. */
+  /** 0 for no limit. */
   readonly maxEntries: number
   readonly startingToken: string
 }

@@ -1,15 +1,15 @@
-/** What is mounted on the node, as its kernel says. */
+/** The mounts of the node, as its kernel reports them. */
 import { mkdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { runProgram } from './run-program.ts'
 
 export interface Mount {
   readonly path: string
-  /** What part of its file system it shows: a disk that is bound to a file is a path below /dev. */
+  /** The mounted part of its file system. For a disk that is bound to a file, it is a path below /dev. */
   readonly root: string
   /** `major:minor` of the file system. */
   readonly device: string
   readonly type: string
-  /** What was mounted: the path of a disk, as a rule. */
+  /** The mounted source: usually the path of a disk. */
   readonly source: string
 }
 
@@ -30,11 +30,11 @@ const plain = (text: string): string =>
 export const readMounts = async (): Promise<readonly Mount[]> =>
   parseMounts(await readFile('/proc/self/mountinfo', 'utf8'))
 
-/** What is on top there. */
+/** The topmost mount at this path. */
 export const mountAt = async (path: string): Promise<Mount | undefined> =>
   (await readMounts()).findLast((mount) => mount.path === path)
 
-/** `major:minor` of a disk. Throws for what is none. */
+/** `major:minor` of a disk. Throws when the path is not a disk. */
 export async function diskNumber(path: string): Promise<string> {
   const { rdev, isBlockDevice } = await stat(path).then((found) => ({
     rdev: found.rdev,
@@ -50,8 +50,8 @@ const isBlock = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** `major:minor` of the disk that is behind the path: of its file system, or the one that is bound to it. Undefined
- *  where nothing is mounted. */
+/** `major:minor` of the disk behind the path: the disk of its file system, or a disk that is bound to it. Undefined
+ *  when nothing is mounted. */
 export async function diskBehind(path: string): Promise<string | undefined> {
   const mount = await mountAt(path)
   if (mount === undefined) return undefined
@@ -60,16 +60,17 @@ export async function diskBehind(path: string): Promise<string | undefined> {
 
 export async function bind(source: string, target: string, isReadOnly: boolean): Promise<void> {
   await runProgram('mount', ['--bind', source, target])
-  // a bind mount takes no other options at once
+  // a bind mount does not accept other options at the same time
   if (isReadOnly) await runProgram('mount', ['-o', 'remount,bind,ro', target])
 }
 
-/** Nothing is mounted there afterwards. Free where nothing is. */
+/** Unmounts everything at this path. Does nothing when nothing is mounted. */
 export async function unmount(path: string): Promise<void> {
   while ((await mountAt(path)) !== undefined) await runProgram('umount', [path])
 }
 
-/** Unmounts it and removes the empty folder or the file; data never go with it. Free for one that is not there. */
+/** Unmounts the path and removes the empty folder or the file; never removes data. Does nothing when it does not exist.
+ */
 export async function removeTarget(path: string): Promise<void> {
   await unmount(path)
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
@@ -81,5 +82,5 @@ export async function removeTarget(path: string): Promise<void> {
 }
 
 export const makeFolder = (path: string): Promise<unknown> => mkdir(path, { recursive: true, mode: 0o750 })
-/** That a disk is bound to. */
+/** Creates a file to which a disk can be bound. */
 export const makeFile = (path: string): Promise<void> => writeFile(path, '', { flag: 'a', mode: 0o660 })

@@ -1,5 +1,5 @@
-/** The Node service: disks of the guest that it runs in, found by their serials, as file systems or raw. The kernel's
- *  list of mounts is all that it knows; a new process goes on where another one died. */
+/** The Node service: disks of the guest that it runs in, identified by their serials, as file systems or raw disks. Its
+ *  only state is the kernel's list of mounts, so a new process continues where another one died. */
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
@@ -23,10 +23,10 @@ import {
 import { Refused, required } from './refusal.ts'
 
 export interface NodeOptions {
-  /** Of the server that it is. */
+  /** Id of the server that it runs on. */
   readonly serverId: string
   readonly zone: string
-  /** Where disks are found by their serials. */
+  /** Folder with links to disks by serial. */
   readonly disksFolder: string
   readonly clock: Clock
 }
@@ -85,7 +85,7 @@ async function stage({ disksFolder, clock }: NodeOptions, request: StageRequest)
     await ensureFileSystem(disk, type)
     await mountDisk(disk, path, { type, flags: capability.mount.mountFlags })
   }
-  // a copy of a smaller volume
+  // needed for a copy of a smaller volume
   if (!capability.mount.mountFlags.includes('ro')) await growFileSystem(disk, path, type)
 }
 
@@ -111,14 +111,14 @@ async function publish({ disksFolder, clock }: NodeOptions, request: NodePublish
   await bind(source, path, readOnly)
 }
 
-/** Throws when the disk is in use at another path than where it is staged. */
+/** Throws when the disk is in use at a path other than its staging path. */
 async function requireAlone(number: string, staged: string): Promise<void> {
   for (const { path, device, root } of await readMounts())
     if (path !== staged && (device === number || (await isBoundDisk(root, path, number))))
       throw new Refused('FAILED_PRECONDITION', `the volume has one user, and is at ${path}`)
 }
 
-/** Of a file system only a path of which is mounted, which is a disk. */
+/** Whether the mount shows only one path of a file system, and that path is the disk. */
 const isBoundDisk = async (root: string, path: string, number: string): Promise<boolean> =>
   root !== '/' && (await diskBehind(path)) === number
 
@@ -128,7 +128,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Throws where no volume is. */
+/** Throws when there is no volume at the path. */
 async function requireVolume(path: string): Promise<void> {
   if (!(await isThere(path)) || (await mountAt(path)) === undefined)
     throw new Refused('NOT_FOUND', `there is no volume at ${path}`)
@@ -144,7 +144,7 @@ async function usageOf(path: string): Promise<readonly VolumeUsage[]> {
   ]
 }
 
-/** Bytes of the disk, which its file system fills afterwards. */
+/** Grows the file system to its disk; returns the bytes of the disk. */
 async function expand(path: string): Promise<number> {
   await requireVolume(path)
   if ((await stat(path)).isBlockDevice()) return diskBytes(path)

@@ -1,4 +1,5 @@
-/** The Container Storage Interface on a socket: gRPC around functions that take what was asked and answer, or throw. */
+/** Serves the Container Storage Interface on a socket: gRPC around functions that take a request and return a response
+ *  or throw. */
 import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -20,14 +21,14 @@ export interface Services {
   readonly Node?: NodeService
 }
 
-/** The largest list that an answer holds is far below this. */
+/** Far above the largest list in a response. */
 const MESSAGE_BYTES_MAXIMUM = 16 * 1024 * 1024
 
 export interface Served {
   stop(): Promise<void>
 }
 
-/** Answers what stops it. */
+/** Returns the function that stops it. */
 export const serveCsi = (socket: string, services: Services, log: Logger): Promise<Served> =>
   serve({
     socket,
@@ -44,12 +45,12 @@ interface ServeOptions {
   readonly log: Logger
 }
 
-/** Whoever may open the socket may do everything: it is the user's alone. */
+/** Everybody who can open the socket has all rights, so only its user can. */
 export async function serve({ socket, proto, services, log }: ServeOptions): Promise<Served> {
   const definitions = loadSync(proto.file, { longs: Number, enums: String, defaults: true })
   const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES_MAXIMUM })
   for (const [name, service] of Object.entries(services)) {
-    // the loader does not tell services of the file apart from its messages
+    // the loader's type does not separate services from messages
     const definition = definitions[`${proto.package}.${name}`] as ServiceDefinition
     server.addService(definition, implementationOf(service, log))
   }
@@ -68,11 +69,11 @@ export async function serve({ socket, proto, services, log }: ServeOptions): Pro
   }
 }
 
-/** A promise also where the method throws at once. */
+/** Returns a promise even if the method throws at once. */
 const answered = async (method: (request: unknown) => Promise<object>, request: unknown): Promise<object> =>
   method(request)
 
-// Requests have been decoded by the file that the types are written after.
+// Requests are decoded with the file that defines the types.
 function implementationOf(service: object, log: Logger): UntypedServiceImplementation {
   return Object.fromEntries(
     Object.entries(service).map(([name, method]: [string, (request: unknown) => Promise<object>]) => {

@@ -1,5 +1,4 @@
-/** What the driver says no to, and what the platform refuses it, as codes of gRPC: callers decide by them whether they
- *  try again. */
+/** Refusals of the driver and of the platform as gRPC codes, by which callers decide whether to retry. */
 import { OperationFailed, SvccloudError } from '../../client/index.ts'
 import { Unavailable } from '../../domain/problem.ts'
 
@@ -11,7 +10,7 @@ export type Code =
   | 'UNAUTHENTICATED'
   | 'RESOURCE_EXHAUSTED'
   | 'FAILED_PRECONDITION'
-  /** Another call for the same thing has not ended. */
+  /** Another call for the same object is still running. */
   | 'ABORTED'
   | 'OUT_OF_RANGE'
   | 'INTERNAL'
@@ -43,7 +42,7 @@ const codeOf = ({ status, problem: { reason } }: SvccloudError): Code => {
   return reason === 'no_capacity' ? 'RESOURCE_EXHAUSTED' : (CODES[status] ?? 'INTERNAL')
 }
 
-/** Code and text of any failure; undefined for one that nobody has foreseen. */
+/** Code and text of any failure; undefined for an unexpected one. */
 export function refusalOf(error: unknown): { readonly code: Code; readonly message: string } | undefined {
   if (error instanceof Refused) return error
   if (error instanceof Unavailable) return { code: 'UNAVAILABLE', message: error.message }

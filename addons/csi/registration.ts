@@ -1,13 +1,13 @@
-/** How a kubelet comes to know the driver: it looks for sockets in a folder, asks each what it is, and then asks the
- *  driver itself which node it is on. A kubelet that is started anew asks again; one that has refused asks only when
- *  the socket is a new one. */
+/** Registers the driver with the kubelet. The kubelet finds sockets in a folder, asks each for its kind, and then asks
+ *  the driver for its node. A restarted kubelet asks again; after a refusal it asks again only if the socket is a new
+ *  one. */
 import { join } from 'node:path'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { DRIVER_NAME } from './identity.ts'
 import { type Served, serve } from './protocol.ts'
 
-/** As the kubelet calls drivers of volumes, and the versions of their interface. */
+/** The kubelet's type of drivers of volumes, and the versions of their interface. */
 const TYPE = 'CSIPlugin'
 const VERSIONS = ['1.0.0']
 const PAUSE_MILLISECONDS = 2_000
@@ -19,13 +19,13 @@ interface RegistrationStatus {
 
 export interface RegistrationOptions {
   readonly socket: string
-  /** Where the driver serves. */
+  /** Socket of the driver. */
   readonly endpoint: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Answers what stops it. */
+/** Returns the function that stops it. */
 export async function serveRegistration({ socket, endpoint, clock, log }: RegistrationOptions): Promise<Served> {
   const stopping = new AbortController()
   const open = () => {

@@ -1,4 +1,4 @@
-/** Runs a program of the node to its end. */
+/** Runs a program of the node and waits for its exit. */
 import { execFile } from 'node:child_process'
 import { Refused } from './refusal.ts'
 
@@ -12,8 +12,8 @@ export interface Ended {
   readonly output: string
 }
 
-/** Throws INTERNAL, with the end of what it said, when it is missing, takes too long, or ends with a status that is not
- *  among those. */
+/** Throws INTERNAL, with the end of its output, when the program is missing, takes too long, or exits with a status
+ *  that is not accepted. */
 export function runProgram(
   program: string,
   input: readonly string[],

@@ -1,4 +1,4 @@
-/** Snapshots of volumes: points that are kept in the disks of their storages. */
+/** Snapshots of volumes, which are stored in the disks of their storages. */
 import { type Client, unwrap, waitForOperation } from '../../client/index.ts'
 import { orNothing } from '../platform.ts'
 import type { ControllerService, CreateSnapshotRequest, ListSnapshotsRequest, Snapshot as Answer } from './messages.ts'
@@ -18,7 +18,7 @@ import {
 } from './storages.ts'
 
 const SECOND_MILLISECONDS = 1_000
-/** Of parameters that the snapshotter adds, and what a title is made of. */
+/** Prefix of parameters that the snapshotter adds, and the parameters for a title. */
 const SNAPSHOTTER = 'csi.storage.k8s.io/'
 const OBJECT = ['namespace', 'name'].map((part) => `${SNAPSHOTTER}volumesnapshot/${part}`)
 
@@ -30,7 +30,7 @@ const answerOf = ({ id, size_gibibytes, storage_id, created_at, state }: Snapsho
   readyToUse: state === 'online',
 })
 
-/** The caller sees to it that nobody else asks for that name meanwhile. */
+/** The caller must prevent concurrent requests for the same name. */
 export async function createSnapshot(storages: ClusterStorages, request: CreateSnapshotRequest): Promise<Answer> {
   const { client, clusterId } = storages
   const { name, sourceVolumeId: id, parameters } = request
@@ -56,7 +56,7 @@ export async function createSnapshot(storages: ClusterStorages, request: CreateS
   return answerOf((await readSnapshot(client, snapshot.id)) ?? snapshot)
 }
 
-/** One that could not be taken goes, so that the next call takes it. */
+/** Deletes a failed snapshot, so that the next call takes it again. */
 async function whole(storages: ClusterStorages, found: Snapshot): Promise<Snapshot> {
   const { client } = storages
   if (found.active_operation !== null) await waitForOperation(client, found.active_operation.id)
@@ -67,7 +67,7 @@ async function whole(storages: ClusterStorages, found: Snapshot): Promise<Snapsh
   throw new Refused('INTERNAL', `the snapshot ${snapshot.id} could not be taken`)
 }
 
-/** Free for one that is not there. Throws for one that the cluster has not taken, whoever names it. */
+/** Does nothing when it does not exist. Throws when the cluster has not taken it. */
 export async function deleteSnapshot(storages: ClusterStorages, id: string): Promise<void> {
   const { client } = storages
   const snapshot = await readSnapshot(client, id)
@@ -78,7 +78,7 @@ export async function deleteSnapshot(storages: ClusterStorages, id: string): Pro
   if (deleting !== undefined) await waitForOperation(client, deleting.operation.id)
 }
 
-/** Those of the account: they name the volumes that they are of. */
+/** Snapshots of the account, with the volumes that they belong to. */
 export async function listSnapshots(
   client: Client,
   { snapshotId, sourceVolumeId, ...page }: ListSnapshotsRequest,

@@ -1,4 +1,4 @@
-/** Storages of the platform, as volumes of a cluster: found by the name that the cluster gave them. */
+/** Storages of the platform as volumes of a cluster, identified by the name that the cluster gave them. */
 import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster/rules.ts'
 import { type Client, pages, type Schemas, SvccloudError, unwrap } from '../../client/index.ts'
 import { derivedId, isUuid } from '../../domain/uuid.ts'
@@ -12,27 +12,27 @@ export type Snapshot = Schemas['Snapshot']
 export interface ClusterStorages {
   readonly client: Client
   readonly clusterId: string
-  /** Of volumes for which nobody says where. */
+  /** Zone of volumes without a requested zone. */
   readonly zone: string
 }
 
 export const GIBIBYTE = 1024 ** 3
 const TITLE_CHARACTERS_MAXIMUM = 255
 
-/** By which volumes and snapshots of a cluster are found again. */
+/** Labels that identify volumes and snapshots of a cluster. */
 export const labelsOf = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
   [CLUSTER_LABEL]: clusterId,
   [CLUSTER_LABELS.volume]: name,
 })
 
-/** What people know it by in their cluster, where whoever asks says so; the platform takes no longer ones. */
+/** Its name for people in their cluster, if the caller gives it; shortened to the platform's limit. */
 export function titleOf(parameters: Readonly<Record<string, string>>, keys: readonly string[]): string | undefined {
   const parts = keys.map((key) => parameters[key])
   return parts.includes(undefined) ? undefined : parts.join('/').slice(0, TITLE_CHARACTERS_MAXIMUM)
 }
 
-/** Throws for what the cluster has not made, nor anybody of the account given it by that label: whoever writes volumes
- *  in it may name any storage of the account. */
+/** Throws unless the cluster has created it, or somebody of the account has given it to the cluster with that label.
+ *  Anybody who can write volumes in the cluster could otherwise name any storage of the account. */
 export function requireOwn(storages: ClusterStorages, made: Storage | Snapshot): void {
   const { clusterId } = storages
   if (!isOwn(storages, made))
@@ -44,14 +44,14 @@ export function requireOwn(storages: ClusterStorages, made: Storage | Snapshot):
 export const isOwn = ({ clusterId }: ClusterStorages, { labels }: Storage | Snapshot): boolean =>
   labels[CLUSTER_LABEL] === clusterId
 
-/** Those that go away are not there. */
+/** Storages that are being deleted are ignored. */
 export async function findStorage(storages: ClusterStorages, name: string): Promise<Storage | undefined> {
   const label = Object.entries(labelsOf(storages, name)).map(([key, value]) => `${key}=${value}`)
   const { items } = await unwrap(storages.client.GET('/v1/storages', { params: { query: { label } } }))
   return items.find(({ state }) => state !== 'deleting')
 }
 
-/** Of the account, since the list knows no labels. */
+/** Searches all snapshots of the account, because the list cannot filter by label. */
 export async function findSnapshot(storages: ClusterStorages, name: string): Promise<Snapshot | undefined> {
   const wanted = Object.entries(labelsOf(storages, name))
   const read = (query: object) => storages.client.GET('/v1/snapshots', { params: { query: { ...query, limit: 100 } } })
@@ -60,13 +60,13 @@ export async function findSnapshot(storages: ClusterStorages, name: string): Pro
   return undefined
 }
 
-/** Undefined for one that is not there; ids that the platform never gives are none. */
+/** Undefined when it does not exist, or the id cannot be one of the platform's. */
 export async function readStorage(client: Client, id: string): Promise<Storage | undefined> {
   if (!isUuid(id)) return undefined
   return (await orNothing(unwrap(client.GET('/v1/storages/{id}', { params: { path: { id } } }))))?.storage
 }
 
-/** As readStorage. */
+/** See readStorage. */
 export async function readSnapshot(client: Client, id: string): Promise<Snapshot | undefined> {
   if (!isUuid(id)) return undefined
   return (await orNothing(unwrap(client.GET('/v1/snapshots/{id}', { params: { path: { id } } }))))?.snapshot
@@ -74,7 +74,7 @@ export async function readSnapshot(client: Client, id: string): Promise<Snapshot
 
 const LOOKS_MAXIMUM = 10
 
-/** As it is once no change of it is under way. */
+/** Its state once no change of it is in progress. */
 export async function idleStorage(client: Client, id: string): Promise<Storage | undefined> {
   for (let looks = 0; looks < LOOKS_MAXIMUM; looks++) {
     const storage = await readStorage(client, id)
@@ -84,7 +84,7 @@ export async function idleStorage(client: Client, id: string): Promise<Storage |
   throw new Refused('ABORTED', `one change of the volume ${id} follows another`)
 }
 
-/** Throws when it is not there, or not of this cluster. */
+/** Throws when it does not exist, or does not belong to this cluster. */
 export async function requireStorage(storages: ClusterStorages, id: string): Promise<Storage> {
   const storage = await idleStorage(storages.client, id)
   if (storage === undefined) throw new Refused('NOT_FOUND', `there is no volume ${id}`)
@@ -95,7 +95,7 @@ export async function requireStorage(storages: ClusterStorages, id: string): Pro
 const KEYS_MAXIMUM = 20
 
 interface Once<Answer> {
-  /** Says what is made; with a number behind it, it says what key the request carries. */
+  /** Describes the object to create; with a number appended it is the idempotency key of the request. */
   readonly text: string
   readonly post: (
     key: string,
@@ -103,8 +103,8 @@ interface Once<Answer> {
   readonly isThere: (answer: Answer) => Promise<boolean>
 }
 
-/** Makes it once, however often it is asked for: the platform answers the same to the same key. What was made by a key
- *  and has been deleted since needs the next one. */
+/** Creates an object once, however often it is requested: the platform repeats its response for the same key. If the
+ *  object of a key was deleted since, the next key is used. */
 export async function makeOnce<Answer>({ text, post, isThere }: Once<Answer>): Promise<Answer> {
   for (let number = 0; number < KEYS_MAXIMUM; number++) {
     const answer = await post(derivedId(`${text}/${number}`))
@@ -113,7 +113,7 @@ export async function makeOnce<Answer>({ text, post, isThere }: Once<Answer>): P
       const made = await unwrap(Promise.resolve(answer))
       if (!isReplayed || (await isThere(made))) return made
     } catch (error) {
-      // of something else by that name, which has gone: who asks has looked for it
+      // the key belongs to another object of that name that was deleted: the caller has checked that it does not exist
       if (!(error instanceof SvccloudError) || error.problem.reason !== 'idempotency_key_reused') throw error
     }
   }
@@ -122,8 +122,8 @@ export async function makeOnce<Answer>({ text, post, isThere }: Once<Answer>): P
 
 const PAGE_ITEMS = 100
 
-/** A page of at most so many, or all from there on, without what goes away. Throws ABORTED for a token that was not
- *  given here. */
+/** A page with at most this many items, or all following items, without those that are being deleted. Throws ABORTED
+ *  for an unknown token. */
 export async function pageOf<Item extends { readonly state: string }>(
   { maxEntries, startingToken }: Page,
   read: (query: {

@@ -1,10 +1,10 @@
-/** Reads of disks that no guest has open. They end when a guest is about to open the disk. */
+/** Reads of disks that no guest has open. They are stopped when a guest is about to open the disk. */
 import { Unavailable } from '../../domain/problem.ts'
 
 export class DiskReads {
   readonly #running = new Map<string, Set<{ readonly stop: AbortController; readonly ended: Promise<void> }>>()
 
-  /** Begun while the disk is locked and no guest has it. The signal aborts when a guest needs the disk. */
+  /** Start it while the disk is locked and no guest has it. The signal aborts when a guest needs the disk. */
   async run<Result>(
     volume: string,
     signal: AbortSignal,
@@ -17,7 +17,7 @@ export class DiskReads {
     try {
       return await work(AbortSignal.any([signal, read.stop.signal]))
     } catch (error) {
-      throw read.stop.signal.aborted ? (read.stop.signal.reason as Unavailable) : error // it was given below
+      throw read.stop.signal.aborted ? (read.stop.signal.reason as Unavailable) : error // `end` below set the reason
     } finally {
       reads.delete(read)
       if (reads.size === 0) this.#running.delete(volume)
@@ -25,7 +25,7 @@ export class DiskReads {
     }
   }
 
-  /** Resolves when nothing reads the disk any more. */
+  /** Resolves when nothing reads the disk. */
   async end(volume: string): Promise<void> {
     const reads = [...(this.#running.get(volume) ?? [])]
     for (const { stop } of reads) stop.abort(new Unavailable('the disk, which is needed by its guest', undefined))

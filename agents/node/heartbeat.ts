@@ -1,4 +1,4 @@
-/** Says that the node is alive (a Lease, every five seconds) and what it is (a NodeReport). */
+/** Publishes that the node is alive (a Lease, every five seconds) and its properties (a NodeReport). */
 import { Lease } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isNotFound, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -17,29 +17,29 @@ export interface HeartbeatOptions {
   readonly namespace: string
   readonly nodeName: string
   readonly report: () => Promise<NodeReportSpec>
-  /** What the report depends on, and nobody calls back about: looked at with every beat. */
+  /** The report depends on these, and nothing calls back when they change, so every beat checks them. */
   readonly images: Pick<TemplateStore, 'built'>
   readonly clock: Clock
   readonly log: Logger
 }
 
 const INTERVAL_MILLISECONDS = 5_000
-/** Three missed renewals: the node is taken for lost. */
+/** After three missed renewals the node counts as lost. */
 const LEASE_SECONDS = 15
-/** The report is written again so often, in case somebody took it away. */
+/** The report is written again after this many beats, in case it was deleted. */
 const BEATS_PER_REPORT = 60
 
 export interface Heartbeat {
-  /** Whether the last renewal came through. */
+  /** Whether the last renewal succeeded. */
   isAlive(): boolean
-  /** Resolves when the report of this process has come through for the first time. */
+  /** Resolves when this process has published its first report. */
   readonly reported: Promise<void>
-  /** The report has news: the next beat writes it. */
+  /** Requests a new report with the next beat. */
   reportAgain(): void
   run(signal: AbortSignal): Promise<void>
 }
 
-/** What fails is logged and tried again with the next beat. */
+/** A failed beat is logged and retried with the next one. */
 export function newHeartbeat({ store, namespace, nodeName, report, images, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
   let hasReported = false
@@ -65,7 +65,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
     }
   }
 
-  /** A node is not alive before it has said what it is; later a report that fails costs nothing but its news. */
+  /** A node counts as alive only once its report is published. A later report that fails only delays its changes. */
   async function publishReport(builtImages: string | undefined): Promise<boolean> {
     hasNews = false
     try {
@@ -102,7 +102,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
           outages.failed(error)
           isAlive = false
         }
-        // Before its first success a node is about to be wanted: it asks more often.
+        // Before its first success it retries more often, because the node will soon be needed.
         await clock.sleep(isAlive ? dueAt - clock.monotonicMilliseconds() : RETRY_MILLISECONDS, signal)
       }
     },

@@ -1,4 +1,5 @@
-/** Chooses what this host runs guests on: QEMU where it is there, else a simulation that says so. */
+/** Chooses the hypervisor of this host: QEMU if it is installed, otherwise a simulation, which reports itself as such.
+ */
 import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { writeFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -35,24 +36,24 @@ export interface HostOptions {
   readonly folder: string
   readonly imageFolder: string
   readonly bootId: string
-  /** `ovn`: guests are in the network of the zone. Else QEMU gives each one of its own, with or without the outside. */
+  /** `ovn`: guests are in the network of the zone. Otherwise QEMU gives each guest its own network, with or without
+   *  access to the outside. */
   readonly guestNetwork: 'ovn' | 'outbound' | 'isolated'
-  /** Namespaces of the guests in the network of the zone, as /proc/1/ns, and where other hosts reach it for guests
-   *  that move;
-   *  the agent's own when absent. */
+  /** Namespaces of the guests in the network of the zone, such as /proc/1/ns, and the address at which other hosts
+   *  reach it for moves of guests; the agent's own when absent. */
   readonly guestNamespace?: { readonly path: string; readonly host: string } | undefined
-  /** Users of guests where the agent is root; none when absent. */
+  /** Users of guests when the agent is root; none when absent. */
   readonly guestUsers?: UserRange | undefined
-  /** Where other hosts reach this one for guests and disks that move, and by which ports; any when absent. */
+  /** Address and ports at which other hosts reach this one for moves of guests and disks; any ports when absent. */
   readonly migrationHost: string
   readonly migrationPorts?: PortRange | undefined
-  /** What one guest that is sent may take of the network; all of it when absent. */
+  /** Limit of the bandwidth of one guest that is being sent; unlimited when absent. */
   readonly migrationMebibytesPerSecond?: number | undefined
   /** Folder of the storage that the host shares with others. */
   readonly sharedFolder?: string | undefined
   /** A pool of a Ceph cluster that the host shares with others. */
   readonly ceph?: CephLogin | undefined
-  /** Guests reach the metadata service; undefined when they do not. */
+  /** How guests reach the metadata service; undefined when they do not. */
   readonly metadata?: UserModeNetwork['metadata']
   readonly clock: Clock
   readonly random: Random
@@ -64,11 +65,11 @@ export interface HostDrivers {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly customImages: ImageStore
-  /** What the host offers, for NodeReport.spec.features. */
+  /** Features of the host for NodeReport.spec.features. */
   readonly features: readonly string[]
 }
 
-/** ProgramFailed when QEMU was asked for and is not there; Error when the host has not what its network needs. */
+/** ProgramFailed when QEMU was requested and is missing; Error when the host lacks something that its network needs. */
 export async function openHostDrivers(options: HostOptions): Promise<HostDrivers> {
   if (options.choice === 'simulated') return openSimulation(options)
   try {
@@ -161,12 +162,11 @@ const networkOf = ({
     : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
 
 const POOL_RETRY_MILLISECONDS = 10_000
-/** Storage that refuses the host, or is cut off, may leave whoever asks without an answer. */
+/** Storage that refuses the host, or is cut off, may never answer. */
 const POOL_WAIT_MILLISECONDS = 10_000
 
-/** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said
- *  that it booted anew could never
- *  say so if it waited. Throws what keeps a pool from being opened the first time. */
+/** Adds the pool, now or as soon as it is available. It must not wait longer: shared storage may refuse a host until
+ *  the host has reported its new boot. Throws when the first attempt fails for another reason. */
 async function joinPool<Joined>(
   pools: Joined[],
   open: () => Promise<Joined>,
@@ -200,7 +200,7 @@ interface SimulationState {
   readonly volumes: readonly HeldVolume[]
 }
 
-/** Simulated guests outlive the agent too: what they are is kept in a file. */
+/** Simulated guests also outlive the agent: a file stores their state. */
 async function openSimulation({ folder, bootId, migrationHost, clock, random }: HostOptions): Promise<HostDrivers> {
   const file = join(folder, 'simulated.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
@@ -230,7 +230,7 @@ async function openSimulation({ folder, bootId, migrationHost, clock, random }: 
     hypervisor: host.attach(),
     volumes: {
       ...disks,
-      // There are no data to be copied.
+      // There are no data to copy.
       create: ({ from: _from, ...volume }) => disks.create(volume).then(save),
       grow: (name, sizeGibibytes) => disks.grow(name, sizeGibibytes).then(save),
       remove: (name) => disks.remove(name).then(save),

@@ -1,21 +1,21 @@
-/** The public host keys of guests, as they print them on their consoles between the two lines that cloud-init has for
- *  that. Only root of a guest writes there, and nothing on the network can, so whoever connects need not trust the
- *  first  key that is presented. */
+/** The public host keys of guests. Guests print them on their consoles between the two lines of cloud-init. Only root
+ *  of a guest can write there, and nothing on the network can. So clients need not trust the first key that is
+ *  presented. */
 import { parsePublicKey } from '../../domain/ssh-key/rules.ts'
 import type { Guest, GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 
 const BEGIN = '-----BEGIN SSH HOST KEY KEYS-----'
 const END = '-----END SSH HOST KEY KEYS-----'
-/** A block is far shorter. */
+/** A block is much shorter. */
 const BLOCK_CHARACTERS_MAXIMUM = 16_384
-/** As the schema of Instance has it. */
+/** As in the schema of Instance. */
 export const HOST_KEYS_MAXIMUM = 8
 
 export interface HostKeys {
-  /** `type base64` each, of the first block that the guest printed since its start; undefined while it has printed
-   *  none.  Follows the console of the guest from the first call on. */
+  /** `type base64` each, from the first block that the guest printed since its start; undefined before that. The first
+   *  call starts to follow the guest's console. */
   of(guest: Pick<Guest, 'name' | 'incarnation'>): readonly string[] | undefined
-  /** Calls back with the name of a guest that has printed its keys. The answer ends it. */
+  /** Calls back with the name of a guest that has printed its keys. Returns a function that stops the calls. */
   onChange(listener: (name: string) => void): () => void
 }
 
@@ -25,7 +25,7 @@ interface Followed {
   stop: () => void
 }
 
-/** Follows consoles of the hypervisor. */
+/** Reads the consoles of the hypervisor. */
 export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys {
   const followed = new Map<string, Followed>()
   const listeners = new Set<(name: string) => void>()
@@ -34,7 +34,7 @@ export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys 
     const before = followed.get(name)
     before?.stop()
     const line = hypervisor.console(name)
-    // What an earlier start printed may be the keys of a disk that is gone. An agent that has just started cannot tell.
+    // Output of an earlier start may contain keys of a deleted disk. An agent that has just started cannot tell.
     const entry: Followed = {
       incarnation,
       keys: before === undefined ? lastHostKeys(line.tail().toString('latin1')) : undefined,
@@ -72,8 +72,8 @@ export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys 
   }
 }
 
-/** The keys of the last whole block; undefined without one. Lines that are no keys are left out: other programs write
- *  to  the console meanwhile. */
+/** The keys of the last complete block; undefined without one. Lines that are not keys are skipped, because other
+ *  programs write to the console meanwhile. */
 export function lastHostKeys(text: string): readonly string[] | undefined {
   const end = text.lastIndexOf(END)
   const begin = end < 0 ? -1 : text.lastIndexOf(BEGIN, end)

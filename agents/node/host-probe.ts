@@ -1,5 +1,5 @@
-/** Whether another host gives a sign of life: its agent answers as itself; or something else answers there, which shows
- *  that the host is up; or nothing does. Nothing is said to it and no secret is shown. */
+/** Checks whether another host shows a sign of life. Either its agent answers with its certificate, or something else
+ *  answers, which proves that the host is up, or nothing does. The probe sends no data and reveals no secret. */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -7,15 +7,15 @@ import type { ObservationSpec, ObservationStatus } from '../../resources/instanc
 
 export type ProbeResult = Pick<ObservationStatus, 'answer' | 'detail'>
 
-/** Looks for a sign of life at an endpoint; never throws. */
+/** Checks an endpoint for a sign of life; never throws. */
 export type ProbeHost = (endpoint: ObservationSpec['endpoint']) => Promise<ProbeResult>
 
 const TIMEOUT_MILLISECONDS = 5_000
-/** What only a host that is up says, when it does not speak TLS there. */
+/** Errors that only a running host causes when it does not speak TLS at the port. */
 const ERRORS_OF_A_RUNNING_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
-/** Never throws: what cannot be reached shows no sign. */
+/** Never throws: an unreachable host shows no sign. */
 export const hostProbe =
   (clock: Clock): ProbeHost =>
   ({ url, certificateFingerprint }) =>

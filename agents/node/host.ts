@@ -5,7 +5,7 @@ import { cpus, totalmem } from 'node:os'
 const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3
 
-/** Changes with every start of the host's kernel; undefined where the system does not tell. */
+/** Changes with every boot of the host's kernel; undefined when the system does not report it. */
 export const bootId = (): Promise<string | undefined> =>
   readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),
@@ -24,14 +24,15 @@ export async function hostCapacity(
   }
 }
 
-/** Whether a processor can run foreign kernels directly. A kernel that offers /dev/kvm without it is not fit. */
+/** Whether a processor can run foreign kernels directly. A kernel that offers /dev/kvm without this flag is unsuitable.
+ */
 export const hasVirtualizationFlag = (): Promise<boolean> =>
   readFile('/proc/cpuinfo', 'utf8').then(
     (text) => /^flags\s*:.*\b(svm|vmx)\b/m.test(text),
     () => false,
   )
 
-/** Arguments of a living process; undefined when it is gone or only waits to be reaped. */
+/** Arguments of a running process; undefined when it has exited or is a zombie. */
 export async function processArgumentsOf(pid: number): Promise<string[] | undefined> {
   const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   return text === '' ? undefined : text.split('\0')
@@ -40,7 +41,7 @@ export async function processArgumentsOf(pid: number): Promise<string[] | undefi
 export const processFolderOf = (pid: number): Promise<string | undefined> =>
   readlink(`/proc/${pid}/cwd`).catch(() => undefined)
 
-/** Whether a process has the file open, also one that nothing names any more. Rejects when the host does not tell. */
+/** Whether a process has the file open, even if the file has no name. Rejects when the host does not report it. */
 export async function hasOpen(pid: number, path: string): Promise<boolean> {
   const wanted = await orUndefined(stat(path, { bigint: true }))
   for (const file of (await orUndefined(readdir(`/proc/${pid}/fd`))) ?? []) {
@@ -54,7 +55,7 @@ export async function hasOpen(pid: number, path: string): Promise<boolean> {
   return false
 }
 
-/** Files and processes may go at any moment. */
+/** Files and processes may disappear at any moment. */
 const orUndefined = <T>(looking: Promise<T>): Promise<T | undefined> =>
   looking.catch((error: unknown) => {
     const { code = '' } = error as NodeJS.ErrnoException // other errors have none
@@ -62,7 +63,7 @@ const orUndefined = <T>(looking: Promise<T>): Promise<T | undefined> =>
     throw error
   })
 
-/** Processor time that a process has used, all threads together. */
+/** Processor time of all threads of a process. */
 export async function processCpuMilliseconds(pid: number): Promise<number | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   // The name in brackets may hold anything; user and system time are fields 14 and 15, in hundredths of a second.

@@ -1,4 +1,4 @@
-/** Work on one name happens one at a time, in the order of the calls; different names do not wait for each other. */
+/** Runs work on the same name one at a time, in the order of the calls; different names do not wait for each other. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
@@ -13,9 +13,9 @@ export class KeyedMutex {
     return mine
   }
 
-  /** The turn of all names at once. */
+  /** Holds the turns of all names at once. */
   runAll<Result>(names: readonly string[], work: () => Promise<Result>): Promise<Result> {
-    const [first, ...others] = [...new Set(names)].sort() // in one order, so that nobody waits for who waits for him
+    const [first, ...others] = [...new Set(names)].sort() // always in the same order, to prevent deadlocks
     return first === undefined ? work() : this.run(first, () => this.runAll(others, work))
   }
 }

@@ -1,7 +1,7 @@
-/** What this host has already done, kept on its own disk: which generation of an Instance was acted on, which
- *  incarnation was started and how it ended, which disks and images were made here and what became of them. It answers
- *  where Kubernetes cannot be trusted: an old spec after a restore, a start that was begun before a crash.
- *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
+/** Record of what this host has already done, on its own disk: which generation of an Instance was acted on, which
+ *  incarnation was started and how it ended, which disks and images were created here and what became of them. It
+ *  decides where Kubernetes cannot be trusted: after a restore to an old spec, or after a crash during a start. Every
+ *  write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { BackupJob } from '../../resources/backup-job/index.ts'
@@ -12,13 +12,13 @@ export const LedgerEntry = z.strictObject({
   uid: z.string(),
   /** The newest generation that was acted on. */
   generation: z.int(),
-  /** The newest incarnation whose start was begun; 0 before the first. */
+  /** The newest incarnation whose start was recorded; 0 before the first. */
   incarnation: z.int(),
   startedAt: z.string().optional(),
-  /** Volumes that its guest was started with: it has them open for as long as it is here, whatever the spec says by
-   *  now. */
+  /** Volumes that its guest was started with. The guest has them open as long as it is here, regardless of the current
+   *  spec. */
   volumes: z.array(z.string()).optional(),
-  /** Whose it is and what it takes of the host, whatever objects say by now. */
+  /** Owner and resources of the guest, regardless of current objects. */
   guest: z
     .strictObject({
       server: z.strictObject({ namespace: z.string(), name: z.string() }),
@@ -34,37 +34,37 @@ export const LedgerEntry = z.strictObject({
       detail: z.string().optional(),
     })
     .optional(),
-  /** The last stop request that was taken up. */
+  /** The last stop request that was accepted. */
   stop: z
     .strictObject({ id: z.string(), since: z.string(), outcome: z.enum(['stopped', 'timed_out']).optional() })
     .optional(),
-  /** The last attempt to move the guest here or away that is over: its end, which outlives the guest. */
+  /** The last attempt to move the guest to this host or away that has ended. This result outlives the guest. */
   transfer: Instance.status.shape.transfer,
 })
 export type LedgerEntry = z.infer<typeof LedgerEntry>
 
-/** What is done once for each object. Volumes, images and jobs are known by their names, guests by the uids of their
- *  Instances: a server that comes back to a host has another one. */
+/** Work that is done once for each object. Volumes, images and jobs are identified by their names, guests by the uids
+ *  of their Instances: a server that returns to a host has a new Instance. */
 export type BytesKind = 'volume' | 'image' | 'backup_job' | 'guest'
 
-/** Bytes of a name are made once. This says how far they are, and that they were there. */
+/** The bytes of a name are created once. This records their progress, and that they existed. */
 export const BytesEntry = z.strictObject({
-  /** uid of the object that they were made for, or found with. */
+  /** uid of the object that they were created for, or found with. */
   uid: z.string(),
-  /** making: begun. made: whole, at some time. removing: being ended, by an order. removed: that is done. */
+  /** making: started. made: were complete at some time. removing: are being removed, as ordered. removed: done. */
   state: z.enum(['making', 'made', 'removing', 'removed']),
-  /** uid of the object for which they were whole last, whatever became of them; absent when they never were. */
+  /** uid of the last object for which they were complete, whatever became of them; absent when they never were. */
   madeFor: z.string().optional(),
   /** RFC 3339: when the state was written. */
   at: z.string(),
-  /** Their guest was handed over with them: what counts is on another host. The transfer, and the Instance. */
+  /** Their guest was handed over with them, so the current data are on another host. The transfer, and the Instance. */
   superseded: z.strictObject({ transferId: z.string(), instance: z.string() }).optional(),
-  /** They were served to another host, for the operation, which may have them by now: as that generation of the Volume
-   *  asked. An older one does not know of it. Absent once a newer one has taken the order back. */
+  /** They were served to another host, which may have them by now: the operation, and the generation of the Volume that
+   *  ordered it. An older generation does not contain the order. Absent once a newer one has withdrawn it. */
   served: z.strictObject({ id: z.string(), generation: z.int() }).optional(),
-  /** Names of the points that were taken in them and not removed. */
+  /** Names of the snapshots that were taken and not removed. */
   snapshots: z.array(z.string()).optional(),
-  /** Of a backup job: which work it is, and what was reported at its end. */
+  /** Of a backup job: its work, and its final report. */
   job: z.strictObject({ work: z.string(), report: BackupJob.status.optional() }).optional(),
 })
 export type BytesEntry = z.infer<typeof BytesEntry>
@@ -73,10 +73,10 @@ export interface Ledger {
   get(name: string): LedgerEntry | undefined
   put(name: string, entry: LedgerEntry): void
   remove(name: string): void
-  /** What the host knows of the bytes of a name, also long after they are gone. */
+  /** The host's record of the bytes of a name, even long after their removal. */
   bytesOf(kind: BytesKind, name: string): BytesEntry | undefined
   putBytes(kind: BytesKind, name: string, entry: BytesEntry): void
-  /** Forgets what was removed before the time. */
+  /** Deletes records of bytes that were removed before the time. */
   pruneRemoved(before: Date): void
   close(): void
 }
@@ -132,7 +132,7 @@ export function openLedger(file: string): Ledger {
   }
 }
 
-/** A ledger of a simulated host: it outlives the agents that open it, as a disk would. */
+/** A ledger of a simulated host. It outlives the agents that open it, as a disk would. */
 export function ledgerInMemory(): Ledger {
   const entries = new Map<string, LedgerEntry>()
   const bytes = new Map<string, BytesEntry>()

@@ -1,4 +1,4 @@
-/** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
+/** Assembles one node's agent. The same for a real host, a simulated one and the simulation. */
 import { defined } from '../../domain/defined.ts'
 import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
@@ -46,14 +46,14 @@ export interface AgentOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly customImages: ImageStore
-  /** Guests reach the metadata service. */
+  /** Whether guests reach the metadata service. */
   readonly isMetadataServed?: boolean
   readonly ledger: Ledger
-  /** What the node says of itself, but for its guests. */
+  /** The node's report, without its guests. */
   readonly report: () => Promise<NodeReportSpec>
-  /** What the host does for backups; it has no place for any when absent. */
+  /** Opens the host's backup work; without it the host has no place for backups. */
   readonly openBackups?: (parts: BackupParts) => BackupWork
-  /** Over the network when absent. */
+  /** Probes over the network when absent. */
   readonly probeHost?: ProbeHost
   readonly clock: Clock
   readonly random: Random
@@ -61,31 +61,31 @@ export interface AgentOptions {
   readonly registry: Registry
 }
 
-/** What work on disks has to share with that on guests. */
+/** Parts that work on disks shares with work on guests. */
 export interface BackupParts {
   readonly diskLocks: KeyedMutex
   readonly userOf: (volume: string) => Promise<string | undefined>
-  /** Throws Unavailable while another host has the disk, which lies on shared storage then. */
+  /** Throws Unavailable while another host has the disk, which is then on shared storage. */
   readonly requireFree: (volume: string) => Promise<void>
   readonly namespace: string
 }
 
 export interface Agent {
-  /** Runs until the signal aborts, then finishes the turns it has begun. Guests are left as they are. */
+  /** Runs until the signal aborts, then finishes the current turns. Guests keep running. */
   run(signal: AbortSignal): Promise<void>
-  /** What is missing for the agent to do its work; empty when nothing is. */
+  /** What the agent lacks to do its work; empty when nothing. */
   missing(): readonly string[]
   /** The console of an Instance of this node; undefined when there is none of the name. */
   consoleOf(instance: string): GuestConsole | undefined
-  /** Name of the Instance that has the hardware address. */
+  /** Name of the Instance with this hardware address. */
   instanceOf(macAddress: string): string | undefined
-  /** The Instance is the machine of a database. */
+  /** Whether the Instance is the machine of a database. */
   isDatabase(instance: string): boolean
-  /** Zone of the node, as its Instances say it; undefined as long as there are none. */
+  /** Zone of the node, from its Instances; undefined while there are none. */
   zone(): string | undefined
-  /** What the guests of this node have moved. */
+  /** Traffic of the guests of this node. */
   readonly usage: Usage
-  /** What the guest of an Instance may know of itself; undefined when there is no Instance of the name. */
+  /** Metadata for the guest of an Instance; undefined when there is no Instance of the name. */
   metadataOf(instance: string): Omit<RequestingGuest, 'tokenKey'> | undefined
 }
 
@@ -103,7 +103,7 @@ async function imageVersionsOf(images: TemplateStore): Promise<ImageVersions> {
   }
 }
 
-/** What the node says of itself, with its guests and images. */
+/** The node's report, with its guests and images. */
 const reportOf = async ({ report, images, hypervisor }: AgentOptions): Promise<NodeReportSpec> => ({
   ...(await report()),
   templates: [...(await images.built())],
@@ -127,7 +127,7 @@ function openGuestMetrics({ hypervisor, registry }: AgentOptions): void {
 
 const LOOKS = [runOwnerSettling, runTemplateSweep]
 
-/** Nothing happens before it runs. */
+/** Nothing happens before `run`. */
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)
@@ -175,8 +175,8 @@ export function openAgent(options: AgentOptions): Agent {
         if (signal.aborted) return
         await Promise.all([holdings.run(signal), ...LOOKS.map((look) => look(parts, signal))])
       }
-      /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always
-       *  has before it starts one. */
+      /** Before the platform starts a lost host's guest elsewhere, it checks whether the host has reported a new boot.
+       *  So the host always reports it before it starts a guest. */
       const work = async () => {
         await Promise.race([heartbeat.reported, ended])
         if (!signal.aborted)
@@ -190,7 +190,7 @@ export function openAgent(options: AgentOptions): Agent {
   }
 }
 
-/** What others ask of the agent about its Instances. */
+/** Answers questions of other parts about the agent's Instances. */
 function knowledgeOf({
   store,
   caches,

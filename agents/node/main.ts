@@ -2,7 +2,7 @@
  *  SVCCLOUD_NODE_NAME, SVCCLOUD_KUBECONFIG, SVCCLOUD_DATA (the agent's own folder): required;
  *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0),
  *  SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
- *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
+ *  SVCCLOUD_POWER_CYCLE (number of its power cycle, where several nodes share one machine and its boot id),
  *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`), or
  *  SVCCLOUD_CEPH_POOL (pool of a Ceph cluster that other hosts use too), SVCCLOUD_CEPH_USER (svccloud),
  *  SVCCLOUD_CEPH_CONFIGURATION (/etc/ceph/ceph.conf), SVCCLOUD_CEPH_KEYRING (/etc/ceph/ceph.client.USER.keyring),
@@ -22,9 +22,9 @@
  *  SVCCLOUD_GUEST_USERS (ids from which each guest has its
  *  own where the agent is root, such as 1879048192-2147352575; `none`: guests run as the agent), SVCCLOUD_STOP_GUESTS
  *  (false),
- *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_METRICS_TOKEN_FILE (what readers of the
- *  metrics must show; without it metrics are for the loopback only), SVCCLOUD_LOG_LEVEL (info).
- *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
+ *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_METRICS_TOKEN_FILE (token for
+ *  readers of the metrics; without it metrics are for the loopback only), SVCCLOUD_LOG_LEVEL (info).
+ *  Sends its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { NETWORK_FEATURES } from '../../domain/network/guest-network.ts'
@@ -231,7 +231,7 @@ const probes = await startProbes({
   }),
 })
 
-// Made before anybody asks for a server, so that the first one does not wait for it.
+// Built before the first server is requested, so that it does not wait for the template.
 host.images.prepare('tiny-linux')
 const archive = settings.archiveAddress === undefined ? undefined : parseHostPort(settings.archiveAddress)
 const isDatabase = (macAddress: string): boolean => agent.isDatabase(agent.instanceOf(macAddress) ?? '')

@@ -1,5 +1,5 @@
-/** An object of the same name, and another uid, as the one that something on the host was made for: what is here stays,
- *  and the condition says so. */
+/** The object has the name of something on the host that was created for an object with another uid. What is on the
+ *  host stays, and the condition reports it. */
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 
 export const NAME_TAKEN = 'NameTaken'

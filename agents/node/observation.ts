@@ -1,11 +1,11 @@
-/** The reconciler of Observations: each question is answered once, by looking at the other node from here. */
+/** The reconciler of Observations: answers each question once, by probing the other node from this host. */
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Reconciler } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance/index.ts'
 import type { ProbeHost } from './host-probe.ts'
 
-/** One look for each time that it was asked for. */
+/** One probe for each request. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
   status?.requestedAt === spec.requestedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
 

@@ -1,4 +1,4 @@
-/** Runs a program of the host to its end. */
+/** Runs a program of the host and waits for its exit. */
 import { execFile } from 'node:child_process'
 import { defined } from '../../domain/defined.ts'
 
@@ -6,7 +6,7 @@ export interface RunOptions {
   readonly workingDirectory?: string
   readonly timeoutMilliseconds?: number
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Ends the program. */
+  /** Kills the program. */
   readonly signal?: AbortSignal
 }
 
@@ -15,7 +15,7 @@ const OUTPUT_BYTES_MAXIMUM = 16 * 1024 * 1024
 const ERROR_CHARACTERS = 600
 
 export class ProgramFailed extends Error {
-  /** True when there is no such program. */
+  /** True when the program does not exist. */
   readonly isMissing: boolean
   constructor(message: string, isMissing: boolean, options: ErrorOptions) {
     super(message, options)
@@ -24,7 +24,7 @@ export class ProgramFailed extends Error {
   }
 }
 
-/** What the program printed. ProgramFailed with the end of its error output when it is missing, fails or takes too
+/** Returns the program's output. ProgramFailed with the end of its error output when it is missing, fails or takes too
  *  long. */
 export function runProgram(program: string, input: readonly string[], options: RunOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ export function runProgram(program: string, input: readonly string[], options: R
       },
       (error, stdout, stderr) => {
         if (error === null) return resolve(stdout)
-        // a missing program has the system's code, an exit has a number
+        // a missing program has a system error code, an exit has a number
         const isMissing = error.code === ('ENOENT' as unknown)
         const reason = isMissing
           ? 'is not installed'
@@ -54,7 +54,7 @@ export function runProgram(program: string, input: readonly string[], options: R
   })
 }
 
-/** Whether the program can be started at all. */
+/** Whether the program can be started. */
 export async function hasProgram(program: string): Promise<boolean> {
   return runProgram(program, ['--version']).then(
     () => true,

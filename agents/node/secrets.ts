@@ -9,7 +9,7 @@ import type { InstanceSpec } from '../../resources/instance/index.ts'
 const USER_DATA_KEY = 'userData'
 const MOVE_KEY = 'psk'
 
-/** The bytes under a key; Unavailable when they are not there (yet). */
+/** The bytes of a key; Unavailable while they do not exist. */
 async function readSecret(store: Store, namespace: string, name: string, key: string): Promise<Buffer> {
   const text = (await store.get(Secret, { namespace, name }))?.data?.[key]
   if (text === undefined) throw new Unavailable(`${key} in Secret ${name}`, undefined)
@@ -27,7 +27,7 @@ export const readUserData = async (
 export const readBackupKey = async (store: Store, namespace: string, name: string): Promise<Buffer> =>
   Buffer.from((await readSecret(store, namespace, name, BACKUP_KEY)).toString(), 'hex')
 
-/** What opens the backups of the account in the object storage of the zone. */
+/** Location and credentials of the account's backups in the object storage of the zone. */
 export const readBackupPlace = async (
   store: Store,
   namespace: string,
@@ -37,10 +37,10 @@ export const readBackupPlace = async (
   return BackupPlace.parse(JSON.parse(text.toString()))
 }
 
-/** What a managed machine shall run, as JSON. */
+/** The configuration of a managed machine, as JSON. */
 export const readMachineDocument = async (store: Store, namespace: string, name: string): Promise<string> =>
   (await readSecret(store, namespace, name, MACHINE_DOCUMENT_KEY)).toString()
 
-/** What both ends of a move know: 64 hex digits. */
+/** The shared key of both ends of a move: 64 hex digits. */
 export const readMoveKey = async (store: Store, namespace: string, name: string): Promise<string> =>
   (await readSecret(store, namespace, name, MOVE_KEY)).toString()

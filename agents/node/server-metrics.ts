@@ -1,5 +1,5 @@
-/** What each guest of this host uses, as series with the ids of its account and server. There are as many as guests, at
- *  most SERVERS_MAXIMUM: a host with more shows the first by name. */
+/** Resource usage of each guest of this host, as series with the ids of its account and server. At most SERVERS_MAXIMUM
+ *  guests are shown: a host with more shows the first by name. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'
 import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
@@ -7,11 +7,11 @@ import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hype
 export interface ServerMetricsOptions {
   readonly registry: Registry
   readonly hypervisor: Pick<Hypervisor, 'list' | 'counters'>
-  /** Of the instance with that name; undefined when there is none. */
+  /** Spec of the instance with that name; undefined when there is none. */
   readonly specOf: (instance: string) => InstanceSpec | undefined
 }
 
-/** How the namespace of an account begins, before its id. */
+/** Prefix of an account's namespace, before its id. */
 const ACCOUNT_NAMESPACE = /^acct-/
 export const SERVERS_MAXIMUM = 1_000
 interface Labels {
@@ -25,7 +25,7 @@ interface Reading {
   readonly counters: GuestCounters
 }
 
-/** Reads the guests whenever the metrics are read. */
+/** Reads the guests at each scrape of the metrics. */
 export function openServerMetrics(options: ServerMetricsOptions): void {
   const { registry } = options
   const labelled = { labelNames: ['account', 'server'] as const, registers: [registry] }
@@ -42,7 +42,7 @@ export function openServerMetrics(options: ServerMetricsOptions): void {
     help: 'Memory that the server has',
     collect: () => refresh(),
   })
-  /** All series come from one reading, which whoever is collected first begins. */
+  /** All series use one reading; the first collected series starts it. */
   let refreshing: Promise<void> | undefined
   function refresh(): Promise<void> {
     refreshing ??= readAll(options)
@@ -61,7 +61,7 @@ export function openServerMetrics(options: ServerMetricsOptions): void {
   }
 }
 
-/** Each with what it shows of a guest's counters. */
+/** Counters, each with its value from a guest's counters. */
 function openCounters(
   registry: Registry,
   refresh: () => Promise<void>,
@@ -116,7 +116,7 @@ function openCounters(
   ]
 }
 
-/** Guests that run, with what they have counted; those that do not answer are left out. */
+/** Running guests with their counters; guests that do not answer are skipped. */
 async function readAll({ hypervisor, specOf }: ServerMetricsOptions): Promise<readonly Reading[]> {
   const guests = (await hypervisor.list().catch(() => []))
     .filter(({ state }) => state === 'running')

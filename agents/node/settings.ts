@@ -32,7 +32,7 @@ const BackupSources = z
       ),
   ])
   .default({})
-/** Which systemd and shadow give to nobody. */
+/** Ids that systemd and shadow assign to nobody. */
 const GUEST_USERS = '1879048192-2147352575'
 const USER_ID_MAXIMUM = 2 ** 32 - 2
 const UserRange = z

@@ -1,4 +1,4 @@
-/** Powers off every guest of the host: asked first, then ended. Only for hosts whose data goes away with the agent. */
+/** Powers off every guest of the host: asks first, then kills. Only for hosts whose data are deleted with the agent. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
@@ -6,7 +6,7 @@ import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 const SOFT_MILLISECONDS = 3_000
 const POLL_MILLISECONDS = 50
 
-/** Asks them to shut down, and ends those that are not off in time. */
+/** Asks all guests to shut down, and kills those that are not off in time. */
 export async function stopGuests(hypervisor: Hypervisor, clock: Clock, log: Logger): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + SOFT_MILLISECONDS
   await Promise.all(

@@ -1,5 +1,5 @@
-/** Copies of templates that pools keep for disks to begin as. They are made anew from the template when they are
- *  needed, so those that no disk is backed by go: nothing of a customer's is in them. */
+/** Removes copies of templates in pools that back no disk. They are created again when needed and contain no customer
+ *  data. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { Outages } from '../../kit/sys/outages.ts'
@@ -13,7 +13,7 @@ export interface TemplateSweepOptions {
 
 const INTERVAL_MILLISECONDS = 3_600_000
 
-/** Looks at once and then every hour, until the signal, for what pools keep of templates that nothing needs. */
+/** Checks at once and then every hour, until the signal aborts, for unused copies of templates in pools. */
 export async function runTemplateSweep(
   { volumes, clock, log }: TemplateSweepOptions,
   signal: AbortSignal,

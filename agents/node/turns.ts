@@ -1,9 +1,9 @@
-/** Work that happens one at a time on the host, in the order of the calls. What is aborted while it waits has no turn,
- *  and does not hold up what comes after it. */
+/** Runs work one at a time on the host, in the order of the calls. Work that is aborted while it waits gets no turn,
+ *  and does not delay later work. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Throws the reason of the signal when that is aborted before the turn. */
+  /** Throws the signal's reason when it is aborted before the turn. */
   async run<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const before = this.#last
     const { promise: over, resolve: end } = Promise.withResolvers<void>()

@@ -1,7 +1,8 @@
-/** What is on the host, and what of it no object names: left by objects that were removed past their finalizer, or by a
- *  Kubernetes that was put back to an older state. It is reported, and stays: a guest runs on, a disk and an image keep
- *  their bytes. Only what holds neither is put away: the record of a guest that has ended, and that of a disk which
- *  lies on shared storage and which no guest of this host has. A host that was fenced comes back with many of them. */
+/** Finds guests, disks and images on the host that no object names. They remain when objects were removed past their
+ *  finalizer, or when Kubernetes was restored to an older state. They are reported and stay: a guest continues to run,
+ *  a disk and an image keep their bytes. Only records without either are removed: the record of a guest that has ended,
+ *  and that of a disk on shared storage that no guest of this host has. A host that was fenced returns with many of
+ *  them. */
 import { defined } from '../../domain/defined.ts'
 import { forgettableBefore } from '../../domain/store-age.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
@@ -31,10 +32,10 @@ export interface HoldingsOptions extends VolumeOptions {
 }
 
 const LOOK_MILLISECONDS = 15_000
-/** A report that nothing has changed in is written again after so long. That of an empty host is written after each
- *  look: whoever removes the node waits for a new one. */
+/** Interval at which an unchanged report is written again. The report of an empty host is written after each look,
+ *  because the removal of a node waits for a new one. */
 const REPORT_MILLISECONDS = 60_000
-/** Between the two lists that have to agree on what no object names. */
+/** Time between the two lists that must agree that no object names something. */
 const UNCLAIMED_MILLISECONDS = 600_000
 
 type Held = NonNullable<NodeReportStatus['held']>
@@ -45,7 +46,7 @@ const KINDS: Readonly<Record<Kind, ResourceType>> = { Instance, Volume, Image }
 interface Missing {
   readonly kind: Kind
   readonly name: string
-  /** When a list did not have it first: by the wall clock, for people, and by the monotonic one. */
+  /** When a list first lacked it: the time of the wall clock, for people, and of the monotonic clock. */
   readonly since: string
   readonly sinceMilliseconds: number
   /** A second list has confirmed it. */
@@ -53,10 +54,9 @@ interface Missing {
 }
 
 export interface Holdings {
-  /** Reports what the host holds now: a guest that is said to be removed is no longer in its count. Throws as the store
-   *  does. */
+  /** Reports what the host holds now, without guests that are reported as removed. Throws errors of the store. */
   reportNow(): Promise<void>
-  /** Looks at once and then every LOOK_MILLISECONDS, until the signal. The caches must be ready. */
+  /** Looks at once and then every LOOK_MILLISECONDS, until the signal aborts. The caches must be ready. */
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -81,12 +81,12 @@ export function openHoldings(options: HoldingsOptions): Holdings {
       await store.patch(NodeReport, { namespace, name: NODE_REPORT_NAME }, { status }, 'status')
     } catch (error) {
       if (!isNotFound(error)) throw error
-      return // the next heartbeat makes it
+      return // the next heartbeat creates it
     }
     reported = { text, atMilliseconds: now }
   }
 
-  /** One at a time, so that no older count is written over a newer one. */
+  /** One at a time, so that an older count never replaces a newer one. */
   const turns = new KeyedMutex()
   const findUnclaimed = () => [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
   const reportOf = async (names: Names, unclaimed: readonly Missing[]) =>
@@ -130,7 +130,7 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   }
 }
 
-/** Those of whose room nobody else knows. What has ended takes none, and is not started here again. */
+/** Guests whose resources nobody else knows. Guests that have ended use none, and are not started here again. */
 async function unnamedGuests(
   { ledger, hypervisor, volumes }: HoldingsOptions,
   missing: readonly Missing[],
@@ -158,7 +158,7 @@ const namesOn = async ({ hypervisor, volumes, customImages }: HoldingsOptions): 
   Image: await customImages.names(),
 })
 
-/** Agents of earlier versions wrote down neither whose guests are nor what they take. */
+/** Agents of earlier versions recorded neither the owner of guests nor their resources. */
 function noteGuests({ ledger, caches, namespace }: HoldingsOptions, names: readonly string[]): void {
   for (const name of names) {
     const [entry, spec] = [ledger.get(name), caches.of(Instance).get({ namespace, name })?.spec]
@@ -167,8 +167,8 @@ function noteGuests({ ledger, caches, namespace }: HoldingsOptions, names: reado
   }
 }
 
-/** Brings `missing` to what is on the host and no object names. A cache that is behind is believed when it has an
- *  object, and a list is asked when it has none. */
+/** Updates `missing` to the things on the host that no object names. If a possibly stale cache has an object, that is
+ *  enough. If it has none, a fresh list decides. */
 async function compare(options: HoldingsOptions, names: Names, missing: Map<string, Missing>): Promise<void> {
   const { store, caches, namespace, clock } = options
   // the keys are kinds
@@ -187,7 +187,7 @@ async function compare(options: HoldingsOptions, names: Names, missing: Map<stri
   }
 }
 
-/** What a fresh list says of one name. */
+/** Handles the result of a fresh list for one name. */
 function note(
   { clock, log }: HoldingsOptions,
   missing: Map<string, Missing>,
@@ -205,12 +205,12 @@ function note(
   }
 }
 
-/** Frees what holds nothing; leaves whatever does. */
+/** Removes records without a guest or data; leaves everything else. */
 const PUT_AWAY: Readonly<Record<Exclude<Kind, 'Image'>, (options: HoldingsOptions, name: string) => Promise<void>>> = {
   async Instance({ hypervisor, ledger, usage, clock, log }, name) {
     const [guest, entry] = [await hypervisor.inspect(name), ledger.get(name)]
     if (guest === undefined || !hasEnded(guest)) return
-    // The ledger keeps what was started here, so that no older object starts it again.
+    // The ledger keeps the start, so that no older object starts it again.
     if (entry !== undefined && entry.ended === undefined) {
       const reason = guest.state === 'off' ? 'guest_shutdown' : 'crashed'
       ledger.put(name, { ...entry, ended: { at: clock.now().toISOString(), reason } })

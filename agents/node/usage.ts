@@ -1,13 +1,13 @@
-/** How many bytes the guests of this host have transferred. Counters live as long as a guest's process: the last
- *  reading of one that has ended is kept for a while, so that what it transferred at the end is not lost. */
+/** Traffic of the guests of this host in bytes. Counters exist as long as a guest's process. The last reading of a
+ *  guest that has ended is kept for a while, so that its last traffic is not lost. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { GuestUsage } from '../../resources/instance/index.ts'
 import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 
 export interface Usage {
-  /** Newest readings of running guests, and the last ones of those that ended not long ago. */
+  /** Newest readings of running guests, and last readings of guests that ended recently. */
   list(): Promise<readonly GuestUsage[]>
-  /** Takes a reading now: of a guest that is about to end. Never throws. */
+  /** Takes a reading now, for a guest that is about to end. Never throws. */
   takeReading(name: string): Promise<void>
   /** Takes readings until the signal aborts, for guests that end unnoticed. */
   run(signal: AbortSignal): Promise<void>
@@ -17,7 +17,7 @@ const SAMPLE_MILLISECONDS = 10_000
 /** Thirty times the interval at which the controllers collect readings. */
 const ENDED_KEPT_MILLISECONDS = 600_000
 
-/** The last reading of a guest is kept for a while after its end, so that its last bytes are collected. */
+/** Keeps the last reading of a guest for a while after its end, so that its last bytes are collected. */
 export function openUsage({
   hypervisor,
   clock,

@@ -1,4 +1,4 @@
-/** What the FAKE payment processor and its callers share: its key, the secret that events are signed with, its port. */
+/** Files that the FAKE payment processor and its callers share: its key, the secret that signs events, its port. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
@@ -15,11 +15,11 @@ export interface FakePaymentFiles {
     readonly stripeWebhookSecretFile: string
     readonly stripePublishableKey: string
   }
-  /** As last time, since invoices name it; another one when that is taken. */
+  /** The same as last time, because invoices contain it; another one when it is in use. */
   readonly port: number
 }
 
-/** Made where they are missing. */
+/** Creates missing files. */
 export async function openFakePaymentFiles(folder: string, random: Random): Promise<FakePaymentFiles> {
   await makeFolder(folder, 0o700)
   const keyFile = join(folder, 'api-key')

@@ -1,4 +1,4 @@
-/** Bodies as the processor's API takes them: `lines[0][amount]=5` becomes `{ lines: { 0: { amount: '5' } } }`. */
+/** Parses bodies of the processor's API: `lines[0][amount]=5` becomes `{ lines: { 0: { amount: '5' } } }`. */
 
 export type Form = { readonly [name: string]: string | Form }
 
@@ -9,10 +9,10 @@ export function parseForm(body: string): Form {
     const last = path.pop()
     if (last === undefined) continue
     let at = form
-    for (const part of path) at = (at[part] ??= {}) as Record<string, unknown> // what is named both ways is nonsense
+    for (const part of path) at = (at[part] ??= {}) as Record<string, unknown> // both a text and an object: invalid
     at[last] = value
   }
-  return form as Form // of texts and of what was made above
+  return form as Form // contains only texts and the objects above
 }
 
 export const textOf = (form: Form, name: string): string | undefined => {

@@ -1,5 +1,5 @@
-/** The pages that a customer sees at the FAKE payment processor: to save a card, and to pay an invoice. Plain forms, so
- *  that `curl -d card=good URL` does what a person does. */
+/** The pages for customers of the FAKE payment processor: to save a card, and to pay an invoice. Plain forms, so that
+ *  `curl -d card=good URL` does the same as a person. */
 import { parseForm, textOf } from './form.ts'
 import { type FakePayments, totalOf } from './processor.ts'
 
@@ -19,7 +19,7 @@ const CARDS =
   '<form method="post"><button name="card" value="good">A card that can be charged</button>' +
   '<button name="card" value="bad">A card that cannot</button></form>'
 
-/** Undefined for what is not a page. */
+/** Undefined when the path is not a page. */
 export function answerPage(fake: FakePayments, method: string, path: string, body: string): PageAnswer | undefined {
   const [, root, noun, id = ''] = path.split('/')
   if (root !== 'fake') return undefined

@@ -1,5 +1,5 @@
-/** A FAKE payment processor, for tests and for `npm start -- --fake-payments`: it answers like Stripe as far as the
- *  product asks, remembers what it was told, repeats answers to the same idempotency key, and sends signed events. No
+/** A FAKE payment processor, for tests and for `npm start -- --fake-payments`. It implements the part of Stripe's API
+ *  that the product uses, stores its data, repeats answers to the same idempotency key, and sends signed events. No
  *  money moves. */
 import { createHash, createHmac } from 'node:crypto'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -15,7 +15,7 @@ import {
 
 export interface FakeRequest {
   readonly method: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
   readonly idempotencyKey?: string | undefined
   readonly authorization?: string | undefined
@@ -29,7 +29,7 @@ export interface FakeAnswer {
 export interface FakeOptions {
   readonly clock: Clock
   readonly apiKey: string
-  /** Where its pages are. */
+  /** URL of its pages. */
   readonly url: string
   readonly state?: FakeState
 }
@@ -91,7 +91,7 @@ export class FakePayments {
     return answer
   }
 
-  /** From now on the same request with the same key is answered so. */
+  /** Repeats this answer for the same request with the same key. */
   keepAnswer({ idempotencyKey: key, path, body }: FakeRequest, answer: FakeAnswer): void {
     if (key === undefined) return
     const request = createHash('sha256').update(`${path}\n${body}`).digest('hex')
@@ -226,7 +226,7 @@ export class FakePayments {
     return { id: session.id, object: 'checkout.session', url: `${this.#options.url}/fake/setup/${session.id}` }
   }
 
-  /** What a customer does on the page of a session: saves a card, good or one that no charge to succeeds. */
+  /** The action of a customer on the page of a session: saves a card that is good, or one whose charges fail. */
   completeSession(id: string, isGood: boolean): void {
     const session = this.state.sessions.find((each) => each.id === id)
     if (session === undefined || session.isComplete) throw missing('session')
@@ -297,7 +297,7 @@ export class FakePayments {
     return this.#invoiceView(invoice)
   }
 
-  /** Charges every invoice that is due to the default method of its customer. */
+  /** Charges every due invoice to the default method of its customer. */
   chargeDue(): void {
     for (const invoice of this.state.invoices.filter(({ isDue }) => isDue)) {
       const { defaultMethod } = this.customer(invoice.customer)
@@ -305,7 +305,7 @@ export class FakePayments {
     }
   }
 
-  /** What a customer does on the page of an invoice: pays with a card that is good, or with one that is not. */
+  /** The action of a customer on the page of an invoice: pays with a good card, or with a bad one. */
   pay(id: string, isGood: boolean): void {
     const invoice = this.invoice(id)
     if (invoice.status !== 'open') throw new Refused(400, 'invoice_not_open', 'The invoice is not open')
@@ -395,7 +395,7 @@ const lineView = ({ id, amount, description, metadata }: FakeInvoice['lines'][nu
   metadata,
 })
 
-/** The event as it is sent: the body and the header that signs it. */
+/** Body and signature header of the event. */
 export function signedEvent(
   { id, type, created, object }: FakeEvent,
   secret: string,

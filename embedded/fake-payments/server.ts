@@ -15,18 +15,18 @@ import type { FakeState } from './state.ts'
 export interface FakeServerOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly apiKey: string
   readonly webhookUrl: string
   readonly webhookSecret: string
-  /** Holds everything it remembers. */
+  /** File with all its data. */
   readonly file: string
 }
 
 const HOST = '127.0.0.1'
 const BODY_BYTES_MAXIMUM = 1_048_576
-/** Between charges, and between attempts to deliver events. */
+/** Interval of charges, and of attempts to deliver events. */
 const ROUND_MILLISECONDS = 500
 
 export interface FakeServer {
@@ -35,7 +35,7 @@ export interface FakeServer {
   stop(): Promise<void>
 }
 
-/** Resolves when it listens. Every answer is on the disk before it is given. */
+/** Resolves when it listens. The state is on the disk before each answer is sent. */
 export async function startFakePayments(options: FakeServerOptions): Promise<FakeServer> {
   const { clock, log, file } = options
   const server = createServer((request, response) => {
@@ -98,7 +98,7 @@ export async function startFakePayments(options: FakeServerOptions): Promise<Fak
   }
 }
 
-/** Sends the events in order, each until it is taken. Answers whether any was. */
+/** Sends the events in order, each until it is accepted. Returns whether any was accepted. */
 async function deliver(
   fake: FakePayments,
   { clock, log, webhookUrl, webhookSecret }: FakeServerOptions,
@@ -135,7 +135,7 @@ async function readState(file: string): Promise<FakeState | undefined> {
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  // without an encoding it gives buffers
+  // without an encoding it yields buffers
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_BYTES_MAXIMUM) throw new Error('the body is too large')

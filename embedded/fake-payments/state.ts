@@ -1,4 +1,4 @@
-/** What the fake payment processor remembers: plain data, so that it can be written to a file. */
+/** The state of the fake payment processor: plain data that can be written to a file. */
 
 export interface FakeCustomer {
   readonly id: string
@@ -43,7 +43,7 @@ export interface FakeInvoice {
   readonly lines: FakeLine[]
   status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
   attempts: number
-  /** Charged by itself as soon as there is time. */
+  /** Charged automatically at the next opportunity. */
   isDue: boolean
 }
 
@@ -60,7 +60,7 @@ export interface FakeEvent {
   readonly object: object
 }
 
-/** An answer that is given again to the same key. */
+/** An answer that is repeated for the same key. */
 export interface KeptAnswer {
   readonly request: string
   readonly status: number
@@ -73,12 +73,12 @@ export interface FakeState {
   methods: FakeMethod[]
   sessions: FakeSession[]
   invoices: FakeInvoice[]
-  /** Money that moved. */
+  /** Charges that succeeded. */
   charges: FakeCharge[]
-  /** Not delivered yet, the oldest first. */
+  /** Not delivered yet, oldest first. */
   events: FakeEvent[]
   answers: Record<string, KeptAnswer>
-  /** Of the last id that was given. */
+  /** The last id. */
   counter: number
 }
 

@@ -1,5 +1,4 @@
-/** A program that is kept running: started again when it ends, ended with this process, however that
- *  ends. */
+/** Keeps a program running: restarts it when it exits, and kills it when this process exits for any reason. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -15,37 +14,37 @@ export interface DaemonParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Ends all of them. */
+  /** Stops all of them. */
   readonly signal: AbortSignal
 }
 
 export interface DaemonOptions {
   readonly name: string
-  /** Tied to this process (`tied`), wherever it runs. */
+  /** Must be bound to this process (`tied`), wherever it runs. */
   readonly command: readonly string[]
   /** Working directory. */
   readonly folder: string
   readonly environment?: Readonly<Record<string, string>>
-  /** With a channel to this process, by which handles are given. */
+  /** Gives the program a channel to this process for passing handles. */
   readonly hasChannel?: boolean
-  /** Called with each line that it prints; they go to the log of this process when absent. */
+  /** Called with each line of its output. When absent, the lines go to the log of this process. */
   readonly onLine?: (line: string) => void
-  /** What it prints goes there instead of into the log of this process. Whoever names it keeps it short. */
+  /** File for its output, instead of the log of this process. The caller limits its size. */
   readonly logFile?: string
-  /** Its input and output are pipes to this process, which gets them at every start. */
+  /** Its standard input and output are pipes to this process; called at every start. */
   readonly onPipes?: (input: Writable, output: Readable) => void
-  /** Descriptors of this process that it has as well, from 3 on. */
+  /** Descriptors of this process that it inherits, from 3 on. */
   readonly handed?: readonly number[]
-  /** Done after every start. When it fails the program is ended and started again. */
+  /** Called after every start. When it fails, the program is killed and restarted. */
   readonly whenStarted?: () => Promise<void>
 }
 
 export interface Daemon {
-  /** The process of now. */
+  /** The current process. */
   child(): ChildProcess | undefined
-  /** Resolves when the program runs and what follows its start is done. */
+  /** Resolves when the program runs and `whenStarted` is done. */
   readonly isReady: Promise<void>
-  /** Resolves when it has ended, after the signal. */
+  /** Resolves when the program has exited, after the signal. */
   readonly ended: Promise<void>
 }
 
@@ -53,7 +52,8 @@ const LIMITS: BackoffLimits = { baseMilliseconds: 250, maximumMilliseconds: 5_00
 const HEALTHY_MILLISECONDS = 30_000
 const PATIENCE_MILLISECONDS = 5_000
 
-/** The kernel ends the program when this process is gone. Entering a user namespace undoes that: it comes behind. */
+/** The kernel kills the program when this process exits. Entering a user namespace clears that setting, so it must come
+ *  later in the command. */
 export const tied = (command: readonly string[]): readonly string[] => [
   'setpriv',
   '--pdeathsig',
@@ -116,7 +116,7 @@ function start({ command, folder, environment: own = {}, ...options }: DaemonOpt
   if (log !== undefined) closeSync(log)
   if (onLine !== undefined && child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine)
   if (onPipes !== undefined && child.stdin !== null && child.stdout !== null) {
-    child.stdin.on('error', () => {}) // of one that has ended: whoever waits for its answers learns that
+    child.stdin.on('error', () => {}) // the program has exited; callers that wait for its answers notice that
     onPipes(child.stdin, child.stdout)
   }
   const over = new Promise<string>((resolve) => {
@@ -126,7 +126,7 @@ function start({ command, folder, environment: own = {}, ...options }: DaemonOpt
   return { child, over }
 }
 
-/** What it says goes into the log of this process where its own cannot be opened. */
+/** Undefined when the file cannot be opened. Then output goes to the log of this process. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'a', 0o600)

@@ -1,5 +1,5 @@
-/** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still
- *  alive. */
+/** The folder that contains everything of an embedded cloud: its layout, its lock, and the processes of an earlier run
+ *  that are still running. */
 import { constants } from 'node:fs'
 import { access, chmod, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { tryLock } from '../../kit/sys/file-lock.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { signalProcess } from '../../kit/sys/process.ts'
 
-/** Something that a person must change before `npm start` can go on; the message is one line. */
+/** A condition that a person must change before `npm start` can continue; the message is one line. */
 export class StartRefused extends Error {}
 
 export interface DataFolder {
@@ -27,26 +27,26 @@ export interface DataFolder {
   readonly shared: string
   /** Backups, by zone. */
   readonly backups: string
-  /** The network of the servers, where there is one. */
+  /** The network of the servers, if there is one. */
   readonly network: string
-  /** Power of the nodes, and the controller that they are switched by. */
+  /** Power state of the nodes, and their controller. */
   readonly bmc: string
   readonly endpointsFile: string
   readonly processesFile: string
   readonly catalogFile: string
-  /** Identity of the newest controllers in their election. */
+  /** Identity of the newest controllers in the leader election. */
   readonly leaderFile: string
   readonly operatorTokenFile: string
-  /** What the embedded Kubernetes API shows the webhook. */
+  /** Token that the embedded Kubernetes API sends to the webhook. */
   readonly webhookTokenFile: string
-  /** Keys that seal what the database holds of authenticators; never in the database. */
+  /** Keys that encrypt authenticators in the database; never stored in the database. */
   readonly sealingKeysFile: string
   readonly authorityFile: string
-  /** By how much the clock of a test cloud is ahead. */
+  /** File with the offset of a test cloud's clock. */
   readonly testClockFile: string
-  /** Of the fake payment processor. */
+  /** Data of the fake payment processor. */
   readonly fakePayments: string
-  /** Buckets, and who may use them. */
+  /** Buckets and their users. */
   readonly objectStorage: string
   /** Control planes of Kubernetes clusters. */
   readonly controlPlanes: string
@@ -81,24 +81,24 @@ export const layout = (root: string): DataFolder => ({
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
-/** What an empty database, the image of tiny-linux and logs take. */
+/** Space for an empty database, the image of tiny-linux and logs. */
 const NEW_BYTES_MINIMUM = 128 * 1024 ** 2
 const BYTES_MINIMUM = 16 * 1024 ** 2
-/** With less a write of any size may fail. */
+/** Below this limit a write of any size may fail. */
 export const FULL_BYTES = 1024 ** 2
 
 const diskFull = (folder: string, bytes: number): string =>
   `The disk of ${folder} is full: ${Math.floor(bytes / 1024 ** 2)} MiB are free. What is stored is whole; free some ` +
   'space and start again, or choose a folder on another disk: npm start -- --data DIR'
 
-/** What to tell people when the disk of the folder has less room than that; undefined when it has enough. */
+/** Message for people when the disk of the folder has less free space; undefined when it has enough. */
 export async function diskFault(folder: string, bytesNeeded: number): Promise<string | undefined> {
   const bytes = await freeBytes(folder)
   return bytes < bytesNeeded ? diskFull(folder, bytes) : undefined
 }
 
-/** Makes the folder and its parts, for its owner only. The database's part must be passable for the account that runs
- *  it. */
+/** Creates the folder and its parts, accessible only to its owner. The database's part must be accessible to the
+ *  account that runs it. */
 export async function prepareDataFolder(root: string): Promise<DataFolder> {
   const folder = layout(root)
   try {
@@ -140,7 +140,7 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
   return folder
 }
 
-/** Holds the folder for this process until `release` or the process's end, however it ends. */
+/** Locks the folder for this process until `release` or until the process exits for any reason. */
 export function lockDataFolder(root: string): { readonly release: () => void } {
   const release = tryLock(join(root, 'lock'))
   if (!release)
@@ -151,25 +151,25 @@ export function lockDataFolder(root: string): { readonly release: () => void } {
   return { release }
 }
 
-/** A process that can be told from a later one that got the same id. */
+/** Identifies a process, even if a later process gets the same id. */
 export interface ProcessRecord {
   readonly name: string
   readonly pid: number
-  /** From /proc, in clock ticks since boot; undefined where there is no /proc. */
+  /** From /proc, in clock ticks since boot; undefined without /proc. */
   readonly startTicks?: string
-  /** Where it serves its metrics, once it does. */
+  /** URL of its metrics, once it serves them. */
   readonly metricsUrl?: string
 }
 
 const START_TICKS_FIELD = 19 // field 22 of proc(5)'s stat, counted after the command name
 
-/** When the process started; undefined when it is not there, or the system does not tell. */
+/** Start time of the process; undefined when it does not exist, or the system does not report it. */
 export async function startTicksOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TICKS_FIELD]
 }
 
-/** Whoever is killed meanwhile, the record names the components that were running before or those that run now. */
+/** Writes the record atomically: after a crash it names either the earlier components or the current ones. */
 export async function recordProcesses(folder: DataFolder, processes: readonly ProcessRecord[]): Promise<void> {
   await writeDurably(folder.processesFile, JSON.stringify(processes))
 }
@@ -180,9 +180,8 @@ const isSame = async (record: ProcessRecord): Promise<boolean> =>
 const LEFTOVER_PATIENCE_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 100
 
-/** Waits for the components of an earlier run, which end by themselves once their supervisor is gone, and ends those
- *  that do not.
- *  Guests are not among them. Call with the folder locked. */
+/** Waits for components of an earlier run, which exit when their supervisor has exited, and kills those that do not.
+ *  Guests are not among them. Call it with the folder locked. */
 export async function endLeftovers(folder: DataFolder, clock: Clock): Promise<void> {
   const text = await readFile(folder.processesFile, 'utf8').catch(() => '[]')
   const deadline = clock.monotonicMilliseconds() + LEFTOVER_PATIENCE_MILLISECONDS
@@ -195,7 +194,7 @@ export async function endLeftovers(folder: DataFolder, clock: Clock): Promise<vo
   await rm(folder.processesFile, { force: true })
 }
 
-/** A file that is no record names nobody. */
+/** An invalid file contains no processes. */
 function parseRecords(text: string): readonly ProcessRecord[] {
   try {
     return JSON.parse(text) as readonly ProcessRecord[] // written by recordProcesses only

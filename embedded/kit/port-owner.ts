@@ -1,10 +1,10 @@
-/** Which process listens on a port of this machine, or holds it, as far as this user may know. */
+/** Finds the process that listens on a port of this machine or holds it, as far as this user may see. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
 const LISTENING = '0A'
 const BOUND = '07'
 
-/** `name (process id)`; undefined where the system does not tell. */
+/** `name (process id)`; undefined when the system does not report it. */
 export async function ownerOfPort(port: number): Promise<string | undefined> {
   const listening = await Promise.all(['tcp', 'tcp6'].map((table) => socketsAt(table, LISTENING, port)))
   const sockets = new Set(listening.flat())
@@ -19,7 +19,7 @@ export async function ownerOfPort(port: number): Promise<string | undefined> {
   return undefined
 }
 
-/** The sockets of a table of the kernel that have the port, as links of processes name them. */
+/** Sockets with the port in a table of the kernel, as they appear in descriptors of processes. */
 async function socketsAt(table: string, wantedState: string, port: number): Promise<readonly string[]> {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0')
   const text = await readFile(`/proc/net/${table}`, 'utf8').catch(() => '')

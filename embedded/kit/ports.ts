@@ -1,23 +1,23 @@
-/** Ports for the listeners of an embedded cloud, chosen before the components start so that a restarted one comes back
- *  where it was. From being chosen until its process ends a port is held, also while nobody listens on it, and none is
- *  chosen that the system or another cloud of this machine would take meanwhile (decision 124). */
+/** Ports for the listeners of an embedded cloud. They are chosen before the components start, so that a restarted
+ *  component uses the same port. A chosen port is reserved until its process exits, even while nobody listens on it.
+ *  Ports that the system or another cloud of this machine might use are not chosen (decision 124). */
 import { createSocket, type Socket } from 'node:dgram'
 import { createServer } from 'node:net'
 import { processId } from '../../kit/sys/process.ts'
 import { StartRefused } from './data-folder.ts'
 import { ownerOfPort } from './port-owner.ts'
 
-/** Below those that systems give to whoever does not care which (Linux from 32768 on, others higher). */
+/** Below the range that systems use for automatic ports (Linux from 32768 on, others higher). */
 const CHOSEN_PORTS = { first: 20_000, count: 10_000 }
-/** Where a process begins to look: two that start at once seldom meet. */
+/** Distance between the first ports of processes with adjacent ids, so that two that start together seldom collide. */
 const STRETCH_PORTS = 16
 const LOOPBACK = '127.0.0.1'
 let chosen = 0
-/** Ports of this process. */
+/** Ports that this process holds. */
 const held = new Map<number, Promise<Socket>>()
 
-/** Whether the port can be listened on; with port 0, one that this process has not chosen before. It is held from then
- *  on. Throws the error of who could not listen. */
+/** Checks that the port can be listened on; with port 0, chooses one that this process has not chosen before. Reserves
+ *  it. Throws the listener's error. */
 export async function probePort(host: string, port: number): Promise<number> {
   if (port === 0) return choosePort(host)
   if (!isChosen(port)) return listenOnce(host, port)
@@ -43,8 +43,8 @@ async function choosePort(host: string): Promise<number> {
 
 const isChosen = (port: number): boolean => port >= CHOSEN_PORTS.first && port < CHOSEN_PORTS.first + CHOSEN_PORTS.count
 
-/** Nobody else chooses the port until this process ends: it has the port of UDP of that number, which the system gives
- *  to one process. Throws EADDRINUSE where another one holds it. */
+/** Reserves the port until this process exits, through the UDP port of the same number, which the system gives to only
+ *  one process. Throws EADDRINUSE when another process holds it. */
 export async function holdPort(port: number): Promise<void> {
   const taken = held.get(port) ?? takeSocket(port)
   held.set(port, taken)
@@ -65,7 +65,7 @@ function takeSocket(port: number): Promise<Socket> {
   })
 }
 
-/** For what never listens there again. */
+/** For a port on which nobody will listen again. */
 export async function releasePort(port: number): Promise<void> {
   const socket = await held.get(port)
   held.delete(port)
@@ -83,7 +83,7 @@ function listenOnce(host: string, port: number): Promise<number> {
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 const isInUse = (error: unknown): boolean => codeOf(error) === 'EADDRINUSE'
 
-/** Of a port that cannot be another one. Throws StartRefused with one clear line when it cannot be had. */
+/** Reserves a fixed port. Throws StartRefused with one clear line when it is unavailable. */
 export async function keepPort(port: number, what: string): Promise<number> {
   try {
     await holdPort(port)
@@ -97,7 +97,7 @@ export async function keepPort(port: number, what: string): Promise<number> {
 
 const byWhom = (owner: string | undefined): string => (owner === undefined ? '' : ` by ${owner}`)
 
-/** The port asked for, or a free one for 0. Throws StartRefused with one clear line when it cannot be had. */
+/** The requested port, or a free one for 0. Throws StartRefused with one clear line when it is unavailable. */
 export async function takePort(flag: string, host: string, port: number): Promise<number> {
   try {
     return await probePort(host, port)

@@ -1,4 +1,4 @@
-/** Settings of the processes that only an embedded cloud has. `npm start` hands them over as JSON. */
+/** Settings of the processes that exist only in an embedded cloud. `npm start` passes them as JSON. */
 import { z } from 'zod'
 import { Flag, HttpUrl, List, logLevel, Port } from '../../kit/sys/settings.ts'
 
@@ -9,7 +9,7 @@ const NodesListener = z.strictObject({
   address: z.string().min(1),
   firstPort: z.int().min(1).max(65_535),
   ports: z.int().min(1),
-  /** Of the host of control planes, whether it is there yet or not. */
+  /** Socket of the host of control planes, which may not exist yet. */
   socket: z.string().min(1),
 })
 export type NodesListener = z.output<typeof NodesListener>
@@ -46,7 +46,7 @@ export const ObjectStorageSettings = z.strictObject({
   cgroup: z.string().min(1).optional().describe('Delegated control group, below which engines get their bounds.'),
   logLevel,
 })
-/** Of the process of object storage that serves clients. */
+/** Settings of the process that serves clients of object storage. */
 export const ObjectInterfaceSettings = z.strictObject({ logLevel })
 
 export const ControlPlanesSettings = z.strictObject({
@@ -90,7 +90,7 @@ export const NetworkSettings = z.strictObject({
   logLevel,
 })
 
-/** Of the process in the network namespace of the cloud that connects to servers. */
+/** Settings of the process in the cloud's network namespace that connects to servers. */
 export const ForwarderSettings = z.strictObject({
   networks: z.array(z.string()).describe('Networks that it connects to.'),
   nodesListener,

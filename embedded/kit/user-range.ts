@@ -1,5 +1,5 @@
-/** The users that engines of an installation run as: numbers that no account of the machine has, of a range that the
- *  installation records in its folder and that no other installation of the machine has. */
+/** Users for the engines of an installation: ids without an account on the machine, from a range that the installation
+ *  records in its folder. No other installation of the machine has the same range. */
 import { constants } from 'node:fs'
 import { access, readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { tryLock } from '../../kit/sys/file-lock.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newUuid, numberBetween, type Random } from '../../kit/sys/random.ts'
 
-/** Where ranges of all installations of this machine are written down, and where that cannot be written. */
+/** Registry of the ranges of all installations of this machine. */
 export const MACHINE_REGISTRY = '/var/lib/svccloud/object-storage-users'
 const RUN_REGISTRY = '/run/svccloud/object-storage-users'
 
@@ -20,13 +20,13 @@ export interface UserRange {
 }
 
 interface Area extends UserRange {
-  /** Of each installation's range in it. */
+  /** Size of each installation's range. */
   readonly span: number
 }
 
-/** Of what systemd leaves free: 1879048192 to 2147483647. */
+/** Within the ids that systemd leaves free: 1879048192 to 2147483647. */
 const PREFERRED: Area = { first: 0x7000_0000, count: 0x0fff_0000, span: 65_536 }
-/** In a container that has fewer users, the upper half of them. */
+/** In a container with fewer users, ranges come from the upper half of them. */
 const SMALL_SPAN = 1_024
 const SMALL_COUNT_MINIMUM = 8 * SMALL_SPAN
 const TRIES_MAXIMUM = 200
@@ -34,7 +34,7 @@ const LOCK_MILLISECONDS = 10_000
 const LOOK_MILLISECONDS = 50
 
 const Recorded = z.strictObject({
-  /** Of the installation; a copy of its folder has the same one. */
+  /** Id of the installation; a copy of its folder has the same id. */
   id: z.uuid(),
   first: z.int().min(1),
   count: z.int().min(1),
@@ -42,17 +42,17 @@ const Recorded = z.strictObject({
 const Registered = z.strictObject({ id: z.uuid(), folder: z.string() })
 
 export interface RangeOptions {
-  /** Of the installation. */
+  /** Folder of the installation. */
   readonly folder: string
   readonly registry: string
-  /** As /proc/self/uid_map has them. */
+  /** Content of /proc/self/uid_map. */
   readonly uidMap: string
   readonly clock: Clock
   readonly random: Random
 }
 
-/** Undefined where this machine has too few users. What it answered once it answers again, unless another installation
- *  has it: then it is another range, and whoever owns files by it owns them anew. Throws what the file system says. */
+/** Undefined when this machine has too few users. Returns the same range every time, unless another installation has it
+ *  by now. Then it returns a new range, and owners of files must be changed. Throws file system errors. */
 export async function openUserRange(options: RangeOptions): Promise<UserRange | undefined> {
   const { folder, random } = options
   const area = areaOf(options.uidMap)
@@ -67,7 +67,7 @@ export async function openUserRange(options: RangeOptions): Promise<UserRange | 
     const isFree = async (first: number): Promise<boolean> => {
       const other = await readJson(join(registry, String(first)), Registered)
       if (other === undefined || (other.id === id && other.folder === own)) return true
-      // A folder that was moved, or has gone, or has another range now.
+      // The folder was moved or deleted, or has another range now.
       const there = await readJson(join(other.folder, 'user-range.json'), Recorded)
       return there?.id !== other.id || there.first !== first
     }
@@ -88,7 +88,7 @@ export async function openUserRange(options: RangeOptions): Promise<UserRange | 
   }
 }
 
-/** Where no other can be, that of the installation alone: then ranges differ by chance only. */
+/** The first writable folder. The last one belongs to this installation alone: then ranges differ only by chance. */
 async function writableOf(folders: readonly string[]): Promise<string> {
   for (const folder of folders)
     try {
@@ -101,7 +101,7 @@ async function writableOf(folders: readonly string[]): Promise<string> {
   throw new Error('there is no folder for ranges of users')
 }
 
-/** The part of the machine's users that ranges are of. */
+/** The ids of the machine from which ranges are taken. */
 function areaOf(uidMap: string): Area | undefined {
   const mapped = uidMap
     .trim()
@@ -126,7 +126,7 @@ async function locked(file: string, clock: Clock): Promise<() => void> {
   }
 }
 
-/** Undefined for a file that is not there, or is no such thing. */
+/** Undefined when the file does not exist or is invalid. */
 async function readJson<Shape extends z.ZodType>(file: string, shape: Shape): Promise<z.infer<Shape> | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined

@@ -1,5 +1,5 @@
-/** The process of the embedded Kubernetes API. `process-settings.ts` has its settings. Reports to its parent
- *  `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
+/** The process of the embedded Kubernetes API. `process-settings.ts` has its settings.
+ *  Sends its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
 import { readFile } from 'node:fs/promises'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { exitProcess, printErrorLine, sendToParent } from '../../kit/sys/process.ts'
@@ -15,7 +15,7 @@ const refuse: (why: string) => never = (why) => {
   printErrorLine(why)
   return exitProcess(1)
 }
-/** Whoever starts it again finds everything that was acknowledged. */
+/** The next start finds everything that was acknowledged. */
 const onStorageFailure = (error: unknown): never => {
   log.error('the log could not be written', { error })
   return exitProcess(70)
@@ -44,7 +44,7 @@ try {
   await server.stop()
   exitProcess(0)
 } catch (error) {
-  const { code, message } = error as NodeJS.ErrnoException // errors that are not the system's have no code
+  const { code, message } = error as NodeJS.ErrnoException // only system errors have a code
   if (error instanceof FolderLocked || error instanceof LogDamaged) refuse(error.message)
   if (code === 'EADDRINUSE') refuse(`port ${port} on ${host} is in use`)
   if (code === 'EACCES') refuse(`no permission: ${message}`)

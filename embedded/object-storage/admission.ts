@@ -1,4 +1,4 @@
-/** Who may do what of which they have proven that they ask for it: standing, quota, and a share of the machine. */
+/** Decides whether a proven caller may do an operation: status of the account, quota, and share of the machine. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import { accessDenied, Refusal, slowDown, type StorageRequest } from './request.ts'
 import { sourcePath } from './request.ts'
@@ -12,17 +12,17 @@ export interface AdmissionParts {
 }
 
 const BUCKETS_MAXIMUM = 100
-/** Files and folders of a tenant, whatever is in them: objects without a byte take room too. */
+/** Limit of a tenant's files and folders, regardless of their content: empty objects need space too. */
 const FILES_MINIMUM = 100_000
 const BYTES_FOR_EACH_FILE = 16 * 1024
-/** A tenant that deleted something to have room is measured anew, but not for each of its requests. */
+/** Usage of a tenant at its quota is measured again, in case it has deleted something, but not for each request. */
 const MEASURE_AGAIN_MILLISECONDS = 3_000
 
-/** How many files and folders a tenant may have whose quota is so many bytes. */
+/** Maximum number of files and folders of a tenant with this quota in bytes. */
 export const filesMaximum = (quotaBytes: number): number => FILES_MINIMUM + Math.floor(quotaBytes / BYTES_FOR_EACH_FILE)
 
-/** Answers what gives the room back that was taken. Throws the Refusal. Nothing tells whether another tenant's bucket
- *  is there. */
+/** Reserves space; returns the function that releases it. Throws the Refusal. Refusals do not reveal whether another
+ *  tenant's bucket exists. */
 export async function admit(
   { tenants, clock, engines }: AdmissionParts,
   { id, usage }: Tenant,
@@ -31,7 +31,7 @@ export async function admit(
   const { name, bucket, copy, rule } = operation
   const own = tenants.find(id)
   if (own === undefined) throw accessDenied()
-  // Where it has moved to, no bucket is another's.
+  // A tenant that has moved to another store cannot reach other tenants' buckets there.
   const isHere = own.upstream === undefined
   for (const each of isHere ? [bucket, copy?.bucket] : [])
     if (each !== undefined && !each.startsWith(own.bucketPrefix))
@@ -40,7 +40,7 @@ export async function admit(
   if (rule.class !== 'adds') return () => {}
   if (own.isSuspended)
     throw new Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
-  if (!isHere) return () => {} // the quota is held where the bytes are
+  if (!isHere) return () => {} // the store with the data enforces the quota
   const isBucket = name === 'CreateBucket'
   if (usage.measured === undefined) await usage.measure()
   const bytes = copy === undefined ? ofBody : (copy.bytes ?? (await engines.sizeOf(id, sourcePath(copy))))

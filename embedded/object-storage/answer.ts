@@ -1,15 +1,15 @@
-/** Answers of the engine, on their way to the client. */
+/** Passes the engine's response to the client. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readWhole } from '../../kit/http/bounded.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { pass } from './pass.ts'
 
-/** Of a refused body, so that the client reads why. */
+/** Limit for reading the rest of a refused body, so that the client reads the refusal. */
 const DRAIN_BYTES_MAXIMUM = 2 * 1024 * 1024
 const DRAIN_MILLISECONDS = 2_000
-/** Of a thousand keys, each of them escaped. */
+/** Enough for a thousand escaped keys. */
 const REWRITTEN_BYTES_MAXIMUM = 16 * 1024 * 1024
-/** Of one connection, and not of the request. */
+/** Headers of one connection, not of the request. */
 const HOP_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'expect',
@@ -24,14 +24,14 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Of a whole text that is answered with success. */
+  /** Rewrites the complete text of a successful response. */
   readonly rewrite: ((text: string) => string) | undefined
   readonly clock: Clock
-  /** Learns of each piece. */
+  /** Called with the size of each piece. */
   readonly sent: (bytes: number) => void
 }
 
-/** Hands it on. Throws while nothing has been answered; later the connection breaks. */
+/** Passes the response on. Throws before the response has started; later the connection is closed. */
 export async function answerClient(
   answer: IncomingMessage,
   { request, response, rewrite, clock, sent }: Exchange,
@@ -41,7 +41,7 @@ export async function answerClient(
     const text = (await readWhole(answer, REWRITTEN_BYTES_MAXIMUM)).toString()
     return answerWith(response, answer, Buffer.from(rewrite(text)))
   }
-  // An answer before the end of the body is the last one on its connection.
+  // A response before the end of the body is the last one on its connection.
   const isEarly = !request.complete
   response.writeHead(statusCode, statusMessage, [
     ...forClients(answer.rawHeaders),
@@ -59,7 +59,7 @@ export async function answerClient(
   response.end()
 }
 
-/** In one piece, of another length than the engine said. */
+/** Sends a complete body, whose length differs from the engine's header. */
 function answerWith(response: ServerResponse, { rawHeaders }: IncomingMessage, body: Buffer): void {
   const headers = withoutHops(rawHeaders).flatMap((name, index, all) =>
     index % 2 === 0 && name.toLowerCase() !== 'content-length' ? [name, all[index + 1] ?? ''] : [],
@@ -67,7 +67,7 @@ function answerWith(response: ServerResponse, { rawHeaders }: IncomingMessage, b
   response.writeHead(200, [...headers, 'Content-Length', String(body.length)]).end(body)
 }
 
-/** How a client sent an object is not how it is encoded: those who read it could not decode it. */
+/** Removes the client's transfer coding from the object's encoding: readers could not decode it. */
 const forClients = (rawHeaders: readonly string[]): string[] =>
   withoutHops(rawHeaders).flatMap((name, index, all) => {
     if (index % 2 > 0) return []
@@ -86,7 +86,7 @@ export function withoutHops(rawHeaders: readonly string[]): string[] {
   return kept
 }
 
-/** What the client still sends is read, to a bound. */
+/** Reads what the client still sends, up to a limit. */
 export function drain(request: IncomingMessage, clock: Clock, bytesMaximum = DRAIN_BYTES_MAXIMUM): Promise<void> {
   if (request.complete || request.destroyed) return Promise.resolve()
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
-/** What needs the rights of root: records, folders and engines of tenants. Whoever serves clients has it done by
- *  orders (`orders.ts`), and knows tenants by their ids only. */
+/** Everything that needs root: records, folders and engines of tenants. The process that serves clients uses it through
+ *  orders (`orders.ts`), and names tenants only by their ids. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fingerprintOf } from '../../integrations/object-storage/control.ts'
@@ -18,27 +18,27 @@ import { type Measured, walkBuckets } from './usage.ts'
 import { MACHINE_REGISTRY, openUserRange } from '../kit/user-range.ts'
 
 export interface StartedEngine extends EngineProcess {
-  /** Of its administrator, for this run. */
+  /** Key of the engine's administrator for this run. */
   readonly root: RootKey
 }
 
 export interface Cells {
   all(): readonly RecordedTenant[]
   find(id: string): RecordedTenant | undefined
-  /** The tenant is recorded from now on, with this secret; without one it keeps what it had. */
+  /** Records the tenant with this secret; without a secret it keeps the old one. */
   keep(resident: Resident, secretAccessKey?: string): Promise<void>
-  /** Folders of a recorded tenant are there, with what it has of before this version. Throws PlaceLost, and what keeps
-   *  them from that. */
+  /** Creates the folders of a recorded tenant, and moves in its data of earlier versions. Throws PlaceLost, and other
+   *  errors that prevent it. */
   prepare(id: string): Promise<void>
-  /** Starts the engine of a recorded tenant, which does not run. Throws when it does not come to that. */
+  /** Starts the engine of a recorded tenant, which must not run. Throws when the start fails. */
   start(id: string): Promise<StartedEngine>
-  /** What a recorded tenant stores. */
+  /** Measures what a recorded tenant stores. */
   measure(id: string): Promise<Measured>
-  /** Everything of the tenant goes. Call while its engine does not run. */
+  /** Removes everything of the tenant. Its engine must not run. */
   remove(id: string): Promise<void>
 }
 
-/** As the platform knows a secret from its fingerprint; empty when the platform has to say it. */
+/** Fingerprint by which the platform knows a secret; empty when the platform must send it. */
 export function fingerprintIn(cells: Pick<Cells, 'find'>, id: string): string {
   const secret = cells.find(id)?.secretAccessKey ?? null
   return secret === null ? '' : fingerprintOf(secret)
@@ -46,20 +46,20 @@ export function fingerprintIn(cells: Pick<Cells, 'find'>, id: string): string {
 
 export interface CellsOptions {
   readonly folder: string
-  /** Of the engine, absolute. */
+  /** Absolute path of the engine. */
   readonly program: string
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Where the users of all installations of the machine are written down, where that is another folder. */
+  /** Registry of the users of all installations of the machine, if it is another folder. */
   readonly registry?: string
-  /** Delegated control group; that of this process when absent. */
+  /** Delegated control group; default: that of this process. */
   readonly cgroup?: string | undefined
-  /** Instead of the strongest isolation that this machine allows. */
+  /** Replaces the strongest isolation that this machine allows. */
   readonly isolation?: Isolation
 }
 
-/** As far as this machine keeps engines apart. Throws what the file system says. */
+/** Isolates engines as far as this machine can. Throws file system errors. */
 export async function openCells(options: CellsOptions) {
   const { folder, program, clock, random, log, registry = MACHINE_REGISTRY } = options
   await makeFolder(folder, 0o711)
@@ -105,7 +105,7 @@ function cellsOf({ folder, places, spawner, random }: Parts): Cells {
     if (before !== undefined) return before
     const now = places.make(id).then((place) => moveIn(folder, place))
     preparing.set(id, now)
-    now.catch(() => preparing.delete(id)) // whoever asked hears of it
+    now.catch(() => preparing.delete(id)) // the caller gets the error
     return now
   }
   return {
@@ -130,7 +130,7 @@ function cellsOf({ folder, places, spawner, random }: Parts): Cells {
     },
     async remove(id) {
       if (places.find(id) === undefined) return
-      // What did not come into its folders yet goes too.
+      // Also removes data that have not been moved into its folders yet.
       await prepare(id).catch((error: unknown) => {
         if (!(error instanceof PlaceLost)) throw error
       })

@@ -1,34 +1,34 @@
-/** Bounds of memory and threads for each engine: by a control group (version 2) of its own where this process can
- *  make one, and otherwise by the limits of the process alone. */
+/** Limits of memory and threads for each engine: a separate control group (version 2) if this process can create one,
+ *  otherwise only the limits of the process. */
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processId } from '../../kit/sys/process.ts'
 
 const MEBIBYTE = 1024 ** 2
 export const ENGINE_MEMORY_BYTES = 512 * MEBIBYTE
-/** Threads and processes of one engine. */
+/** Limit of the threads and processes of one engine. */
 export const ENGINE_THREADS = 1_024
 const CONTROLLERS = ['memory', 'pids'] as const
 
 export interface Bounds {
   readonly kind: 'cgroup' | 'rlimit'
-  /** For people. */
+  /** Description for people. */
   readonly text: string
-  /** A group for one engine, with its bounds; undefined where there are none. */
+  /** Creates a group with limits for one engine; undefined when groups are unavailable. */
   make(name: string): Promise<string | undefined>
-  /** Free when it is not there. Call when nothing runs in it. */
+  /** Removes the group, in which nothing may run. Does nothing when it does not exist. */
   remove(group: string): Promise<void>
 }
 
 export interface BoundsOptions {
-  /** A group that was delegated to the platform, absolute; by default the one that this process is in. */
+  /** Absolute path of a group that was delegated to the platform; default: the group of this process. */
   readonly parent?: string | undefined
-  /** As /proc/self/cgroup and /proc/self/mountinfo have them. */
+  /** Content of /proc/self/cgroup and /proc/self/mountinfo. */
   readonly own?: string
   readonly mounts?: string
 }
 
-/** Finds by doing it what this machine allows. */
+/** Tries what this machine allows. */
 export async function openBounds(options: BoundsOptions = {}): Promise<Bounds> {
   const { parent } = options
   const own = options.own ?? (await readFile('/proc/self/cgroup', 'utf8').catch(() => ''))
@@ -72,7 +72,7 @@ const groupsBelow = (folder: string): Bounds => ({
     }),
 })
 
-/** The folder of the group that a process is in. */
+/** The folder of the group of this process. */
 function ownGroup(own: string, mounts: string): string {
   const path = /^0::(\/.*)$/m.exec(own)?.[1]
   const mount = mounts.split('\n').find((line) => / - cgroup2 /.test(line))
@@ -81,6 +81,6 @@ function ownGroup(own: string, mounts: string): string {
   return join(point, root === '/' ? path : path.replace(root, ''))
 }
 
-/** The command in the group: it joins before it is anything else. */
+/** The command in the group: the process joins before it does anything else. */
 export const inGroup = (group: string | undefined, command: readonly string[]): readonly string[] =>
   group === undefined ? command : ['sh', '-c', 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"', 'sh', group, ...command]

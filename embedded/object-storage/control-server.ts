@@ -1,5 +1,5 @@
-/** The platform's way in, on the loopback address and with a token: it says who the tenants are and learns what they
- *  store. Metrics are served here too. */
+/** The interface for the platform, on the loopback address and with a token. The platform sends the tenants and gets
+ *  their usage. It also serves metrics. */
 import { createServer, type IncomingMessage } from 'node:http'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../integrations/object-storage/control.ts'
@@ -25,7 +25,7 @@ interface Answer {
   readonly type?: string
 }
 
-/** Answers what stops it. */
+/** Returns the function that stops it. */
 export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
   const expected = digest(`Bearer ${options.token}`)
   const server = createServer({ maxHeaderSize: BODY_BYTES_MAXIMUM }, (request, response) => {
@@ -33,7 +33,7 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
     const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
     answering
       .catch((error: unknown): Answer => {
-        // Whoever asked asks again, and tells when that does not help.
+        // The caller retries, and reports a lasting failure.
         options.log.info('control request failed', { error })
         return { status: 503, text: 'try again' }
       })
@@ -82,7 +82,7 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
   }
 }
 
-/** Throws for a tenant whose requests fail: whoever asks is not to say that it is served. */
+/** Throws for a tenant whose requests fail, so that the platform does not report it as served. */
 async function stateOf(tenants: Tenants, tenant: Tenant, isFresh: boolean): Promise<TenantState> {
   const { usage } = tenant
   const fault = tenants.fault(tenant)

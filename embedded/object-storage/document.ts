@@ -1,4 +1,4 @@
-/** Bodies that are documents: they are held, proven and read before anything of them goes on, because they name
+/** Bodies that are documents: each is read, verified and parsed completely before it is passed on, because it names
  *  keys. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -8,14 +8,14 @@ import { engineKeyRefusal } from '../../kit/s3/names.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
 import { missingLength, Refusal, throwIf } from './request.ts'
 
-/** Few at a time may be larger. */
+/** Only a few concurrent documents may be larger. */
 export const LARGE_DOCUMENT_BYTES = 64 * 1024
 
 const documentOf = ({ rule }: Operation): DocumentName | undefined => (rule.body === 'bytes' ? undefined : rule.body)
 
 export const isDocument = (operation: Operation): boolean => documentOf(operation) !== undefined
 
-/** How long the document is; 0 for what has none. Throws the Refusal for one that is too long. */
+/** Length of the document; 0 without one. Throws the Refusal when it is too long. */
 export function checkDocumentLength(operation: Operation, { headers }: Pick<IncomingMessage, 'headers'>): number {
   const name = documentOf(operation)
   if (name === undefined) return 0
@@ -26,7 +26,7 @@ export function checkDocumentLength(operation: Operation, { headers }: Pick<Inco
   return length
 }
 
-/** Throws the Refusal for a document that is another than was signed, or that is not one. */
+/** Throws the Refusal when the document differs from the signed one, or is invalid. */
 export function checkDocument(operation: Operation, body: Buffer, isHere: boolean): ReadDocument | undefined {
   const name = documentOf(operation)
   if (name === undefined) return undefined
@@ -38,7 +38,7 @@ export function checkDocument(operation: Operation, body: Buffer, isHere: boolea
 
 const SHA256 = /^[0-9a-f]{64}$/i
 
-/** Of those that Node knows; the engine proves the others, of the same bytes. */
+/** Verifies the digests that Node supports; the engine verifies the others, with the same bytes. */
 function checkDigests({ headers }: Operation, body: Buffer): void {
   const signed = headers.get('x-amz-content-sha256') ?? ''
   const digest = (algorithm: string): Buffer => createHash(algorithm).update(body).digest()

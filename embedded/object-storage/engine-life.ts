@@ -1,33 +1,33 @@
-/** The life of one tenant's engine: starts, ends and changes come one after the other. Whether it is up is judged by
- *  what it answers its own user. */
+/** The life of one tenant's engine: starts, stops and changes run one after the other. Its responses to its own user
+ *  show whether it is healthy. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import { type Engine, type Key, openEngine } from './engine.ts'
 import type { StartedEngine } from './cells.ts'
 import type { EngineProcess } from './spawner.ts'
 
-/** One run of it. */
+/** One run of the engine. */
 export interface Live {
   readonly process: EngineProcess
   readonly engine: Engine
-  /** Who uses it, and when somebody did last. */
+  /** Number of current users, and time of the last use. */
   holders: number
   usedAt: number
-  /** Looks in a row that it did not answer. */
+  /** Consecutive checks without a response. */
   silences: number
   isEnding: boolean
 }
 
 export interface LifeOptions {
   readonly clock: Clock
-  /** Its key. Throws when the platform has not said it. */
+  /** Key of its user. Throws when the platform has not sent it. */
   readonly keyOf: () => Key
-  /** Starts its process, in its folders with everything in them. Throws what keeps it from that. */
+  /** Starts its process, with complete folders. Throws when the start fails. */
   readonly begin: () => Promise<StartedEngine>
-  /** How long nobody uses it before it ends. */
+  /** Idle time after which it is stopped. */
   readonly idleMilliseconds: number
   /** Called for each failure. */
   readonly failed: (error: unknown) => void
-  /** Called when it ends because its file of users is gone; the next run has another one. */
+  /** Called when it is stopped because its file of users is missing; the next run creates one. */
   readonly usersLost: () => void
   /** Called when a run has ended. */
   readonly over: () => void
@@ -37,7 +37,7 @@ const FAILURES_MAXIMUM = 5
 const FAILURES_MILLISECONDS = 60_000
 const START_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 20
-/** A busy machine is slow once, but hardly twice. */
+/** A busy machine is slow once, but hardly twice in a row. */
 const SILENCES_MAXIMUM = 2
 const nothing = (): void => {}
 
@@ -53,33 +53,33 @@ export class EngineLife {
     this.#options = options
   }
 
-  /** Undefined while it does not run, or is about to end. */
+  /** Undefined while it does not run or is stopping. */
   get live(): Live | undefined {
     return this.#live?.isEnding === false ? this.#live : undefined
   }
 
-  /** Why requests fail; undefined while they do not, as far as anybody knows. */
+  /** Why requests fail; undefined when no failure is known. */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** It has failed so often that it is not tried for a while. */
+  /** It has failed so often that it is not started for a while. */
   get isResting(): boolean {
     return this.#recentFailures().length >= FAILURES_MAXIMUM
   }
 
-  /** What failed it before is over. */
+  /** Forgets failures whose cause was removed. */
   forgive(): void {
     this.#failedAt = []
   }
 
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#turn.then(work)
-    this.#turn = result.catch(nothing) // whoever asked hears of it
+    this.#turn = result.catch(nothing) // the caller gets the error
     return result
   }
 
-  /** The run does not end by being idle until it is released. */
+  /** Keeps the run from idling out until it is released. */
   hold(live: Live): () => void {
     live.holders += 1
     this.#cancelIdle()
@@ -94,7 +94,7 @@ export class EngineLife {
     }
   }
 
-  /** Call in turn, when it does not run. Throws why it does not start. */
+  /** Call it in turn, when the engine does not run. Throws why the start failed. */
   async start(): Promise<void> {
     const { clock, keyOf, begin } = this.#options
     let begun: StartedEngine | undefined
@@ -125,7 +125,7 @@ export class EngineLife {
     }
   }
 
-  /** Resolves when it does not run. */
+  /** Stops the engine. Resolves when it does not run. */
   async end(): Promise<void> {
     const live = this.#live
     if (live === undefined) return
@@ -136,7 +136,7 @@ export class EngineLife {
     if (this.#live === live) this.#live = undefined
   }
 
-  /** Ends a run that answers wrongly, and says whether it has. */
+  /** Stops a run that responds incorrectly; returns whether it did. */
   async judge(): Promise<boolean> {
     const { live } = this
     if (live === undefined) return false
@@ -159,7 +159,7 @@ export class EngineLife {
     }
   }
 
-  /** The engine knows the key from now on; one that does not take it ends, and the next is told at its start. */
+  /** Updates the engine's key. If the engine does not accept it, it is stopped, and the next start uses the new key. */
   async tell(key: Key): Promise<void> {
     const { live } = this
     if (live === undefined) return

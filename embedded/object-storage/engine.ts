@@ -1,22 +1,22 @@
-/** The engine of one tenant: versitygw over its folders, behind sockets that only this process and the engine reach. It
- *  checks signatures and keeps objects; who its user is it is told here, at each of its starts. */
+/** The engine of one tenant: versitygw with the tenant's folders, behind sockets that only this process and the engine
+ *  reach. It verifies signatures and stores objects. This process configures its user at each start. */
 import { request as httpRequest } from 'node:http'
 import { signRequest } from '../../kit/chunks/sign-request.ts'
 import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
 import type { InnerPaths, Isolation } from './isolation.ts'
 
-/** Names of its sockets in its folder `run`. */
+/** Names of its sockets in the folder `run`. */
 export const SOCKETS = { s3: 's3', admin: 'admin' } as const
 
 export interface Key {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
-/** Of the engine's own administrator, for one run of it. */
+/** Key of the engine's administrator, for one run. */
 export type RootKey = Key
 
-/** Paths are absolute: it changes its folder. It caches no users: its cache knows them by texts in the memory of
- *  requests, which other requests overwrite, and then takes one user for another. */
+/** Paths are absolute, because it changes its folder. Its cache of users is off: the cache uses texts in the memory of
+ *  requests, which other requests overwrite, and could then confuse users. */
 export const engineCommand = (
   { program, data, versions, run }: InnerPaths,
   { hasProc }: Pick<Isolation, 'hasProc'>,
@@ -34,7 +34,7 @@ export const engineCommand = (
   'posix',
   '--versioning-dir',
   versions,
-  // Files without a name get one by way of /proc.
+  // It names temporary files through /proc.
   ...(hasProc ? [] : ['--disableotmp']),
   data,
 ]
@@ -45,19 +45,19 @@ export const engineEnvironment = ({ accessKeyId, secretAccessKey }: RootKey): Re
 })
 
 export const REGION = 'us-east-1'
-/** Signed into requests of this process; sockets have no names. */
+/** Host that requests of this process sign; sockets have no names. */
 const HOST = 'localhost'
 const ANSWER_BYTES_MAXIMUM = 1024 * 1024
 const PATIENCE_MILLISECONDS = 15_000
 
 export interface Engine {
-  /** Throws unless a request that its user signs is answered rightly. */
+  /** Throws unless a signed request of its user gets the correct response. */
   check(key: Key): Promise<void>
-  /** The user has this secret from now on. */
+  /** Gives the user this secret. */
   ensureUser(key: Key): Promise<void>
-  /** The user whose key it is has a bucket of this name. */
+  /** Creates the bucket for the user of the key, if it is missing. */
   ensureBucket(key: Key, name: string): Promise<void>
-  /** Size of an object, by its path and version; undefined when it is not there. */
+  /** Size of an object, by its path and version; undefined when it does not exist. */
   sizeOf(key: Key, path: string): Promise<number | undefined>
 }
 

@@ -1,5 +1,5 @@
-/** The engines of all tenants: each is started by the first request for its tenant, ended when nobody has used it for a
- *  while, and started again after it failed. */
+/** The engines of all tenants. The first request for a tenant starts its engine. An engine is stopped when nobody has
+ *  used it for a while, and restarted after a failure. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Cells } from './cells.ts'
@@ -8,30 +8,30 @@ import { EngineLife, type Live } from './engine-life.ts'
 import type { Resident } from './places.ts'
 import { Refusal, slowDown } from './request.ts'
 
-/** An engine that runs until it is released, if it can. */
+/** An engine that keeps running until it is released, unless it fails. */
 export interface Held {
-  /** Path that it is connected by. */
+  /** Path of its socket. */
   readonly socketPath: string
-  /** What it answered a request with. */
+  /** Reports the status of its response to a request. */
   answered(status: number): void
   release(): void
 }
 
 export interface Engines {
-  /** Starts the tenant's engine when it does not run. Throws the Refusal. */
+  /** Starts the tenant's engine if it does not run. Throws the Refusal. */
   hold(id: string): Promise<Held>
-  /** Size of an object of the tenant; undefined when it is not there. */
+  /** Size of an object of the tenant; undefined when it does not exist. */
   sizeOf(id: string, path: string): Promise<number | undefined>
-  /** What the tenant has of before this version is in its folders. Throws what keeps it from that. */
+  /** Moves the tenant's data of earlier versions into its folders. Throws errors that prevent it. */
   ready(id: string): Promise<void>
-  /** The secret is the tenant's from now on: an earlier one is refused when this resolves, and requests work. */
+  /** Changes the tenant's secret. When this resolves, an earlier secret is refused and requests work. */
   tell(resident: Resident, secretAccessKey: string): Promise<void>
   ensureBucket(id: string, name: string): Promise<void>
-  /** Why requests of the tenant fail; undefined while they do not, as far as anybody knows. */
+  /** Why requests of the tenant fail; undefined when no failure is known. */
   fault(id: string): string | undefined
-  /** The engine does not run meanwhile. */
+  /** Does the work while the engine is stopped. */
   whileEnded<Result>(id: string, work: () => Promise<Result>): Promise<Result>
-  /** Of its process; undefined when it does not run. */
+  /** Id of its process; undefined when it does not run. */
   pid(id: string): number | undefined
   counts(): EngineCounts
   stop(): Promise<void>
@@ -39,32 +39,32 @@ export interface Engines {
 
 export interface EngineCounts {
   readonly live: number
-  /** Tenants whose requests fail. */
+  /** Number of tenants whose requests fail. */
   readonly faulty: number
-  /** Since the start of this process. */
+  /** Number of starts since the start of this process. */
   readonly starts: number
   readonly failures: number
-  /** Started anew because their file of users was gone. */
+  /** Number of restarts because the file of users was missing. */
   readonly healed: number
 }
 
 export interface EnginesOptions {
   readonly cells: Cells
-  /** How many may run at a time. */
+  /** Limit of the running engines. */
   readonly liveMaximum: number
   readonly clock: Clock
   readonly log: Logger
-  /** Instead of those below. */
+  /** Replaces some of the default times. */
   readonly times?: Partial<typeof TIMES>
 }
 
 const TIMES = { idle: 60_000, idleOfInternal: 10_000, look: 20_000 }
-/** A share of the places is for tenants of the platform. */
+/** One in this many places is reserved for tenants of the platform itself. */
 const INTERNAL_SHARE = 8
-/** Between looks that answers have called for. */
+/** Minimum interval between checks that responses cause. */
 const DOUBT_MILLISECONDS = 5_000
 
-/** Tenants of the platform itself, by their names. */
+/** Whether the tenant belongs to the platform itself, by its name. */
 const isInternal = (id: string): boolean => /^(?:internal|database-archive)\./.test(id)
 const unavailable = (): Refusal => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
@@ -77,7 +77,7 @@ class AllEngines implements Engines {
   readonly #doubted = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #looking: Promise<void>
-  /** Places of those that run or start. */
+  /** Number of running and starting engines. */
   #taken = 0
   #starts = 0
   #failures = 0
@@ -208,7 +208,7 @@ class AllEngines implements Engines {
     this.#starts += 1
   }
 
-  /** Throws SlowDown when all are busy. */
+  /** Stops idle engines until there is a free place. Throws SlowDown when all are busy. */
   async #makeRoom(id: string): Promise<void> {
     const { liveMaximum } = this.#options
     const kept = isInternal(id) ? 0 : Math.max(1, Math.floor(liveMaximum / INTERNAL_SHARE))
@@ -229,13 +229,13 @@ class AllEngines implements Engines {
     }
   }
 
-  /** What answers wrongly is ended, and started anew with all that it has to know. */
+  /** Checks an engine. One that responds incorrectly is stopped, restarted and configured again. */
   async #look(id: string): Promise<void> {
     const life = this.#lives.get(id)
     if (life === undefined) return
     await life.judge()
     if (life.fault !== undefined && life.live === undefined && !life.isResting)
-      await this.#using(id, async () => {}).catch(() => {}) // it is tried again
+      await this.#using(id, async () => {}).catch(() => {}) // retried at the next check
   }
 
   #doubt(id: string): void {

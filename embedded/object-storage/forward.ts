@@ -1,5 +1,5 @@
-/** Hands a request through as it came, and its answer back. Bodies pass through; none is held but a small one, which
- *  goes on in one piece when it is there. */
+/** Forwards a request unchanged, and its response. Bodies are streamed, except for small ones, which are read
+ *  completely and sent in one piece. */
 import { type Agent, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -9,40 +9,40 @@ import { pass } from './pass.ts'
 import { Refusal } from './request.ts'
 import { markRead, noteAnnounced } from './targets.ts'
 
-/** What is held of a body. */
+/** Limit of the bodies that are read completely. */
 const SMALL_BYTES_MAXIMUM = 16 * 1024
 const SERVER_ERROR = 500
 
-/** What goes to the engine: as it came, or signed again. */
+/** The request for the engine: unchanged, or signed again. */
 export interface Outgoing {
   readonly target: string
   readonly rawHeaders: readonly string[]
-  /** That the body goes through. */
+  /** Transforms the body. */
   readonly chunks?: Transform | undefined
 }
 
 export interface Progress {
   readonly outgoing: Outgoing
 
-  /** A success says that the whole body was read. */
+  /** A success means that the server has read the complete body. */
   readonly isBodyReadBySuccess: boolean
-  /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
-   *  it. */
+  /** Limit of the body; a client that sends more has declared a wrong length. Undefined when the quota does not apply.
+   */
   readonly bytesMaximum: number | undefined
-  /** A body that is held whole, and goes on when this throws nothing; as another one if it says so. */
+  /** Checks a body that was read completely. The request continues unless this throws; a returned value replaces it. */
   readonly check?: (body: Buffer) => (Outgoing & { readonly body: Buffer }) | undefined
-  /** Of a whole text that is answered with success. */
+  /** Rewrites the complete text of a successful response. */
   readonly rewrite?: (text: string) => string
-  /** The engine is there and waits for the body. */
+  /** Called when the engine is ready for the body. */
   readonly begin: () => void
   readonly answered: (status: number) => void
-  /** What the client is answered when the engine has failed. */
+  /** The client's response when the engine has failed. */
   readonly failure: () => Refusal
 }
 
-/** Hands the request to the engine and its answer back; one that comes before the end of the body ends when the client
- *  has sent on for a while, because it would not hear it otherwise. Throws while nothing has been answered; later the
- *  connection breaks, which no client takes for an end. */
+/** Forwards the request to the engine and its response to the client. After an early response the client's body is
+ *  still read for a while, because the client would otherwise not read the response. Throws before the response has
+ *  started; later the connection is broken off, which no client mistakes for the end. */
 export async function forward(
   { metrics, clock }: { readonly metrics: FrontEndMetrics; readonly clock: Clock },
   agent: Agent,
@@ -54,7 +54,7 @@ export async function forward(
   const isHeld = check !== undefined || (outgoing.chunks === undefined && isSmall(request))
   let received = 0
   let refuseMore = (_error: Error): void => {}
-  // A small one is of a length that was said, and ends there.
+  // A small body has a declared length and ends there.
   if (!isHeld)
     request.on('data', (chunk: Buffer) => {
       metrics.received(chunk.length)
@@ -78,7 +78,7 @@ export async function forward(
     }
     refuseMore = fail
     let isAnswerWhole = () => false
-    // After its answer the engine may do with the connection what it likes.
+    // After its complete response, the engine may close the connection in any way.
     upstream.on('error', (error) => {
       if (!isAnswerWhole()) fail(error)
     })
@@ -109,7 +109,7 @@ export async function forward(
 const isSmall = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BYTES_MAXIMUM
 
-/** Throws when the client breaks off. `count` learns of each piece. */
+/** Reads the body. Throws when the client disconnects. `count` gets the size of each piece. */
 const wholeOf = (request: IncomingMessage, count: (bytes: number) => void): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -123,7 +123,7 @@ const wholeOf = (request: IncomingMessage, count: (bytes: number) => void): Prom
       resolve(chunks.length === 1 ? (chunks[0] ?? Buffer.of()) : Buffer.concat(chunks))
     })
     request.once('error', reject).once('close', () => {
-      // All requests close; an error takes longer to make than all else here.
+      // Every request closes, so the error is only created when it is needed: that is expensive.
       if (!isWhole) reject(new Error('the client has gone'))
     })
   })

@@ -1,6 +1,7 @@
-/** The front end before the engine: knows which operation a request is and who has signed it, decides, and hands it
- *  through as it came, so that the signature stays good. It keeps tenants in their own buckets, within their quota and
- *  their share of the machine; the engine proves them again. Bodies pass through; documents are held and read. */
+/** The front end before the engine. It determines the operation of a request and who has signed it, decides, and
+ *  forwards it unchanged so that its signature stays valid. It keeps tenants in their own buckets, within their quota
+ *  and their share of the machine; the engine verifies requests again. Bodies are streamed; documents are read
+ *  completely. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
@@ -39,13 +40,13 @@ export interface FrontEndOptions {
   readonly key: string
   readonly engines: Pick<Engines, 'hold' | 'sizeOf'>
   readonly tenants: Tenants
-  /** What a tenant signs with; undefined where it is not known here. */
+  /** The secret of a tenant; undefined when it is unknown here. */
   readonly secretOf: (tenant: Tenant) => string | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly metrics: FrontEndMetrics
-  /** Called when its port is taken, before any client is heard. */
+  /** Called when it has its port, before it accepts clients. */
   readonly listening?: () => void
 }
 
@@ -57,14 +58,14 @@ export interface FrontEnd {
 const HEADER_BYTES_MAXIMUM = 16 * 1024
 const HEADERS_MAXIMUM = 100
 const HEADERS_MILLISECONDS = 20_000
-/** Without a byte either way. */
+/** Limit of the time without a byte in either direction. */
 const IDLE_MILLISECONDS = 120_000
 const CONNECTIONS_MAXIMUM = 4_096
-/** What one address, or one tenant, may have at a time. */
+/** Limits for one address, and for one tenant. */
 const CONNECTIONS_OF_ADDRESS_MAXIMUM = 1_024
 const REQUESTS_OF_TENANT_MAXIMUM = 256
 const UNPROVEN_OF_TENANT_MAXIMUM = 16
-/** Of a body whose sender has proven nothing. */
+/** Limit of the body of an unproven sender. */
 const UNPROVEN_BYTES_MAXIMUM = 64 * 1024
 const LARGE_DOCUMENTS_OF_TENANT_MAXIMUM = 8
 const REQUEST_ID_CHARACTERS = 16
@@ -78,7 +79,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
     minVersion: 'TLSv1.2',
     maxHeaderSize: HEADER_BYTES_MAXIMUM,
     headersTimeout: HEADERS_MILLISECONDS,
-    requestTimeout: 0, // large objects take their time, as long as they go on
+    requestTimeout: 0, // large objects take long; the idle limit applies
     connectionsCheckingInterval: 5_000,
   })
   server.timeout = IDLE_MILLISECONDS
@@ -122,7 +123,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   }
 }
 
-/** Nobody takes all connections. */
+/** Limits the connections of each address, so that nobody can use all of them. */
 function boundAddresses(server: Server): void {
   const counts = new Map<string, number>()
   server.on('connection', (socket: Socket) => {
@@ -140,7 +141,7 @@ function boundAddresses(server: Server): void {
 
 type Parts = FrontEndOptions & { readonly targets: Targets; readonly counts: Counts; readonly keys: SigningKeys }
 
-/** What a document has to be, and what it goes on as. */
+/** Checks a document; returns the request that replaces it, if any. */
 const documentCheck =
   (
     raw: RawRequest,
@@ -153,15 +154,15 @@ const documentCheck =
     return withoutLocation(raw, { signature, secret }, document, body)
   }
 
-/** `isWaiting`: the client sends its body when it is told to. Throws the Refusal, and whatever else goes wrong before
- *  the answer has begun. */
+/** `isWaiting`: the client waits for `100 Continue` before it sends the body. Throws the Refusal, and other errors
+ *  before the response has started. */
 async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   const { request, response, isWaiting } = exchange
   const { method = '', url: target = '', rawHeaders } = request
   const raw = { method, target, rawHeaders }
   const asked = readRequest(raw)
   const { operation, signature } = asked
-  // Whoever has not proven who they are takes no place of the tenant.
+  // An unproven caller must not use a tenant's places.
   const { tenant, secret } = identify(parts, raw, signature)
   exchange.isProven = secret !== undefined
   const places: (() => void)[] = []
@@ -174,7 +175,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   if (secret === undefined) places.push(takePlace(parts.counts.unproven, tenant.id, UNPROVEN_OF_TENANT_MAXIMUM))
   if (tenant.active >= REQUESTS_OF_TENANT_MAXIMUM) throw slowDown()
   const changes = operation.rule.class === 'reads' ? 0 : 1
-  // Before anybody asks whether it is frozen: who finds no writes then knows that none is under way.
+  // Counted before the check for frozen tenants: a caller that then finds no writes knows that none is in progress.
   tenant.active += 1
   tenant.writing += changes
   places.push(() => {
@@ -187,7 +188,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   if (bytesOfDocument > LARGE_DOCUMENT_BYTES)
     places.push(takePlace(parts.counts.documents, tenant.id, LARGE_DOCUMENTS_OF_TENANT_MAXIMUM))
   release = await admit(parts, tenant, asked)
-  // Where it has moved to, no engine of ours is asked.
+  // For a tenant that has moved, the other store is used instead of an engine.
   const at = tenant.upstream ?? (await parts.engines.hold(tenant.id))
   const held = 'release' in at ? at : undefined
   response.once('close', () => held?.release())
@@ -225,11 +226,12 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly isWaiting: boolean
-  /** The caller has the secret of the key. */
+  /** The caller has proven that it has the secret of the key. */
   isProven: boolean
 }
 
-/** Answers in S3's form. What the client still sends is read to a bound first, so that it hears the answer. */
+/** Sends the refusal in S3's format. First reads the rest of the client's body up to a limit, so that the client reads
+ *  the refusal. */
 async function refuse(
   { clock, random }: Pick<FrontEndOptions, 'clock' | 'random'>,
   { request, response, isWaiting, isProven }: Exchange,

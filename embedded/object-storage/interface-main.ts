@@ -1,6 +1,6 @@
 /** The process that serves S3 clients and the platform. `start.ts` starts it with descriptors: 3 for orders to the
- *  process with the rights of root, 4 the folder of all tenants, 5 a folder of its own. It gives up its rights when it
- *  has read all its code and has taken its port, and hears nobody before that. */
+ *  process with root's rights, 4 for the folder of all tenants, 5 for its own folder. It drops its rights when it has
+ *  loaded all its code and has its port, and accepts no requests before that. */
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
 import { becomeUser, exitProcess, inheritedSocket, isRoot, onFatal, takeEnvironment } from '../../kit/sys/process.ts'
@@ -32,5 +32,5 @@ const port = await startInterface({
 })
 await client.ready(port)
 await client.over
-// Engines end with the process that has started them.
+// The process that started the engines stops them.
 exitProcess(0)

@@ -1,5 +1,4 @@
-/** What serves S3 clients and the platform: everything that reads what others send, and nothing that needs the rights
- *  of root. */
+/** Serves S3 clients and the platform: all code that reads data of others, and no code that needs root. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
@@ -17,9 +16,9 @@ import { openUsage } from './usage.ts'
 export interface InterfaceOptions {
   readonly beginning: Beginning
   readonly cells: Cells
-  /** What tenants may do. */
+  /** File of the tenants. */
   readonly file: string
-  /** Called when the port for clients is taken, before any of them is heard. */
+  /** Called when it has the port for clients, before it accepts any. */
   readonly listening: () => void
   readonly clock: Clock
   readonly random: Random
@@ -29,7 +28,7 @@ export interface InterfaceOptions {
 const LOOPBACK = '127.0.0.1'
 const MEASURE_MILLISECONDS = 60_000
 
-/** Serves, until its process ends, once this resolves with the port for clients. Throws what the file system says. */
+/** Resolves with the port for clients once it serves; it serves until its process exits. Throws file system errors. */
 export async function startInterface(options: InterfaceOptions): Promise<number> {
   const { beginning, cells, file, clock, log } = options
   const { liveMaximum, isolation, bounds, unknownBuckets, controlPort, ...rest } = beginning
@@ -58,7 +57,7 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
     ...shared,
     engines,
     metrics,
-    // One that is not the newest proves nothing.
+    // An outdated secret proves nothing.
     secretOf: ({ id, secretFingerprint }) =>
       fingerprintIn(cells, id) === secretFingerprint ? (cells.find(id)?.secretAccessKey ?? undefined) : undefined,
   })
@@ -81,7 +80,7 @@ const keeperOf = (engines: Engines, cells: Cells): Keeper => ({
     }),
 })
 
-/** One tenant after the other, for ever. */
+/** Measures one tenant after the other, forever. */
 async function keepMeasured(tenants: Tenants, { clock, log }: Pick<InterfaceOptions, 'clock' | 'log'>): Promise<never> {
   const outages = new Outages({ log, clock }, 'tenant not measured')
   for (;;) {

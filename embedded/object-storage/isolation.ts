@@ -1,6 +1,6 @@
-/** How far engines are kept apart on this machine, and the command that does it. As root each tenant's engine has a
- *  user and namespaces of its own; an ordinary user has the namespaces, where the kernel allows them. Nothing here
- *  reads what a tenant wrote. */
+/** The isolation of engines on this machine, and its command line. With root each tenant's engine has a separate user
+ *  and separate namespaces. An ordinary user has namespaces if the kernel allows them. Nothing here reads data of a
+ *  tenant. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { environment, isRoot } from '../../kit/sys/process.ts'
@@ -8,15 +8,16 @@ import { tied } from '../kit/daemon.ts'
 
 const run = promisify(execFile)
 
-/** `uid`: a user and namespaces of its own. `namespace`: namespaces. `account`: a user. `process`: a process only. */
+/** `uid`: separate user and namespaces. `namespace`: separate namespaces. `account`: separate user. `process`: only a
+ *  separate process. */
 export const ISOLATIONS = ['uid', 'namespace', 'account', 'process'] as const
 export interface Isolation {
   readonly kind: (typeof ISOLATIONS)[number]
-  /** The engine sees processes, of its own namespace. */
+  /** The engine has /proc, with the processes of its namespace. */
   readonly hasProc: boolean
 }
 
-/** For people, at every start. */
+/** For people, shown at every start. */
 export const ISOLATION_TEXTS: Readonly<Record<Isolation['kind'], string>> = {
   uid: 'each tenant has a separate process, with its own user and namespaces',
   namespace: 'each tenant has a separate process, with its own namespaces, as the user of the platform',
@@ -24,15 +25,15 @@ export const ISOLATION_TEXTS: Readonly<Record<Isolation['kind'], string>> = {
   process: 'each tenant has a separate process, as the user of the platform; this machine allows no namespaces',
 }
 
-/** Of a tenant, and what is made for it. */
+/** A tenant's folder and user. */
 export interface Cell {
-  /** With the folders `data`, `versions` and `run`. */
+  /** Contains the folders `data`, `versions` and `run`. */
   readonly folder: string
-  /** User and group of its engine; undefined where it is that of this process. */
+  /** User and group of its engine; undefined when they are those of this process. */
   readonly uid: number | undefined
 }
 
-/** Where the engine finds its folders, by its own view. */
+/** Paths of the folders in the engine's view. */
 export interface InnerPaths {
   readonly program: string
   readonly data: string
@@ -40,8 +41,8 @@ export interface InnerPaths {
   readonly run: string
 }
 
-/** Descriptors that are handed over where there are no namespaces, in this order: paths below them are short and need
- *  no rights on the folders above. */
+/** Descriptors that are passed when there are no namespaces, in this order. Paths below them are short and need no
+ *  rights on the parent folders. */
 export const HANDED = ['data', 'versions', 'run', 'program'] as const
 const FIRST_DESCRIPTOR = 3
 const handed = (name: (typeof HANDED)[number]): string => `/proc/self/fd/${FIRST_DESCRIPTOR + HANDED.indexOf(name)}`
@@ -58,8 +59,8 @@ export const hasUsers = ({ kind }: Isolation): boolean => kind === 'uid' || kind
 export const innerPaths = (isolation: Isolation): InnerPaths => (hasNamespaces(isolation) ? INSIDE : BY_DESCRIPTORS)
 
 /** Arguments: an empty folder, the folder of the tenant, the program, whether there is /proc, the command. Everything
- *  but the tenant's own three folders is read-only, and nothing of the tenant's is read or run before the command.
- *  Unmounting looks into /proc: where there can be no own one, that of before is there until the end. */
+ *  except the tenant's three folders is read-only, and nothing of the tenant is read or run before the command.
+ *  Unmounting reads /proc: if no separate one is possible, the host's /proc stays mounted until the end. */
 const ENTER = `set -e
 umask 022
 root=$1 folder=$2 program=$3 proc=$4
@@ -109,11 +110,11 @@ const OWN_NAMESPACES = [
 const OWN_USER_NAMESPACE = ['unshare', '--user', '--map-root-user', '--']
 const MEBIBYTE = 1024 ** 2
 const LIMITS = ['prlimit', '--core=0', '--nofile=8192', `--data=${2_048 * MEBIBYTE}`]
-/** Threads of one user; those of a user that others have too are not ours alone to count. */
+/** Limit of a user's threads. It does not apply to a shared user, whose threads include those of others. */
 const THREADS_MAXIMUM = 1_024
 const RIGHTLESS = ['--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig', 'KILL']
 
-/** The command, which ends with this process. `empty` is a folder that stays empty. */
+/** The command, which is killed when this process exits. `empty` is a folder that stays empty. */
 export function isolated(
   isolation: Isolation,
   { folder, uid }: Cell,
@@ -122,7 +123,7 @@ export function isolated(
 ): readonly string[] {
   const own = uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
   const limits = [...LIMITS, ...(uid === undefined ? [] : [`--nproc=${THREADS_MAXIMUM}`]), '--']
-  // Whoever is no root has no capabilities to drop, but in a user namespace of its own.
+  // Without root there are no capabilities to drop, except in a separate user namespace.
   const mayDrop = isRoot() || isolation.kind === 'namespace'
   const rights = mayDrop ? [...own, ...RIGHTLESS] : ['--no-new-privs', '--pdeathsig', 'KILL']
   const bounded = [...limits, 'setpriv', ...rights, '--', ...command]
@@ -134,20 +135,21 @@ export function isolated(
 const TRIAL_MILLISECONDS = 20_000
 
 export interface Trial {
-  /** As a tenant's is. */
+  /** A cell like that of a tenant. */
   readonly cell: Cell
   readonly program: string
   readonly empty: string
 }
 
-/** The strongest that this machine allows, found by doing it. Without a user for the cell none has users. */
+/** Finds the strongest isolation that this machine allows, by trying it. Without a user for the cell, isolation by
+ *  users is excluded. */
 export async function findIsolation({ cell, program, empty }: Trial): Promise<Isolation> {
   const users: readonly Isolation['kind'][] = cell.uid === undefined ? [] : ['uid', 'account']
   const kinds = ISOLATIONS.filter((kind) => users.includes(kind) || (!isRoot() && kind === 'namespace'))
   for (const kind of kinds)
     for (const hasProc of kind === 'account' ? [true] : [true, false]) {
       const isolation = { kind, hasProc }
-      // What it shows of itself is that it can be run; descriptors are handed over by whoever starts engines.
+      // The trial only shows that the program can run; engines get the descriptors when they are started.
       const shown = hasNamespaces(isolation) ? [INSIDE.program, '--version'] : ['/bin/true']
       const [first = '', ...words] = isolated(isolation, cell, { program, empty }, shown)
       const isAble = await run(first, words, {

@@ -1,6 +1,6 @@
-/** The process of object storage that has the rights of root: starts engines, and the process that listens for S3
- *  clients and for the platform. It stops when that one stops, and is started again with it. `process-settings.ts` has
- *  its settings. */
+/** The process of object storage with root's rights. It starts engines, and the process that serves S3 clients and the
+ *  platform. It exits when that process exits, and both are restarted together. `process-settings.ts` has its settings.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'

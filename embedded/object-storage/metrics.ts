@@ -1,4 +1,4 @@
-/** What the front end counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
+/** Metrics of the front end. Labels are limited to operations, actions, classes of statuses and codes of refusals. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
 import type { Bounds } from './cgroup.ts'
@@ -19,7 +19,7 @@ export interface Watched {
   readonly engines: { readonly counts: () => EngineCounts }
   readonly isolation: Isolation
   readonly bounds: Bounds['kind']
-  /** Buckets of an earlier version that no tenant is known to have. */
+  /** Number of buckets of an earlier version that belong to no known tenant. */
   readonly unknownBuckets: () => number
 }
 

@@ -1,6 +1,6 @@
-/** What an installation of before kept in one folder for all tenants comes into the folders of each: buckets and their
- *  older versions by renaming, secrets out of the engine's file of users. What belongs to nobody that is known stays
- *  where it is. */
+/** Moves data of an earlier version, which had one folder for all tenants, into the folders of each tenant: buckets and
+ *  their old versions by renaming, secrets from the engine's file of users. Data of unknown tenants stay where they
+ *  are. */
 import { appendFile, lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -8,16 +8,15 @@ import { fingerprintOf } from '../../integrations/object-storage/control.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { own, type Place } from './places.ts'
 
-/** The folders that were of all tenants. */
+/** The folders that all tenants shared. */
 const SHARED_PARTS = ['data', 'versions'] as const
 export const JOURNAL = 'moves.jsonl'
 
-/** A bucket is in both places: which of the two is right nobody can tell, so both stay. */
+/** A bucket exists in both places. Nobody can tell which one is right, so both stay. */
 export class BothThere extends Error {}
 
-/** Moves what is the tenant's. Call while its engine does not run, when its folders are there. Stopped at any point it
- *  goes on when it is called again. `step` is called before each change. Throws BothThere, and what the file system
- *  says. */
+/** Moves the tenant's buckets. Its folders must exist, and its engine must not run. May be repeated after an
+ *  interruption at any point. `step` is called before each change. Throws BothThere, and file system errors. */
 export async function moveIn(folder: string, place: Place, step = async (): Promise<void> => {}): Promise<void> {
   const { bucketPrefix, cell } = place
   for (const part of SHARED_PARTS)
@@ -37,7 +36,7 @@ export async function moveIn(folder: string, place: Place, step = async (): Prom
     }
 }
 
-/** Buckets of before that none of these prefixes is of. */
+/** Old buckets that match none of these prefixes. */
 export async function unknownBuckets(folder: string, prefixes: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     SHARED_PARTS.map(async (part) =>
@@ -50,7 +49,7 @@ export async function unknownBuckets(folder: string, prefixes: readonly string[]
 }
 
 const UsersFile = z.object({ accessAccounts: z.record(z.string(), z.object({ secret: z.string() })) })
-/** Secrets by the ids of keys, out of the engine's file of users; undefined where there is none that can be read. */
+/** Secrets by key id, from the engine's file of users; undefined when there is no readable file. */
 async function readUsers(folder: string): Promise<ReadonlyMap<string, string> | undefined> {
   const text = await readFile(join(folder, 'users', 'users.json'), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
@@ -58,11 +57,11 @@ async function readUsers(folder: string): Promise<ReadonlyMap<string, string> | 
     const { accessAccounts } = UsersFile.parse(JSON.parse(text))
     return new Map(Object.entries(accessAccounts).map(([key, { secret }]) => [key, secret]))
   } catch {
-    return undefined // the platform says its secrets again
+    return undefined // the platform sends its secrets again
   }
 }
 
-/** The secret of a key that the engine of before knew, if it is the one of the fingerprint. */
+/** The secret of a key that the old engine knew, if it has this fingerprint. */
 export async function secretOfBefore(
   folder: string,
   { accessKeyId, secretFingerprint }: { readonly accessKeyId: string; readonly secretFingerprint: string },
@@ -71,7 +70,7 @@ export async function secretOfBefore(
   return secret !== undefined && fingerprintOf(secret) === secretFingerprint ? secret : undefined
 }
 
-/** Removes the file of users of before when places have all that it has; otherwise it stays. */
+/** Removes the old file of users when places contain all its secrets; otherwise it stays. */
 export async function forgetUsersOfBefore(folder: string, places: readonly Place[]): Promise<void> {
   const users = await readUsers(folder)
   const isIn = ([accessKeyId, secret]: readonly [string, string]) =>
@@ -86,7 +85,7 @@ async function note(folder: string, move: { readonly from: string; readonly to: 
   await syncToDisk(folder)
 }
 
-/** The engine's own files begin with a dot. */
+/** Names of the engine's own files start with a dot. */
 const bucketsIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder).catch(orNone)).filter((name) => !name.startsWith('.'))
 

@@ -1,4 +1,4 @@
-/** Has done what needs the rights of root, by orders: for the process that serves clients. */
+/** Sends orders for everything that needs root, from the process that serves clients. */
 import type { FileHandle } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { readLines } from '../../kit/http/bounded.ts'
@@ -21,14 +21,14 @@ import { openSocket } from './spawner.ts'
 export interface OrderClient {
   readonly beginning: Beginning
   readonly cells: Cells
-  /** Clients are served at this port. */
+  /** Reports that clients are served at this port. */
   ready(port: number): Promise<void>
-  /** Resolves when this process has to stop: it was asked to, or nobody carries out orders. */
+  /** Resolves when this process must stop, because it was ordered to or because nobody carries out orders. */
   readonly over: Promise<void>
 }
 
-/** `tenants`: the folder of all tenants, by a path that this process can use. Resolves when it knows who is
- *  recorded. */
+/** `tenants`: the folder of all tenants, as a path that this process can use. Resolves when it knows the recorded
+ *  tenants. */
 export async function openOrders(channel: Socket, tenants: string): Promise<OrderClient> {
   const lines = readLines(channel, ANSWER_BYTES_MAXIMUM)
   const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value))
@@ -74,7 +74,7 @@ class Conversation {
     this.#channel = channel
   }
 
-  /** Throws what the other one says, and SlowDown when too much waits for it. */
+  /** Throws the other process's errors, and SlowDown when too many orders are open. */
   ask(order: Asked): Promise<unknown> {
     if (this.#asked.size >= ORDERS_OPEN_MAXIMUM) return Promise.reject(slowDown())
     const number = (this.#last += 1)
@@ -84,7 +84,7 @@ class Conversation {
     return answer.promise
   }
 
-  /** How the run ends; it may have ended before anybody asks. Call once. */
+  /** The result of a run, even if it has ended before this call. Call it once. */
   endOf(run: number): Promise<string> {
     const end = this.#endOf(run)
     void end.promise.then(() => this.#ends.delete(run))
@@ -97,7 +97,7 @@ class Conversation {
     return end
   }
 
-  /** Resolves when there is nothing more to hear. */
+  /** Resolves at the end of the input. */
   async listen(lines: AsyncGenerator<string, void>): Promise<void> {
     for (;;) {
       const line = await lines.next()
@@ -127,7 +127,7 @@ async function start(conversation: Conversation, tenants: string, id: string): P
     pid = undefined
     return how
   })
-  const end = (): void => void conversation.ask({ order: 'end', run }).catch(() => {}) // all end with the channel
+  const end = (): void => void conversation.ask({ order: 'end', run }).catch(() => {}) // they all end with the channel
   const handles: FileHandle[] = []
   const forget = async (): Promise<void> => {
     for (const handle of handles.splice(0)) await handle.close()

@@ -1,4 +1,4 @@
-/** Carries out the orders of the process that serves clients. Whatever is no order ends that process. */
+/** Carries out the orders of the process that serves clients. An invalid order kills that process. */
 import type { Socket } from 'node:net'
 import { forEachLine } from '../../kit/http/bounded.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -10,22 +10,22 @@ export interface OrderServerOptions {
   readonly channel: Socket
   readonly cells: Cells
   readonly places: Pick<Places, 'find'>
-  /** Engines that may run at a time. */
+  /** Limit of the running engines. */
   readonly liveMaximum: number
   readonly log: Logger
 }
 
 export interface OrderServer {
-  /** Resolves with the port that clients are served at. */
+  /** Resolves with the port for clients. */
   readonly ready: Promise<number>
-  /** Of the tenant's engine; undefined when it does not run. */
+  /** Process id of the tenant's engine; undefined when it does not run. */
   pid(id: string): number | undefined
   say(said: Said): void
   /** Resolves when no engine runs. */
   endAll(): Promise<void>
 }
 
-/** Folders that are walked at a time. */
+/** Limit of concurrent walks through folders. */
 const WALKS_MAXIMUM = 2
 const TEXT_CHARACTERS_MAXIMUM = 2_000
 
@@ -101,14 +101,14 @@ function carrierOf({ cells, places }: Carried, runs: Runs, ready: (port: number)
   }
 }
 
-/** Engines that run. */
+/** The running engines. */
 class Runs {
   readonly #options: OrderServerOptions
   readonly #say: (said: Said) => void
   readonly #runs = new Map<number, { readonly id: string; readonly engine: StartedEngine }>()
-  /** Runs whose starts are not answered yet: nobody would know what has ended. */
+  /** Runs whose starts are not answered yet: the client does not know their numbers, so their ends are not reported. */
   readonly #begun: number[] = []
-  /** Tenants whose engines run or start, or whose folders are about to go. */
+  /** Tenants whose engines run or start, or whose folders are about to be removed. */
   readonly #busy = new Set<string>()
   readonly #starting = new Set<Promise<StartedEngine>>()
   #last = 0
@@ -127,7 +127,7 @@ class Runs {
     return [...this.#runs.values()].find((run) => run.id === id)?.engine.pid()
   }
 
-  /** The tenant's engine does not run meanwhile. */
+  /** Does the work while the tenant's engine does not run. */
   async alone<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
     this.#take(id)
     try {
@@ -153,13 +153,13 @@ class Runs {
     const run = (this.#last += 1)
     this.#runs.set(run, { id, engine })
     this.#begun.push(run)
-    // Whoever connects opens the sockets again.
+    // Clients open the sockets again for each connection.
     await engine.forget()
     const { number, cell } = places.find(id) ?? {}
     return { run, number, uid: cell?.uid ?? null, pid: engine.pid() ?? null, root: engine.root }
   }
 
-  /** Says from now on how runs end that were answered. */
+  /** Reports the ends of runs that were answered, from now on. */
   follow(): void {
     for (const run of this.#begun.splice(0)) {
       const { id = '', engine } = this.#runs.get(run) ?? {}
@@ -171,7 +171,7 @@ class Runs {
     }
   }
 
-  /** For good. */
+  /** Permanently. */
   async endAll(): Promise<void> {
     this.#isOver = true
     await Promise.allSettled(this.#starting)
@@ -194,7 +194,7 @@ function parse(line: string): unknown {
   }
 }
 
-/** So many at a time; others wait for their turn. */
+/** Runs up to this many tasks concurrently; others wait for their turn. */
 function openTurns(maximum: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const waiting: (() => void)[] = []
   let busy = 0

@@ -1,13 +1,12 @@
-/** What the process that serves clients asks of the one that has the rights of root, and what that says: lines of JSON
- *  over a pair of sockets that nobody else has. An order names a recorded tenant or a run of its engine, and nothing
- *  else: no path, no program, no user. */
+/** Orders of the process that serves clients to the process with root's rights, and the responses: lines of JSON over a
+ *  private socket pair. An order names only a recorded tenant or a run of its engine: no path, no program, no user. */
 import { z } from 'zod'
 import { TenantSettings } from '../../integrations/object-storage/control.ts'
 
-/** Of a line. */
+/** Limit of a line. */
 export const ORDER_BYTES_MAXIMUM = 1_024
 export const ANSWER_BYTES_MAXIMUM = 64 * 1_024
-/** That are not answered yet. */
+/** Limit of unanswered orders. */
 export const ORDERS_OPEN_MAXIMUM = 1_024
 
 const Id = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,252}$/)
@@ -38,7 +37,7 @@ export const TenantLine = z.strictObject({
   secretAccessKey: z.string().nullable(),
 })
 
-/** The first line: what the process has to know. */
+/** The first line: initial information for the process. */
 export const Beginning = z.strictObject({
   host: z.string(),
   port: z.int(),
@@ -48,12 +47,12 @@ export const Beginning = z.strictObject({
   key: z.string(),
   isolation: z.strictObject({ kind: z.enum(['uid', 'namespace', 'account', 'process']), hasProc: z.boolean() }),
   bounds: z.enum(['cgroup', 'rlimit']),
-  /** Engines that may run at a time. */
+  /** Limit of the running engines. */
   liveMaximum: z.int(),
   unknownBuckets: z.int(),
-  /** Who it becomes, user and group; null when it stays who it is. */
+  /** User and group that it becomes; null when it keeps its own. */
   user: z.int().nullable(),
-  /** So many lines with recorded tenants follow. */
+  /** Number of the following lines with recorded tenants. */
   tenants: z.int(),
 })
 export type Beginning = z.infer<typeof Beginning>
@@ -72,7 +71,7 @@ export const MeasuredAnswer = z.strictObject({
   files: z.number(),
 })
 
-/** Every line after those. */
+/** All lines after those. */
 export const Said = z.union([
   z.strictObject({ number, done: z.unknown() }),
   z.strictObject({ number, failed: z.string(), isLost: z.boolean() }),

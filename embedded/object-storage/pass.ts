@@ -1,14 +1,14 @@
-/** Bodies that pass through. Each piece of one is memory outside of the heap of V8, which collects garbage when there
- *  is much of that: what passes is freed when it has passed, or nearly half of the time goes into collections. */
+/** Streams bodies. Each piece is memory outside of V8's heap, and much of it triggers garbage collections. So each
+ *  piece is freed once it was written; otherwise collections take nearly half of the time. */
 import type { Readable, Writable } from 'node:stream'
 
-/** Piece by piece, as fast as it is taken. Nobody else may keep a piece. `count` learns of each; the end is the
- *  caller's. */
+/** Passes pieces as fast as `to` accepts them. Nobody else may keep a piece. `count` gets the size of each; the caller
+ *  handles the end. */
 export function pass(from: Readable, to: Writable, count?: (bytes: number) => void): void {
   from.on('data', (piece: Buffer) => {
     count?.(piece.length)
     if (to.writableEnded || to.destroyed) return
-    // What could not be written may still be on its way.
+    // The piece may still be in use after a failed write.
     const isMoreWanted = to.write(piece, (error) => {
       if (!error) release(piece)
     })
@@ -17,7 +17,7 @@ export function pass(from: Readable, to: Writable, count?: (bytes: number) => vo
   to.on('drain', () => from.resume())
 }
 
-/** Of a connection whose reader copies what it is given, as that of HTTP does. Answers it. */
+/** For a connection whose reader copies its input, like that of HTTP. Returns the connection. */
 export function releaseRead<Read extends Readable>(connection: Read): Read {
   const push = connection.push.bind(connection)
   connection.push = (piece: unknown, encoding?: BufferEncoding) => {
@@ -28,7 +28,7 @@ export function releaseRead<Read extends Readable>(connection: Read): Read {
   return connection
 }
 
-/** What others have a part of stays. */
+/** A buffer that others share is not freed. */
 function release({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

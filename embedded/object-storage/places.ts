@@ -1,7 +1,7 @@
-/** Where each tenant is on the disk: a number, which names its folder and its user. The record of a place is the
- *  platform's alone, beside the folder that the engine has; it holds the secret of the tenant's key, because an engine
- *  that has lost its users is given them again. Nothing is removed, and no folder is made twice, because a record is
- *  missing. */
+/** The place of each tenant on the disk: a number, which determines its folder and its user. The record of a place
+ *  belongs to the platform only, and is outside of the engine's folder. It contains the secret of the tenant's key,
+ *  because an engine that has lost its users gets them again. A missing record never causes a removal, or a second
+ *  folder for a tenant. */
 import { chmod, chown, lstat, lchown, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -16,9 +16,9 @@ const Recorded = z.strictObject({
   id: z.string(),
   accessKeyId: z.string(),
   bucketPrefix: z.string(),
-  /** Null until the platform has said it. */
+  /** Null until the platform has sent it. */
   secretAccessKey: z.string().nullable(),
-  /** Its folder was there once, and is never made anew. */
+  /** Its folder existed once, and is never created again. */
   isMade: z.boolean(),
 })
 type Recorded = z.infer<typeof Recorded>
@@ -28,36 +28,36 @@ export interface Place extends Recorded {
   readonly cell: Cell
 }
 
-/** Who is there. */
+/** The tenant of a place. */
 export type Resident = Pick<Place, 'id' | 'accessKeyId' | 'bucketPrefix'>
 export type RecordedTenant = Resident & Pick<Place, 'secretAccessKey'>
 
 export interface Places {
   all(): readonly Place[]
   find(id: string): Place | undefined
-  /** The tenant has a place from now on, with this secret; without one it keeps what it had. */
+  /** Gives the tenant a place with this secret; without a secret it keeps the old one. */
   keep(resident: Resident, secretAccessKey?: string): Promise<Place>
-  /** Its folders are there, and are its user's. Call while its engine does not run. Throws PlaceLost. */
+  /** Creates its folders and gives them to its user. Its engine must not run. Throws PlaceLost. */
   make(id: string): Promise<Place>
-  /** With everything that is in it. Call while its engine does not run. */
+  /** Removes the place with everything in it. The tenant's engine must not run. */
   remove(id: string): Promise<void>
 }
 
-/** A folder that was there once is not. */
+/** A folder that existed once is missing. */
 export class PlaceLost extends Error {}
 
 export interface PlacesOptions {
   readonly folder: string
-  /** Undefined where engines have the user of this process. */
+  /** Undefined when engines have the user of this process. */
   readonly users: UserRange | undefined
-  /** Called with folders that nobody is known to have. */
+  /** Called with folders that belong to no known tenant. */
   readonly reportUnknown: (folders: readonly string[]) => void
 }
 
 const NUMBERS_MAXIMUM = 65_535
 const REMOVED = /^\d+\.removed$/
 
-/** Reads what is there. Throws what the file system says. */
+/** Reads the existing places. Throws file system errors. */
 export async function openPlaces(options: PlacesOptions): Promise<Places> {
   const places = new AllPlaces(options)
   await places.read()
@@ -87,7 +87,7 @@ class AllPlaces implements Places {
       const recorded = parse(await readFile(this.#recordOf(number), 'utf8'))
       if (recorded !== undefined) this.#byId.set(recorded.id, { ...recorded, number, cell: this.#cellOf(number) })
     }
-    // Whose removal was under way.
+    // Their removal was interrupted.
     for (const name of await readdir(this.#tenants))
       if (REMOVED.test(name)) await rm(join(this.#tenants, name), { recursive: true, force: true })
     const unknown = await this.#strangers()
@@ -131,7 +131,7 @@ class AllPlaces implements Places {
 
   async remove(id: string): Promise<void> {
     const { number, cell } = this.#require(id)
-    // Whatever is cut off between these is gone as a whole, or there as a whole.
+    // An interruption between these steps leaves the place either complete or removed.
     const going = `${cell.folder}.removed`
     await rename(cell.folder, going).catch(orAbsent)
     await syncToDisk(this.#tenants)
@@ -140,7 +140,7 @@ class AllPlaces implements Places {
     await rm(going, { recursive: true, force: true })
   }
 
-  /** Whoever serves clients passes through it to sockets, where that is another user. */
+  /** Lets the process that serves clients reach sockets through the folder, if it has another user. */
   async #passable(path: string): Promise<void> {
     const { users } = this.#options
     if (users === undefined) return
@@ -167,7 +167,7 @@ class AllPlaces implements Places {
     return this.all().map(({ number }) => number)
   }
 
-  /** Folders that are nobody's as far as records say. */
+  /** Folders without a record. */
   async #strangers(): Promise<readonly number[]> {
     const known = new Set(this.#numbers())
     return (await readdir(this.#tenants))
@@ -176,7 +176,7 @@ class AllPlaces implements Places {
       .filter((number) => !known.has(number))
   }
 
-  /** Numbers go up; one comes again when there are no others, and nothing of it is there. */
+  /** Numbers increase. A number is reused only when there are no others and nothing of it exists. */
   async #nextNumber(): Promise<number> {
     const { users } = this.#options
     const maximum = Math.min(NUMBERS_MAXIMUM, (users?.count ?? NUMBERS_MAXIMUM + 1) - 1)
@@ -186,7 +186,7 @@ class AllPlaces implements Places {
     throw new Error(`there are no more than ${maximum} tenants on one host`)
   }
 
-  /** A folder without its record is its tenant's when all buckets in it have its prefix. */
+  /** A folder without a record belongs to the tenant when all buckets in it have the tenant's prefix. */
   async #numberLeft({ bucketPrefix }: Resident): Promise<number | undefined> {
     for (const number of await this.#strangers()) {
       const names = await readdir(join(this.#cellOf(number).folder, 'data')).catch(() => [])
@@ -204,8 +204,8 @@ class AllPlaces implements Places {
   }
 }
 
-/** Everything in it is the user's, itself at last: whoever is stopped meanwhile begins again. Links are not followed,
- *  and names are whatever bytes they are. */
+/** Gives everything in the folder to the user, and finally the folder itself, so that an interrupted run is repeated.
+ *  Does not follow links. Names may be any bytes. */
 export async function own(path: string, uid: number): Promise<void> {
   if ((await lstat(path)).uid === uid) return
   const folders = [Buffer.from(path)]

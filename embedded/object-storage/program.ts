@@ -1,5 +1,5 @@
-/** Where the engine of object storage is. It is no npm package: one command builds it, and what it built is found by
- *  every start. */
+/** Finds the engine of object storage. It is not an npm package: one command builds it, and every start finds the
+ *  result. */
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ export const ENGINE_VERSION = 'v1.8.0'
 export const BUILD_COMMAND = 'npm run build:object-storage'
 export const NO_ENGINE = `its engine is not built: ${BUILD_COMMAND}, and start again`
 
-/** The program that is named, what was built, or what is on the path, in this order; undefined without any. */
+/** The named program, the built one, or one on the path, in this order; undefined without any. */
 export async function findEngine(named = environment()['SVCCLOUD_VERSITYGW']): Promise<string | undefined> {
   if (named !== undefined) return (await isProgram(named)) ? named : undefined
   const built = join(toolsFolder(), ENGINE_VERSION, ENGINE)

@@ -1,18 +1,18 @@
-/** Who asks, proven before they take a place of anybody; and the places that a tenant has. */
+/** Identifies callers before they use anybody's places; counts the places of a tenant. */
 import { prove, type Signature, type SigningKeys } from '../../kit/s3/signature.ts'
 import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
 import { type RawRequest, Refusal, slowDown } from './request.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
-/** What a tenant has under way besides its proven requests. */
+/** Work in progress for each tenant, besides its proven requests. */
 export interface Counts {
-  /** Whose secret is not known here: the engine has to prove them. */
+  /** Requests that only the engine can verify, because the secret is unknown here. */
   readonly unproven: Map<string, number>
-  /** That are held, larger than a piece. */
+  /** Documents in memory that are larger than one piece. */
   readonly documents: Map<string, number>
 }
 
-/** Throws the Refusal for the one over the maximum; answers what gives the place back. */
+/** Takes a place; throws the Refusal above the maximum. Returns the function that releases the place. */
 export function takePlace(counts: Map<string, number>, id: string, maximum: number): () => void {
   const count = counts.get(id) ?? 0
   if (count >= maximum) throw slowDown()
@@ -26,13 +26,13 @@ export function takePlace(counts: Map<string, number>, id: string, maximum: numb
 
 export interface Prover {
   readonly tenants: Pick<Tenants, 'byKey'>
-  /** What a tenant signs with; undefined where it is not known here. */
+  /** The secret of a tenant; undefined when it is unknown here. */
   readonly secretOf: (tenant: Tenant) => string | undefined
   readonly clock: Clock
   readonly keys: SigningKeys
 }
 
-/** Whose request it is, and what they signed it with. Throws the Refusal for a signature that is not theirs. */
+/** The tenant of a request, and the secret that signed it. Throws the Refusal when the signature is wrong. */
 export function identify(
   { tenants, secretOf, clock, keys }: Prover,
   raw: RawRequest,

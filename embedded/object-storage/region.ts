@@ -1,5 +1,5 @@
-/** The engine knows one region, and clients sign for any: a request for another is signed again with its own secret,
- *  once it is proven. */
+/** The engine knows one region, and clients sign for any region. A proven request for another region is signed again
+ *  with the client's secret. */
 import { createHash } from 'node:crypto'
 import { signForRegion, signWithBody } from '../../kit/s3/another-region.ts'
 import type { ReadDocument } from '../../kit/s3/document.ts'
@@ -8,7 +8,7 @@ import { REGION } from './engine.ts'
 import type { Outgoing } from './forward.ts'
 import { type RawRequest, Refusal } from './request.ts'
 
-/** As the engine gets it. */
+/** The request for the engine. */
 export function outgoingOf(raw: RawRequest, signature: Signature, secret: string): Outgoing {
   if (signature.region === REGION) return raw
   const { raw: anew, chunks } = signForRegion(raw, signature, secret, REGION)
@@ -17,8 +17,8 @@ export function outgoingOf(raw: RawRequest, signature: Signature, secret: string
 
 const LOCATION = /<LocationConstraint(?:\s[^>]*)?(?:\/>|>[^<]*<\/LocationConstraint>)/
 
-/** A bucket is made in the region that its maker signs for, which is a name to us; the engine hears of none. Throws the
- *  Refusal for another one. */
+/** Removes the region from a request to create a bucket: it may only be the region of the signature, and the engine
+ *  must not see it. Throws the Refusal for another region. */
 export function withoutLocation(
   raw: RawRequest,
   { signature, secret }: { readonly signature: Signature; readonly secret: string },

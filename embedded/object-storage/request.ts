@@ -1,5 +1,5 @@
-/** What the front end reads of an S3 request before it passes it on: who says to ask, which operation it is, and what
- *  it would add. Pure. */
+/** The fields of an S3 request that the front end needs: the claimed caller, the operation, and what it would add.
+ *  Pure. */
 import { escapeForSignature } from '../../kit/s3/signature.ts'
 import { engineKeyRefusal } from '../../kit/s3/names.ts'
 import { type Operation, readOperation } from '../../kit/s3/operation.ts'
@@ -13,16 +13,16 @@ export type { RawRequest }
 export interface StorageRequest {
   readonly operation: Operation
   readonly signature: Signature
-  /** Of the body of an object or a part, as its client says; 0 for anything else. */
+  /** Declared size of the body of an object or a part; 0 for everything else. */
   readonly bytes: number
-  /** Files and folders that it makes at most. */
+  /** Maximum number of files and folders that it creates. */
   readonly files: number
-  /** Stores the body as it is: who has stored it has read it all. */
+  /** The body is stored unchanged: a success means that it was read completely. */
   readonly isWhole: boolean
 }
 
 const EXPECTED_OWNERS = ['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner']
-/** They begin an object, or a part of one. */
+/** Operations that create an object or a part. */
 const MAKES_FILES: readonly string[] = [
   'PutObject',
   'CopyObject',
@@ -31,7 +31,7 @@ const MAKES_FILES: readonly string[] = [
   'UploadPartCopy',
 ]
 
-/** Throws the Refusal for what cannot be passed on. */
+/** Throws the Refusal when the request cannot be forwarded. */
 export function readRequest(raw: RawRequest): StorageRequest {
   const operation = readOperation(raw)
   if (operation instanceof Refusal) throw operation
@@ -52,7 +52,7 @@ export function readRequest(raw: RawRequest): StorageRequest {
   }
 }
 
-/** Throws the Refusal for what the engine of a single host would overlook, or could not keep apart. */
+/** Throws the Refusal for requests that the engine would ignore in part, or could not isolate. */
 export function checkForEngine({ operation }: StorageRequest): void {
   const { name, rule, key, copy } = operation
   if (rule.isElsewhere) throw notOffered(name)
@@ -62,13 +62,13 @@ export function checkForEngine({ operation }: StorageRequest): void {
 
 export const unavailable = () => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
-/** Kept as attributes of a file or a folder, for which file systems have little room: 4 KiB of ext4. */
+/** Stored as attributes of a file or a folder, for which file systems have little space: 4 KiB on ext4. */
 const ATTRIBUTES =
   /^(?:x-amz-meta-.*|x-amz-tagging|cache-control|content-(?:disposition|encoding|language|type)|expires)$/
 const ATTRIBUTE_BYTES_MINIMUM = 2_048
 const KEPT_AS_ATTRIBUTES: readonly string[] = ['PutBucketTagging', 'PutBucketCors', 'PutObjectTagging']
 
-/** What the client is answered when the engine has failed: that it was too much, or to try again. */
+/** The client's response when the engine has failed: either that the request was too large, or to retry. */
 export function failureOf({ operation: { name, headers } }: Pick<StorageRequest, 'operation'>): Refusal {
   const attributes = [...headers].filter(([header]) => ATTRIBUTES.test(header))
   const bytes = attributes.reduce((sum, [header, value]) => sum + header.length + value.length, 0)
@@ -89,7 +89,7 @@ const isInChunks = ({ headers }: Operation): boolean =>
   headers.has('content-encoding') ||
   (headers.get('x-amz-content-sha256') ?? '').startsWith('STREAMING-')
 
-/** A body in chunks says how long it is without what is around them. */
+/** A chunked body declares its length without the framing. */
 function readLength({ headers }: Operation): number {
   const name = headers.has('transfer-encoding') ? 'x-amz-decoded-content-length' : 'content-length'
   const text = headers.get(name) ?? ''
@@ -97,11 +97,11 @@ function readLength({ headers }: Operation): number {
   return Number(text)
 }
 
-/** What the body of so many bytes may take on its way. Chunks have a line and perhaps a signature each, and checksums
- *  come behind the last. */
+/** Maximum length of a body of this many bytes in transit. Each chunk has a line and possibly a signature, and
+ *  checksums follow the last one. */
 export const wireBytesMaximum = (bytes: number): number => bytes + Math.ceil(bytes / 16) + 65_536
 
-/** Where the engine finds what is copied: its path, and its version. */
+/** Path and version of the source of a copy, for the engine. */
 export const sourcePath = ({ bucket, key, versionId }: NonNullable<Operation['copy']>): string => {
   const path = [bucket, ...key.split('/')].map(escapeForSignature).join('/')
   return `/${path}${versionId === undefined ? '' : `?versionId=${versionId}`}`

@@ -1,4 +1,4 @@
-/** Settings of the processes of an embedded cloud that has object storage: made at every start from its folder. */
+/** Settings of the processes of an embedded cloud with object storage, derived at every start from its folder. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
@@ -12,24 +12,24 @@ import type { ObjectStorageSettings as ProcessSettings } from '../kit/process-se
 
 export interface ObjectStorageChoice {
   readonly folder: string
-  /** The engine. */
+  /** Path of the engine. */
   readonly program: string
-  /** That the API listens on. */
+  /** Address on which the API listens. */
   readonly host: string
-  /** 0: that of the last start, or a free one. */
+  /** 0 selects the port of the last start, or a free one. */
   readonly port: number
-  /** Name that clients know the machine by; `{zone}` stands for the zone. By default what `reachable` says. */
+  /** Name of the machine for clients; `{zone}` is replaced by the zone. Default: the result of `reachable`. */
   readonly name: string | undefined
   readonly zones: readonly string[]
   readonly random: Random
 }
 
 export interface ObjectStorageSettings {
-  /** Of its own process. */
+  /** Settings of its process. */
   readonly process: z.input<typeof ProcessSettings>
-  /** Of who offers it. */
+  /** Settings of the platform. */
   readonly platform: PlatformSettings
-  /** Of the hosts, which pass archives of databases on to it. */
+  /** Settings of the hosts, which relay archives of databases to it. */
   readonly agent: { readonly archiveAddress: string }
   readonly port: number
 }
@@ -39,7 +39,7 @@ const ANY = ['0.0.0.0', '::']
 const TOKEN_CHARACTERS = 43
 const CERTIFICATE_HOSTS = ['localhost', LOOPBACK, '::1', ARCHIVE_HOST]
 
-/** Throws StartRefused for a port that was asked for and is taken. */
+/** Throws StartRefused when a requested port is in use. */
 export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise<ObjectStorageSettings> {
   const { folder, program, host, random, zones } = choice
   await makeFolder(folder, 0o711)
@@ -76,7 +76,7 @@ export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise
 
 const addressOf = (name: string, port: number): string => `${name.includes(':') ? `[${name}]` : name}:${port}`
 
-/** Clients have it in their settings: it stays the same as long as it can. */
+/** The port stays the same as long as possible, because clients have it in their settings. */
 async function choosePort({ folder, host, port }: ObjectStorageChoice): Promise<number> {
   const file = join(folder, 'port')
   const before = Number((await readIfThere(file)) ?? 0)

@@ -1,5 +1,5 @@
-/** Starts and ends the engine of one tenant in its cell. It has the rights of root where the platform has them, and
- *  reads nothing that came over the network: a place, and what the engine prints while it fails. */
+/** Starts and kills the engine of one tenant in its cell. It has root's rights if the platform has them. It reads no
+ *  data from the network, only a place and the engine's error output. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { chmod, chown, type FileHandle, lstat, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
@@ -12,19 +12,20 @@ import { type Cell, HANDED, hasNamespaces, hasUsers, innerPaths, type Isolation,
 import type { UserRange } from '../kit/user-range.ts'
 
 export interface EngineProcess {
-  /** Of the engine itself; undefined before it is known. */
+  /** Process id of the engine itself; undefined until it is known. */
   pid(): number | undefined
-  /** Paths that its sockets are connected by: theirs may be too long, and these lead to no other one. */
+  /** Paths for connections to its sockets. The original paths may be too long; these always refer to the same sockets.
+   */
   readonly s3: string
   readonly admin: string
-  /** What it began with and does not have any more: its file of users, without which it takes half a minute to answer
-   *  wrongly, or a folder, in whose place it goes on with one that nobody else sees. */
+  /** Something that it started with and has lost: its file of users, without which it gives wrong answers after half a
+   *  minute, or a folder, in whose place it continues with one that nobody else sees. */
   missing(): Promise<string | undefined>
-  /** Resolves with how it ended, and when nothing of it runs. */
+  /** Resolves with the reason when it has exited completely. */
   readonly ended: Promise<string>
-  /** At once. */
+  /** Kills it immediately. */
   end(): void
-  /** Call when it has ended and nobody connects to it. */
+  /** Call it when the engine has exited and has no connections. */
   forget(): Promise<void>
 }
 
@@ -35,21 +36,21 @@ export interface SpawnerOptions {
   readonly empty: string
   readonly clock: Clock
   readonly bounds: Bounds
-  /** Whose processes connect to the sockets of engines that have users of their own; undefined where those of this
-   *  user do. */
+  /** Group of the processes that connect to sockets of engines with separate users; undefined when processes of this
+   *  user connect. */
   readonly group: number | undefined
 }
 
 export interface Spawner {
-  /** Resolves when its sockets are there, which may be a moment before it listens at them: until then they refuse.
-   *  `make` has made its folders. Throws when it does not come to that. */
+  /** Resolves when its sockets exist. It may start to listen a moment later; until then connections are refused. `make`
+   *  must have created its folders. Throws when the start fails. */
   start(cell: Cell, root: RootKey): Promise<EngineProcess>
 }
 
 const SOCKET_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 10
 const TEXT_CHARACTERS_MAXIMUM = 1_000
-/** Neither is among Node's constants for every platform. */
+/** Node has no constants for these. */
 const O_PATH = 0o10000000
 const O_SOCKET = O_PATH | constants.O_NOFOLLOW
 
@@ -81,10 +82,11 @@ export const openSpawner = ({ isolation, program, empty, clock, bounds, group }:
       }
       child.once('error', (error) => end(error.message))
       child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
-    }).finally(() => (bound === undefined ? undefined : bounds.remove(bound).catch(() => {}))) // the next start has it
+    }).finally(() => (bound === undefined ? undefined : bounds.remove(bound).catch(() => {}))) // the next start uses it
     let pid: number | undefined
     const end = () => {
-      // In a namespace it is the first process, whose end is that of all in it; the one outside ends with it.
+      // In a namespace this is the first process; all others in the namespace exit with it, and so does the one
+      // outside.
       if (pid !== undefined && !hasEnded) signalProcess(pid, 'SIGKILL')
       else child.kill('SIGKILL')
     }
@@ -123,7 +125,7 @@ export const openSpawner = ({ isolation, program, empty, clock, bounds, group }:
   },
 })
 
-/** What the engine began with and no longer has; undefined when it has everything. */
+/** What the engine started with and has lost; undefined when nothing is missing. */
 async function missingOf(
   cell: Cell,
   run: string,
@@ -143,7 +145,7 @@ const inodeOf = (path: string): Promise<number | undefined> =>
     () => undefined,
   )
 
-/** Users and sockets are made anew at each start: nothing of them has to be kept. */
+/** Empties the folder of users and sockets, which are created again at each start. */
 async function makeEmpty(run: string, uid: number | undefined, group: number | undefined): Promise<void> {
   await rm(run, { recursive: true, force: true })
   for (const folder of [run, join(run, 'users')]) {
@@ -151,7 +153,7 @@ async function makeEmpty(run: string, uid: number | undefined, group: number | u
     if (uid !== undefined) await chown(folder, uid, uid)
   }
   if (uid === undefined || group === undefined) return
-  // Its sockets become the group's.
+  // New sockets in it get the group.
   await chown(run, uid, group)
   await chmod(run, 0o2710)
 }
@@ -162,8 +164,8 @@ async function openAll({ folder }: Cell, program: string): Promise<readonly File
   return opened
 }
 
-/** The socket itself, whatever is put in its place afterwards; undefined before it is there. Throws for what is no
- *  socket of that user. */
+/** A handle of the socket itself, regardless of later replacements of the file; undefined when it does not exist.
+ *  Throws when it is not a socket of that user. */
 export async function openSocket(path: string, uid: number | undefined): Promise<FileHandle | undefined> {
   const handle = await open(path, O_SOCKET).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -182,8 +184,8 @@ async function firstChildOf(pid: number): Promise<number | undefined> {
   return first > 0 ? first : undefined
 }
 
-/** Ends what engines of an earlier run have left, which the kernel may have been too slow for. Only where each has a
- *  user that nobody else of the machine has. */
+/** Kills processes of engines of an earlier run that still exist. Only when each engine has a user that nobody else on
+ *  the machine uses. */
 export async function endLeftEngines(isolation: Isolation, users: UserRange | undefined): Promise<number> {
   if (users === undefined || !hasUsers(isolation)) return 0
   let ended = 0

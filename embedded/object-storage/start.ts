@@ -1,5 +1,5 @@
-/** Starts object storage: this process has the rights of root, records tenants and starts engines; another one, which
- *  has none, serves clients and gives it orders (`orders.ts`). */
+/** Starts object storage. This process has root's rights, records tenants and starts engines. A second process without
+ *  rights serves clients and sends it orders (`orders.ts`). */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -20,31 +20,31 @@ import { readTenants } from './tenants.ts'
 
 export interface ObjectStorageOptions extends CellsOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly controlPort: number
-  /** Of the platform. */
+  /** Token of the platform. */
   readonly token: string
   readonly certificates: { readonly certificate: string; readonly key: string }
-  /** What the process that serves clients prints goes where this one's goes. */
+  /** The process that serves clients writes to this process's output. */
   readonly hasOutput?: boolean
-  /** Of that process; `info` when absent. */
+  /** Log level of that process; `info` when absent. */
   readonly logLevel?: string
 }
 
 export interface RunningObjectStorage {
   readonly port: number
   readonly isolation: Isolation
-  /** The process that serves clients. */
+  /** Id of the process that serves clients. */
   readonly interfacePid: number
-  /** The process of a tenant's engine, while it runs. */
+  /** Id of the process of a tenant's engine, while it runs. */
   enginePid(tenantId: string): number | undefined
-  /** Resolves with how the process that serves clients has ended, when no engine runs any longer. */
+  /** Resolves with the reason when the process that serves clients has exited and no engine runs. */
   readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
-/** An eighth of the memory is for engines. */
+/** Engines may use an eighth of the memory. */
 const MEMORY_SHARE = 8
 const ENGINE_BYTES = 32 * 1024 ** 2
 const ENGINES_MINIMUM = 16
@@ -52,7 +52,7 @@ const ENGINES_MAXIMUM = 256
 const STOP_MILLISECONDS = 10_000
 const ORDERS_DESCRIPTOR = 3
 
-/** Serves once this resolves. Throws what the file system says, and when it does not come to that. */
+/** Serves once this resolves. Throws file system errors, and an error when the start fails. */
 export async function startObjectStorage(options: ObjectStorageOptions): Promise<RunningObjectStorage> {
   const { folder, log, clock, certificates } = options
   const { cells, places, isolation, bounds, users } = await openCells(options)
@@ -115,18 +115,18 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
   }
 }
 
-/** Rights that it keeps until it has read its code and has taken its port, if it has them. */
+/** Rights that the process keeps, if it has them, until it has loaded its code and has its port. */
 const FIRST_RIGHTS = '-all,+setuid,+setgid,+dac_read_search,+net_bind_service'
 
 interface InterfaceProcess {
   readonly folder: string
-  /** Of its own. */
+  /** Its own folder. */
   readonly state: string
   readonly hasOutput: boolean
   readonly logLevel: string | undefined
 }
 
-/** Descriptors are handed over because folders above may be closed to its user. */
+/** Passes descriptors, because the folders above may be inaccessible to its user. */
 async function startInterfaceProcess({ folder, state, hasOutput, logLevel }: InterfaceProcess) {
   const rights = isRoot() ? [`--bounding-set=${FIRST_RIGHTS}`, '--inh-caps=-all'] : []
   const file = join(import.meta.dirname, 'interface-main.ts')
@@ -145,18 +145,18 @@ async function startInterfaceProcess({ folder, state, hasOutput, logLevel }: Int
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
   })
-  const channel = child.stdio[ORDERS_DESCRIPTOR] as Socket // both ways, as Node makes it
-  channel.on('error', () => {}) // its end is that of the process
-  // Whoever gives no orders any longer serves nobody.
+  const channel = child.stdio[ORDERS_DESCRIPTOR] as Socket // both directions, as Node creates it
+  channel.on('error', () => {}) // it closes with the process
+  // A process that cannot send orders can serve nobody.
   channel.once('close', () => child.kill('SIGKILL'))
   return { child, channel, over }
 }
 
-/** The folder of the process that serves clients, with what it knows of tenants. */
+/** The folder of the process that serves clients, with its file of tenants. */
 async function openState(folder: string, user: number | undefined): Promise<string> {
   const state = join(folder, 'interface')
   await makeFolder(state, 0o700)
-  // Where it was before.
+  // Path in an earlier version.
   const before = join(folder, 'tenants.json')
   await rename(before, join(state, 'tenants.json')).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
@@ -166,8 +166,8 @@ async function openState(folder: string, user: number | undefined): Promise<stri
   return state
 }
 
-/** Tenants of a version before get a place, with the secret that their engine knew. What is theirs moves when it is
- *  first wanted, and all of it soon. Answers buckets that nobody is known to have. */
+/** Gives places to tenants of an earlier version, with the secrets that their engine knew. Their data move at the first
+ *  use, or soon afterwards. Returns buckets of no known tenant. */
 async function settleTenants(folder: string, file: string, places: Places): Promise<readonly string[]> {
   const tenants = await readTenants(file)
   const here = tenants.filter(({ upstream }) => upstream === undefined || upstream.isSourceKept)

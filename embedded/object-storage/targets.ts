@@ -1,6 +1,6 @@
-/** Connections to engines, and to the stores that tenants have moved to. What a server has left of a body would be
- *  the beginning of the next request on its connection. So one that has carried a body goes on only when the server has
- *  certainly read all of it, and with requests of the same tenant. */
+/** Connections to engines, and to the stores that tenants have moved to. A part of a body that a server has not read
+ *  would become the start of the next request on its connection. So a connection that carried a body is reused only
+ *  when the server has certainly read all of it, and only for requests of the same tenant. */
 import { Agent, type ClientRequest } from 'node:http'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -11,8 +11,8 @@ import { readOn } from './read-on.ts'
 import { slowDown } from './request.ts'
 
 export interface Targets {
-  /** What hands out connections to the tenant's engine, or to the store that it has moved to. It throws the Refusal
-   *  where there are too many. */
+  /** The agent with connections to the tenant's engine, or to the store that it has moved to. The agent throws the
+   *  Refusal when there are too many connections. */
   of(tenant: { readonly id: string }, at: Upstream | EngineSocket, hasBody: boolean): Agent
   stop(): void
 }
@@ -23,28 +23,28 @@ export interface EngineSocket {
 }
 
 const CONNECTIONS_MAXIMUM = 4_096
-/** Of each tenant, at its engine or where they have carried bodies; and of all of them at a store where they have
- *  not. */
+/** Limits of idle connections: for each tenant at its engine, or at a store after bodies; and for all tenants together
+ *  at a store, for connections without bodies. */
 const FREE_OF_TENANT_MAXIMUM = 16
 const FREE_MAXIMUM = 64
-/** Before the server closes it, and a request meets that. */
+/** Shorter than the server's timeout, so that no request meets the closing. */
 const FREE_MILLISECONDS = 10_000
-/** Before the moment that a server has announced. */
+/** Safety margin before the server's announced timeout. */
 const AHEAD_MILLISECONDS = 1_000
-/** With a request, and without a byte either way. */
+/** Limit during a request, without a byte in either direction. */
 const IDLE_MILLISECONDS = 120_000
 const LIVE_AFTER_MILLISECONDS = 1_000
 
 const clean = new WeakSet<Duplex>()
-/** In milliseconds, where the server has said how long it keeps them. */
+/** Announced timeouts of servers, in milliseconds. */
 const announced = new WeakMap<Duplex, number>()
 
-/** The server has read the body of the request that the connection is busy with. */
+/** Marks that the server has read the body of the connection's current request. */
 export function markRead(socket: Duplex | null): void {
   if (socket !== null) clean.add(socket)
 }
 
-/** Notes how long the server keeps the connection, as the headers of its answer say: names and values by turns. */
+/** Records the connection's timeout from the headers of a response: names and values alternate. */
 export function noteAnnounced(socket: Duplex | null, rawHeaders: readonly string[]): void {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
@@ -63,18 +63,18 @@ interface Connection {
 
 interface PoolOptions {
   readonly connect: () => Socket
-  /** Of one tenant then. */
+  /** All connections then belong to one tenant. */
   readonly hasBodies: boolean
   readonly freeMaximum: number
   readonly whenEmpty: () => void
 }
 
-/** Connections to one server. Node's own pool finds them by names that it makes of the options of each request, and
- *  takes a fifth of the time that a small request costs; this one is asked in its place. */
+/** Connections to one server. Node's own pool creates a name from the options of each request, which takes a fifth of
+ *  the time of a small request; this class replaces it. */
 class Pool extends Agent {
   readonly #given: PoolOptions
   readonly #all = new Set<Connection>()
-  /** The last one that came free is the first to go on. */
+  /** The connection that was freed last is reused first. */
   readonly #free: Connection[] = []
 
   constructor(given: PoolOptions) {
@@ -82,7 +82,7 @@ class Pool extends Agent {
     this.#given = given
   }
 
-  /** Node asks for a connection with it. */
+  /** Node requests a connection through this. */
   addRequest(request: ClientRequest): void {
     const connection = this.#free.pop() ?? this.#open()
     connection.isFree = false
@@ -102,9 +102,9 @@ class Pool extends Agent {
     const endIfFree = () => {
       if (connection.isFree) socket.destroy()
     }
-    // What comes unasked would be the next request's answer.
+    // Unsolicited data would be taken for the next request's response.
     socket.on('data', endIfFree).on('end', endIfFree)
-    socket.on('error', () => {}) // its request hears of it
+    socket.on('error', () => {}) // its request gets the error
     socket.on('timeout', () => socket.destroy(connection.isFree ? undefined : new Error('the engine does not answer')))
     socket.on('free', () => this.#keep(connection))
     socket.once('close', () => {
@@ -120,7 +120,7 @@ class Pool extends Agent {
     const { socket } = connection
     const { hasBodies, freeMaximum } = this.#given
     const free = Math.min(FREE_MILLISECONDS, (announced.get(socket) ?? Infinity) - AHEAD_MILLISECONDS)
-    // Each request has to be marked anew.
+    // Each request must be marked separately.
     const isRead = clean.delete(socket) || !hasBodies
     if (!isRead || !socket.writable || free <= 0 || this.#free.length >= freeMaximum) return void socket.destroy()
     connection.isFree = true
@@ -129,7 +129,7 @@ class Pool extends Agent {
   }
 }
 
-/** Opens connections to a store, whose certificate may be signed by an authority of its own. */
+/** Opens connections to a store, whose certificate may have a private authority. */
 function connectTo({ url, authority }: Upstream): () => Socket {
   const { protocol, hostname, port } = new URL(url)
   const host = hostname.replaceAll(/[[\]]/g, '')
@@ -139,7 +139,7 @@ function connectTo({ url, authority }: Upstream): () => Socket {
     ...shared,
     port: Number(port || 443),
     ALPNProtocols: ['http/1.1'],
-    // The name in the request stays that of the front end, for its signature; the certificate is that of the store.
+    // The Host header stays that of the front end, for its signature; the certificate is checked for the store's name.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(authority ? { ca: authority } : {}),
   }

@@ -1,5 +1,5 @@
-/** Who may store here: one file, whole or absent, that the front end uses while nothing else of the platform runs.
- *  Secrets are not in it but for their fingerprints: places have them. */
+/** The tenants of this store, in one file that is written atomically. The front end uses it while nothing else of the
+ *  platform runs. It contains only fingerprints of secrets; places have the secrets. */
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -12,33 +12,34 @@ const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).exte
   secretFingerprint: z.string(),
 })
 const AHEAD_MILLISECONDS_MAXIMUM = 60_000
-/** No request is under way for longer. */
+/** Longer than any request takes. */
 const REMOVED_MILLISECONDS = 600_000
 const KnownTenants = z.array(Known)
 type Known = z.infer<typeof Known>
 
 export interface Tenant extends Known {
   readonly usage: Usage
-  /** Requests under way, and those of them that change something. */
+  /** Requests in progress, and the number of those that change something. */
   active: number
   writing: number
 }
 
-/** Somebody else has the key or the prefix, or it was told something newer before: a request can outlive the process
- *  that has sent it, and would bring an older secret back, or a tenant that was removed. */
+/** Another tenant has the key or the prefix, or newer settings were received before. A request can outlive the process
+ *  that sent it; it could otherwise restore an old secret or a removed tenant. */
 export class TenantConflict extends Error {}
 
-/** What keeps the objects of tenants. */
+/** Stores the objects of tenants. */
 export interface Keeper {
-  /** Of the secret that it has; empty when it has none. */
+  /** Fingerprint of the tenant's secret; empty when it has none. */
   fingerprint(id: string): string
-  /** The tenant has this secret from now on, and is served. */
+  /** Gives the tenant this secret and serves it. */
   tell(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
-  /** The tenant has this secret from now on, and is served elsewhere. */
+  /** Gives the tenant this secret; it is served elsewhere. */
   note(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
-  /** The tenant has a bucket of this name. */
+  /** Creates the tenant's bucket of this name if it is missing. */
   ensureBucket(id: string, name: string): Promise<void>
-  /** Everything of it goes, unless `mayGo` says no; whether it went. Nothing is added meanwhile. */
+  /** Removes everything of the tenant unless `mayGo` returns false; returns whether it did. Nothing can be added
+   *  meanwhile. */
   remove(id: string, mayGo: () => Promise<boolean>): Promise<boolean>
   /** Why its requests fail, if they do. */
   fault(id: string): string | undefined
@@ -47,15 +48,15 @@ export interface Keeper {
 export interface Tenants {
   all(): readonly Tenant[]
   find(id: string): Tenant | undefined
-  /** By what a request claims. */
+  /** The tenant with the key that a request claims. */
   byKey(accessKeyId: string): Tenant | undefined
-  /** Of the secret of its key, as far as that is here. */
+  /** Fingerprint of the secret of its key, if that is here. */
   fingerprint(tenant: Tenant): string
-  /** Why requests of the tenant fail; undefined while they do not, as far as anybody knows. */
+  /** Why requests of the tenant fail; undefined when no failure is known. */
   fault(tenant: Tenant): string | undefined
-  /** Throws TenantConflict, and whatever keeps the tenant from being served. */
+  /** Throws TenantConflict, and errors that prevent the tenant from being served. */
   put(id: string, settings: TenantSettings): Promise<void>
-  /** False while it has buckets; with `isPurged` they go. */
+  /** Returns false while it has buckets; with `isPurged` they are removed. */
   remove(id: string, isPurged: boolean): Promise<boolean>
 }
 
@@ -78,7 +79,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
   }
   for (const known of await readTenants(file)) keep(known, openUsage(known))
 
-  /** When tenants were removed, oldest first. A request that was under way then ends with this process. */
+  /** When tenants were removed, oldest first. Older requests in progress do not survive this process. */
   const removed = new Map<string, number>()
   const wasRemoved = (id: string, toldAt = Infinity): boolean => toldAt / 1_000 < (removed.get(id) ?? 0)
   const noteRemoved = (id: string): void => {
@@ -88,10 +89,10 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
   }
 
   let changing: Promise<unknown> = Promise.resolve()
-  /** One change after the other. */
+  /** Runs changes one after the other. */
   const inTurn = <Result>(change: () => Promise<Result>): Promise<Result> => {
     const result = changing.then(change)
-    changing = result.catch(() => {}) // whoever asked is told
+    changing = result.catch(() => {}) // the caller gets the error
     return result
   }
   const write = (tenants: readonly Known[]): Promise<void> =>
@@ -119,7 +120,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
         for (const name of buckets) await keeper.ensureBucket(id, name)
         await write([...others, known])
         if (before === undefined) keep(known, openUsage(known))
-        // Requests under way count on the same object.
+        // Requests in progress count on this object.
         else Object.assign(before, known)
         const fault = known.upstream === undefined ? keeper.fault(id) : undefined
         if (fault !== undefined) throw new Error(fault)
@@ -142,21 +143,21 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
   }
 }
 
-/** What was told by a clock that was far ahead holds nothing up. */
+/** Whether the settings are older than the known ones. Known settings from a clock far ahead do not count. */
 const isLate = ({ toldAt }: Pick<Known, 'toldAt'>, before: Pick<Known, 'toldAt'> | undefined, now: Date): boolean =>
   toldAt !== undefined &&
   before?.toldAt !== undefined &&
   toldAt < before.toldAt &&
   before.toldAt / 1_000 < now.getTime() + AHEAD_MILLISECONDS_MAXIMUM
 
-/** Neither may be in the other's buckets. */
+/** Whether one tenant could use the other's buckets. */
 const collides = (one: Pick<Known, 'accessKeyId' | 'bucketPrefix'>, other: typeof one): boolean =>
   one.accessKeyId === other.accessKeyId ||
   one.bucketPrefix.startsWith(other.bucketPrefix) ||
   other.bucketPrefix.startsWith(one.bucketPrefix)
 
 export async function readTenants(file: string): Promise<readonly Known[]> {
-  // It is in a folder of a user without rights, and read by one that has some.
+  // The folder belongs to a user without rights, and a user with rights may read the file.
   const flag = constants.O_RDONLY | constants.O_NOFOLLOW
   const text = await readFile(file, { encoding: 'utf8', flag }).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined

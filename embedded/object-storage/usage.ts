@@ -1,5 +1,5 @@
-/** How much a tenant stores: what a walk through its folders found, and what was added since. Never less than what is
- *  there, so that a quota holds; what was deleted counts until the next walk. */
+/** How much a tenant stores: the result of a walk through its folders, plus later additions. Never less than the real
+ *  usage, so that a quota holds; deleted data count until the next walk. */
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { hourOf } from '../../domain/billing/metered-bytes.ts'
@@ -8,11 +8,11 @@ export interface Measured {
   readonly bytes: number
   readonly objects: number
   readonly buckets: number
-  /** And folders: of objects, older versions and parts. */
+  /** Includes folders: of objects, old versions and parts. */
   readonly files: number
 }
 
-/** What is counted. */
+/** The counted amounts. */
 export type Amounts = Pick<Measured, 'bytes' | 'files' | 'buckets'>
 const NOTHING: Amounts = { bytes: 0, files: 0, buckets: 0 }
 const sum = (one: Amounts, other: Amounts): Amounts => ({
@@ -23,15 +23,16 @@ const sum = (one: Amounts, other: Amounts): Amounts => ({
 const negative = ({ bytes, files, buckets }: Amounts): Amounts => ({ bytes: -bytes, files: -files, buckets: -buckets })
 
 export interface Usage {
-  /** As of the last walk; undefined before the first. `highestBytes`: the most that walks of its clock hour found. */
+  /** Result of the last walk; undefined before the first. `highestBytes`: the maximum of the walks in the same clock
+   *  hour. */
   readonly measured: (Measured & { readonly at: Date; readonly highestBytes: number }) | undefined
-  /** What is there at most. */
+  /** Upper limit of the current usage. */
   bytes(): number
   files(): number
   buckets(): number
-  /** Holds room for what is on its way; the answer says whether it came. */
+  /** Reserves space for data in transit; call the returned function with whether they were stored. */
   reserve(amounts: Amounts): (isStored: boolean) => void
-  /** Walks; whoever asks meanwhile gets the same walk. */
+  /** Walks through the folders; concurrent calls share one walk. */
   measure(): Promise<void>
 }
 
@@ -40,7 +41,7 @@ export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage
   let walking: Promise<void> | undefined
   let onTheirWay = NOTHING
   let added = NOTHING
-  /** Came while a walk was under way, which may have seen it or not. */
+  /** Added during a walk, which may have counted it or not. */
   let addedDuringWalk = NOTHING
   const run = async (): Promise<void> => {
     addedDuringWalk = NOTHING
@@ -78,19 +79,19 @@ export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage
   }
 }
 
-/** Where the engine keeps what is not whole yet, in each bucket. */
+/** Folder of the engine for incomplete data, in each bucket. */
 const UNFINISHED = Buffer.from('.sgwtmp')
 const STATS_AT_ONCE = 64
 
 export interface Folders {
   readonly data: string
-  /** Of older versions, a folder for each bucket. */
+  /** Folder of old versions, with one folder for each bucket. */
   readonly versions: string
 }
 
-/** Everything in the buckets of a tenant's folders. Links count as nothing: the engine makes none. */
+/** Counts everything in the buckets of a tenant's folders. Links count as nothing, because the engine creates none. */
 export async function walkBuckets({ data, versions }: Folders): Promise<Measured> {
-  // The engine's own begin with a dot.
+  // Names of the engine's own files start with a dot.
   const buckets = (await entriesOf(Buffer.from(data))).filter((entry) => entry.isDirectory() && entry.name[0] !== DOT)
   let [bytes, objects, files] = [0, 0, 0]
   for (const { name } of buckets) {
@@ -133,7 +134,7 @@ async function walkFolder(
   return { files, folders: seen, bytes }
 }
 
-/** What goes while it is looked at is nothing any more. */
+/** Data that are removed during the walk count as nothing. */
 const orGone =
   <Found, Nothing>(nothing: Nothing) =>
   (error: unknown): Found | Nothing => {
@@ -141,7 +142,7 @@ const orGone =
       return nothing
     throw error
   }
-/** Names are whatever bytes a client has sent. */
+/** Names are any bytes that a client has sent. */
 const entriesOf = (folder: Buffer): Promise<readonly Dirent<Buffer>[]> =>
   readdir(folder, { withFileTypes: true, encoding: 'buffer' }).catch(orGone<Dirent<Buffer>[], Dirent<Buffer>[]>([]))
 const sizeOf = (file: Buffer): Promise<number | undefined> =>

@@ -1,30 +1,29 @@
-/** Which addresses an embedded cloud uses for the network of its servers: pure. All of IPv4 is out of 198.18.0.0/15 and
- *  of IPv6 out of 2001:2::/48, which are for benchmarks (RFC 2544, RFC 5180): nobody on the Internet has them, and
- *  customers do not choose them for networks of their own. Servers have the first half, what is between them and the
- *  outside the second. */
+/** The addresses of an embedded cloud's network of servers. Pure. All are in 198.18.0.0/15 and 2001:2::/48, which are
+ *  reserved for benchmarks (RFC 2544, RFC 5180): nobody on the Internet has them, and customers do not choose them for
+ *  their networks. The first half is for servers, the second for the network between them and the outside. */
 /** All of IPv4. */
 export const CLOUD = '198.18.0.0/15'
-/** What the addresses of servers are part of. */
+/** Networks that contain the addresses of servers. */
 export const SERVERS = { ipv4: '198.18.0.0/16', ipv6: '2001:2::/48' } as const
-/** Name by which the hosts know the wire outside. */
+/** The hosts' name for the external wire. */
 export const PHYSICAL_NETWORK = 'outside'
 export const MAXIMUM_ZONES = 64
 
-/** Where the routers of the zones meet the machine. */
+/** Addresses of the machine towards the routers of the zones. */
 export const TRANSFER = { ipv4: '198.19.0.1', ipv6: '2001:2:0:ffff::1' } as const
-/** Where the machine's own wire to the servers ends, with --public-route. */
+/** Addresses of the machine's own wire to the servers, with --public-route. */
 export const ROUTE = {
   ipv4: { machine: '198.19.3.1', cloud: '198.19.3.2', prefix: 24 },
   ipv6: { machine: '2001:2:0:fffe::1', cloud: '2001:2:0:fffe::2', prefix: 64 },
 } as const
-/** Where nodes of clusters reach their control planes: two ports for each. */
+/** Address and ports at which nodes of clusters reach their control planes: two ports for each. */
 export const NODES_LISTENER = { address: TRANSFER.ipv6, firstPort: 20_000, ports: 128 } as const
-/** The machine's end of that wire; names of interfaces have 15 bytes. */
+/** The machine's end of that wire; names of interfaces have at most 15 bytes. */
 export const wireName = (proxyPort: number): string => `wire${proxyPort}`
-/** What translates to the machine's own connections, and the resolver there. */
+/** Network and resolver of the program that translates to the machine's own connections. */
 export const OUTSIDE = { cidr: '198.19.255.0/24', resolver: '198.19.255.3' } as const
 
-/** Addresses of the zone of this number. */
+/** Addresses of the zone with this number. */
 export function zoneAddresses(number: number) {
   const third = number * 4
   return {
@@ -41,14 +40,15 @@ export function zoneAddresses(number: number) {
 const ipv6Of = (number: number): string =>
   number === 0 ? '2001:2::/56' : `2001:2:0:${(number * 256).toString(16)}::/56`
 
-/** Addresses of the node of this number: of its host for guests that move, and for what goes between hosts. */
+/** Addresses of the node with this number: of its host for moves of guests, and of its tunnels to other hosts. */
 export const nodeAddresses = (number: number) => ({
   host: `198.19.1.${number + 1}`,
   tunnel: `198.19.2.${number + 1}`,
   prefix: 24,
 })
 
-/** The number of each zone: what it had, and the next free one for a new one, so that addresses stay whose they are. */
+/** Assigns a number to each zone: the old one, or the next free one for a new zone, so that addresses keep their zones.
+ */
 export function numberZones(
   zones: readonly string[],
   kept: Readonly<Record<string, number>>,

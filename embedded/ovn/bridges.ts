@@ -1,10 +1,10 @@
 /** The bridges of the namespace between the nodes. */
 
-/** Of the machine's end of the outside. OVN remembers whom it has found there, longer than the namespace is there: one
- *  with an address by chance would be another one after a start, and nothing of servers would reach it. */
+/** MAC address of the machine's end of the outside. OVN remembers it longer than the namespace exists. A random address
+ *  would change at a restart, and servers would lose the outside. */
 export const OUTSIDE_MAC = '0a:58:c6:13:00:01'
 
-/** Lines of a shell. */
+/** Shell commands. */
 export const BRIDGE_LINES: readonly string[] = [
   'ip link add tunnels type bridge',
   `ip link add outside address ${OUTSIDE_MAC} type bridge`,

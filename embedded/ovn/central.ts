@@ -1,5 +1,5 @@
-/** The databases of Open Virtual Network and what translates between them. They need no network: everything on the
- *  machine reaches them by their sockets. */
+/** The databases of Open Virtual Network and the program that translates between them. They need no network: everything
+ *  on the machine uses their sockets. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -15,11 +15,11 @@ export interface Central {
   readonly southbound: string
 }
 
-/** Where the controllers find the databases below the folder of the network. */
+/** Address of the database for the controllers, below the folder of the network. */
 export const northboundOf = (folder: string): string => `unix:${join(folder, 'central', 'nb.sock')}`
 export const southboundOf = (folder: string): string => `unix:${join(folder, 'central', 'sb.sock')}`
 
-/** A database of the schema that is installed: made, or brought up to date with what it holds. */
+/** Creates a database with the installed schema, or converts an existing one. */
 export async function prepareOvsdb(file: string, schema: string): Promise<void> {
   if (!existsSync(file)) return void (await run('ovsdb-tool', ['create', file, schema]))
   const { stdout } = await run('ovsdb-tool', ['needs-conversion', file, schema])
@@ -27,8 +27,8 @@ export async function prepareOvsdb(file: string, schema: string): Promise<void> 
 }
 
 const GLOBAL = { table: 'SB_Global' } as const
-/** The row that ovn-northd makes too once it runs. It is there before, because ovn-controller of OVN 23.03 ends by
- *  SIGSEGV when it finds a southbound database without it. */
+/** Creates the row that ovn-northd would create. It must exist before, because ovn-controller of OVN 23.03 crashes with
+ *  SIGSEGV when a southbound database lacks it. */
 export async function prepareSouthbound(file: string, schema: string): Promise<void> {
   await prepareOvsdb(file, schema)
   const whereNone = { ...GLOBAL, op: 'wait', where: [], columns: ['_uuid'], until: '==', rows: [], timeout: 0 }
@@ -36,12 +36,12 @@ export async function prepareSouthbound(file: string, schema: string): Promise<v
   await run('ovsdb-tool', ['transact', file, JSON.stringify(insertion)])
 }
 
-/** Words that keep the files of a daemon in the folder, and its log in that of this process. */
+/** Arguments that keep the files of a daemon in the folder, and send its log to that of this process. */
 export const ownFiles = (folder: string, name: string): readonly string[] => [
   '--no-chdir',
   `--pidfile=${join(folder, `${name}.pid`)}`,
   '-vconsole:warn',
-  // ovn-controller takes no place for it but that of the environment, where agents look for that of ovs-vswitchd too.
+  // For ovn-controller only the environment sets this path; agents look for that of ovs-vswitchd there too.
   ...(['controller', 'ovs-vswitchd'].includes(name) ? [] : [`--unixctl=${join(folder, `${name}.ctl`)}`]),
 ]
 
@@ -51,7 +51,7 @@ export async function startCentral({
   launch,
 }: {
   readonly folder: string
-  /** Where schemas are. */
+  /** Folders of schemas. */
   readonly shared: readonly string[]
   readonly launch: (options: DaemonOptions) => Daemon
 }): Promise<Central> {

@@ -1,4 +1,4 @@
-/** Whether an embedded cloud has a network for its servers, and what people are told of it. */
+/** Decides whether an embedded cloud has a network for its servers, and the message for people. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { variableOf } from '../../kit/sys/settings.ts'
@@ -11,15 +11,15 @@ import type { Programs } from './programs.ts'
 
 export interface NetworkNeeds {
   readonly network: NetworkChoice
-  /** What runs the guests. */
+  /** The hypervisor of the guests. */
   readonly hypervisor: HypervisorChoice
   readonly hasPublicRoute: boolean
-  /** With the rights to change the machine. */
+  /** Has the rights to change the machine. */
   readonly hasRoot: boolean
   readonly mayInstall: boolean
   readonly folder: DataFolder
   readonly settings: Pick<StartSettings, 'cephPool' | 'guestNetwork' | 'ovnNorthbound'>
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
 }
 
@@ -33,7 +33,7 @@ const OVN_NEEDS_QEMU =
   '--network ovn needs real guests, and these are simulated. Leave out --hypervisor simulated, or take --network user.'
 const ROUTE_NEEDS_ROOT = '--public-route changes the routes of this machine, which takes the rights of root.'
 
-/** Throws StartRefused when it was demanded and cannot be had. */
+/** Throws StartRefused when the network was required and is unavailable. */
 export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecision> {
   const { network, hypervisor, folder, print, hasPublicRoute, hasRoot } = needs
   if (hypervisor === 'simulated') {
@@ -51,14 +51,14 @@ export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecisio
   return { obstacle: kept ?? obstacle }
 }
 
-/** QEMU itself opens disks in Ceph, and from a network namespace it would not reach the cluster. */
+/** QEMU itself opens disks in Ceph, and cannot reach the cluster from a network namespace. */
 const excludingSetting = ({ settings }: NetworkNeeds): string | undefined =>
   settings.cephPool === undefined
     ? undefined
     : 'SVCCLOUD_CEPH_POOL is set, and guests in a separate network would not reach the Ceph cluster'
 
-/** Why there is none, where somebody chose so before: by a setting, or by the first start with this folder, whose
- *  servers and zones are made for what it had. */
+/** Why there is no network by an earlier choice: a setting, or the first start with this folder, whose servers and
+ *  zones depend on it. */
 function choiceOfBefore({ folder, settings }: NetworkNeeds): string | undefined {
   const chosen = (['guestNetwork', 'ovnNorthbound'] as const).find((field) => settings[field] !== undefined)
   if (chosen !== undefined) return `${variableOf(chosen)} is set`

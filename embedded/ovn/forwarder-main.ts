@@ -1,6 +1,6 @@
-/** The process in the network namespace of the cloud that connects to servers: its parent listens on the machine, and
- *  hands it what connects there, with `{host, port}` where it is known where that is to go. Nodes of clusters reach
- *  their control planes by it. Ends with its parent. */
+/** The process in the network namespace of the cloud that connects to servers. Its parent listens on the machine and
+ *  passes it the connections, with `{host, port}` if the destination is known. Nodes of clusters also reach their
+ *  control planes through it. It exits with its parent. */
 import type { Socket } from 'node:net'
 import { exitProcess, onParentMessage } from '../../kit/sys/process.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'

@@ -1,5 +1,5 @@
-/** One node's part of the network: Open vSwitch and OVN's controller in a namespace that is wired to the one between
- *  the nodes. */
+/** One node's part of the network: Open vSwitch and OVN's controller in a namespace that is connected to the namespace
+ *  between the nodes. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defined } from '../../domain/defined.ts'
@@ -15,20 +15,20 @@ export interface HostPlace {
   readonly name: string
   readonly number: number
   readonly addresses: { readonly host: string; readonly tunnel: string; readonly prefix: number }
-  /** Of its Open vSwitch. */
+  /** Folder of its Open vSwitch. */
   readonly folder: string
-  /** Where its guests work. */
+  /** Folder of its guests. */
   readonly guests: string
   readonly central: Central
-  /** Where schemas are. */
+  /** Folders of schemas. */
   readonly shared: readonly string[]
-  /** What it is wired to. */
+  /** The namespace between the nodes. */
   readonly middle: Space
   readonly launch: (options: DaemonOptions) => Daemon
   readonly clock: Clock
 }
 
-/** Leads to the folder of the node's namespaces, for its agent. */
+/** Link to the folder of the node's namespaces, for its agent. */
 export const namespaceLink = (folder: string): string => join(folder, 'namespace')
 const DATABASE_SECONDS = 30
 const ENDS = ['tunnels0', 'outside0', 'host0'] as const
@@ -63,7 +63,7 @@ export async function startHost(place: HostPlace): Promise<Space> {
     ['ovsdb-server', ...ownFiles(folder, 'db'), `--remote=punix:${socket}`, database],
     async () => void (await vsctl('--retry', '--no-wait', 'init')),
   ).isReady
-  // Names of the kernel's that Open vSwitch makes go with it: they are set up after each of its starts.
+  // Kernel interfaces of Open vSwitch disappear when it exits, so they are configured after each of its starts.
   await start('vswitchd', ['ovs-vswitchd', ...ownFiles(folder, 'ovs-vswitchd'), `unix:${socket}`], async () => {
     await vsctl(
       '--may-exist',
@@ -88,7 +88,7 @@ export async function startHost(place: HostPlace): Promise<Space> {
       `external_ids:ovn-bridge-mappings=${PHYSICAL_NETWORK}:br-out`,
     )
     await space.run(
-      // What was set up before this start it makes in its own time.
+      // Open vSwitch creates existing bridges some time after its start.
       'for try in $(seq 100); do ip link show br-phy > /dev/null 2>&1 && break; sleep 0.1; done',
       `ip address replace ${place.addresses.tunnel}/${place.addresses.prefix} dev br-phy`,
       'ip link set br-phy up',
@@ -116,9 +116,9 @@ const bridge = (name: string, port: string): readonly string[] => [
   '--',
 ]
 
-/** Wires to the others: for tunnels, for the outside, and for guests that move. The other ends go with the namespace
- *  between the nodes, and these with them; the kernel takes its time for that, so those of a cloud before are removed
- *  here from a namespace that guests have kept. Rejects with what a program says. */
+/** Creates wires to the others: for tunnels, for the outside, and for moves of guests. Wires are deleted with their
+ *  other ends in the namespace between the nodes, but the kernel takes its time. So wires of an earlier cloud are
+ *  deleted here first, in case guests have kept the namespace. Rejects with the error of a program. */
 export async function wire(
   { middle, number, addresses }: Pick<HostPlace, 'middle' | 'number' | 'addresses'>,
   space: Space,

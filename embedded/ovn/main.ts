@@ -1,9 +1,9 @@
-/** The process that is the network of an embedded cloud: Open Virtual Network with the userspace datapath, in network
- *  namespaces of its own, one for each node and one between them. Nothing of the machine's own network changes, except
- *  with `publicRoute`. What it starts ends with it, however it ends; only the namespaces of guests stay, as
- *  guests do, and are found again. `process-settings.ts` has its
- *  settings. Reports to its parent `{ready, loopback, loopback_ports}`: the network of the loopback that stands for
- *  public addresses, and by port of a server the one there. */
+/** The process that is the network of an embedded cloud: Open Virtual Network with the userspace datapath, in separate
+ *  network namespaces, one for each node and one between them. The machine's own network does not change, except with
+ *  `publicRoute`. Everything that it starts is killed when it exits; only the namespaces of guests stay, as guests do,
+ *  and the next start finds them. `process-settings.ts` has its settings.
+ *  Sends its parent `{ready, loopback, loopback_ports}`: the loopback network that represents public addresses, and the
+ *  loopback port for each port of servers. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -29,14 +29,14 @@ import { openSpace, processesBelow, type Space } from './space.ts'
 import { type Destination, openTwins, type Twins } from './twins.ts'
 
 const { settings, log, stop } = await startProcess('network', NetworkSettings)
-/** For as long as the kernel takes to remove the wire of a cloud that was killed. */
+/** Time for the kernel to remove the wire of a cloud that was killed. */
 const WIRE_GONE_MILLISECONDS = 10_000
 const RETRY_MILLISECONDS = 250
 const LOOK_MILLISECONDS = 10_000
 const ending = new AbortController()
 let isStarted = false
 stop.addEventListener('abort', () => {
-  if (!isStarted) exitProcess(0) // what was started ends with this process
+  if (!isStarted) exitProcess(0) // everything that was started is killed with this process
   ending.abort()
 })
 const parts: DaemonParts = { clock, random, log, signal: ending.signal }
@@ -49,7 +49,7 @@ const launch = (options: DaemonOptions): Daemon => {
   return daemon
 }
 
-/** Of a process before this one that was killed in the middle of a start. */
+/** Kills processes of an earlier run that was killed during its start. */
 await mkdir(folder, { recursive: true, mode: 0o700 })
 for (const pid of await processesBelow(folder)) signalProcess(pid, 'SIGKILL')
 
@@ -57,14 +57,14 @@ const middle = await openSpace({ folder, neighbours: settings.guests }, clock)
 await middle.run(
   'ip link set lo up',
   'echo 1 > /proc/sys/net/ipv4/ip_forward',
-  // A machine without IPv6 of its own passes that on.
+  // The namespace inherits the setting of a machine that has IPv6 disabled.
   ...(existsSync('/proc/sys/net/ipv6')
     ? ['echo 0 > /proc/sys/net/ipv6/conf/all/disable_ipv6', 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding']
     : []),
   ...BRIDGE_LINES,
   `ip address add ${TRANSFER.ipv4}/24 dev outside`,
   `ip address add ${TRANSFER.ipv6}/64 dev outside nodad`,
-  // What nobody has of the cloud's own addresses is not asked for outside.
+  // Unused addresses of the cloud are not forwarded to the outside.
   `ip route add prohibit ${CLOUD}`,
   ...Object.values(settings.zones).flatMap((number) => {
     const { router, routes } = zoneAddresses(number)
@@ -130,7 +130,7 @@ sendToParent({
   ...(twins === undefined ? {} : { loopback: twins.loopback, loopback_ports: Object.fromEntries(twins.ports) }),
 })
 
-// What the machine has itself is none of the servers': addresses come and go with its own network.
+// Servers must not reach the machine's own addresses, which change with its network.
 let known: readonly string[] = []
 while (!stop.aborted) {
   const own = machineAddresses()
@@ -147,8 +147,8 @@ await Promise.all(daemons.map(({ ended }) => ended))
 for (const space of [middle, ...spaces]) space.close()
 exitProcess(0)
 
-/** How servers reach the outside, and what they do not reach: what the machine itself can be asked by link-local
- *  addresses, where another cloud's metadata service may be, and the machine by the wire of `publicRoute`. */
+/** Address translation for servers towards the outside, and destinations that they must not reach: link-local
+ *  addresses, where another cloud's metadata service may be, and the machine through the wire of `publicRoute`. */
 function filterText(): string {
   return `table inet svccloud {
   chain out { type nat hook postrouting priority 100; oifname "tap0" masquerade; }
@@ -161,11 +161,11 @@ function filterText(): string {
 }`
 }
 
-/** A wire of the machine's to the servers, which goes with the namespace, and what leads there with the wire. */
+/** Creates a wire from the machine to the servers, which is deleted with the namespace, and routes through it. */
 async function addRoute(space: Space): Promise<void> {
   const wire = wireName(settings.proxyPort)
   const ip = (...words: readonly string[]) => promisify(execFile)('ip', [...words])
-  await ip('link', 'delete', wire).catch(() => undefined) // the kernel may not have come to it yet
+  await ip('link', 'delete', wire).catch(() => undefined) // the kernel may not have removed it yet
   await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'machine', 'netns', String(space.pid))
   await ip('link', 'set', wire, 'up')
   await space.run('ip link set machine up')
@@ -179,7 +179,7 @@ async function addRoute(space: Space): Promise<void> {
   }
 }
 
-/** Throws what the last try did: where another cloud of this machine goes on, it has the route. */
+/** Retries while the route exists, then throws the last error: another running cloud of this machine has the route. */
 async function patiently(change: () => Promise<unknown>): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + WIRE_GONE_MILLISECONDS
   for (;;)
@@ -191,8 +191,8 @@ async function patiently(change: () => Promise<unknown>): Promise<void> {
     }
 }
 
-/** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself
- *  when that is not said. */
+/** Starts the process in the namespace that connects to servers. Returns the function that passes it a connection;
+ *  without a destination the process determines it itself. */
 function openForwarder(space: Space): (socket: Socket, to?: Destination) => void {
   const forwarder: z.input<typeof ForwarderSettings> = {
     networks: [SERVERS.ipv4, SERVERS.ipv6],
@@ -224,7 +224,7 @@ function openProxy(hand: (socket: Socket) => void): { readonly isListening: Prom
   return { isListening, close: () => void server.close() }
 }
 
-/** Keeps the twins to the addresses that lead somewhere. */
+/** Updates the twins with the addresses that are in use. */
 function followAddresses(twins: Twins, northbound: string): void {
   const tables = ADDRESS_COLUMNS.map(() => openAddressTable())
   const tell = () => twins.follow(new Set(tables.flatMap((table) => [...table.addresses()])))

@@ -1,5 +1,5 @@
-/** What the parts of an embedded cloud are told of its network: where it is, and which addresses are whose. What is
- *  decided at the first start stays so. */
+/** Settings of the network for the parts of an embedded cloud: where it is, and who has which addresses. Decisions of
+ *  the first start are permanent. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -28,22 +28,22 @@ import { namespaceLink } from './host.ts'
 import type { Programs } from './programs.ts'
 
 export interface CloudNetwork {
-  /** Of the process that is the network. */
+  /** Settings of the network's process. */
   readonly settings: z.input<typeof NetworkSettings>
-  /** Where that process and the agents find programs. */
+  /** PATH of that process and the agents. */
   readonly path: string
-  /** What is added to the machine while it runs, for people; undefined when nothing is. */
+  /** Changes to the machine while the cloud runs, for people; undefined when there are none. */
   readonly additions: string | undefined
-  /** Where nodes of clusters reach their control planes; undefined when they do not. */
+  /** How nodes of clusters reach their control planes; undefined when they cannot. */
   readonly nodesListener: NodesListener | undefined
-  /** Where the controllers find the databases. */
+  /** Address of the northbound database for the controllers. */
   readonly northbound: string
   readonly southbound: string
-  /** What people and the API server are told of the loopback, by what the process that is the network said. */
+  /** Message and settings for the loopback addresses, from the network process's ready message. */
   readonly reachable: (ready: Readonly<Record<string, unknown>>) => Reachable
-  /** Of the agent of a node. */
+  /** Settings of the agent of a node. */
   agent(node: string): AgentNetwork
-  /** What the catalog says of a zone, and the pools of its addresses. */
+  /** The catalog's entry for a zone, and the pools of its addresses. */
   readonly zone: (name: string) => ZoneNetwork
 }
 
@@ -54,11 +54,11 @@ export interface AgentNetwork {
 
 const LOOPBACK = '127.0.0.1'
 
-/** What is decided at the first start with the network; there from then on. */
+/** File with the decisions of the first start with the network. */
 export const planFile = (folder: DataFolder): string => join(folder.network, 'plan.json')
 
 interface Kept {
-  /** Of the proxy. */
+  /** Port of the proxy. */
   readonly doorPort: number
   readonly zones: Readonly<Record<string, number>>
 }
@@ -69,7 +69,7 @@ export interface NetworkOptions {
   readonly hasPublicRoute: boolean
   readonly loopbackPorts: readonly number[]
   readonly programs: Programs
-  /** Of the host of control planes, where nodes of clusters come in; undefined without one. */
+  /** Socket of the host of control planes for connections of nodes; undefined without one. */
   readonly nodesSocket: string | undefined
 }
 
@@ -127,7 +127,7 @@ export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork
 export interface Reachable {
   /** For people. */
   readonly text: string
-  /** Of the API server. */
+  /** Settings of the API server. */
   readonly settings: Pick<z.input<typeof ApiServerSettings>, 'loopbackTwins'>
 }
 
@@ -153,7 +153,7 @@ const additionsOf = (proxyPort: number): string =>
   `(${ROUTE.ipv4.machine}/${ROUTE.ipv4.prefix}, and ${ROUTE.ipv6.machine}/${ROUTE.ipv6.prefix} where it has IPv6) ` +
   `and the routes ${SERVERS.ipv4} via ${ROUTE.ipv4.cloud} and ${SERVERS.ipv6} via ${ROUTE.ipv6.cloud}.`
 
-/** Zones name the port of the proxy for good. */
+/** Zones contain the proxy's port permanently. */
 async function keep(folder: DataFolder, nodes: readonly PlannedNode[]) {
   await makeFolder(folder.network, 0o700)
   const file = planFile(folder)

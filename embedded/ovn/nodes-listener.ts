@@ -1,12 +1,11 @@
-/** Where nodes of clusters reach their control planes: ports of an address in the network namespace of the cloud.
- *  Whatever comes to one of them goes on to the host of control planes by its socket, with the port in the first line.
- */
+/** Ports of an address in the network namespace of the cloud, at which nodes of clusters reach their control planes.
+ *  Each connection is passed to the socket of the host of control planes, with the port in the first line. */
 import { connect, createServer, type Server } from 'node:net'
 import type { NodesListener } from '../kit/process-settings.ts'
 
 const CONNECTIONS_MAXIMUM = 1_024
 
-/** Rejects when one of the ports cannot be had. */
+/** Rejects when one of the ports is unavailable. */
 export async function openNodesListener({
   address,
   firstPort,

@@ -1,4 +1,4 @@
-/** Whether this machine can have a network for servers: what it takes, and what is missing, for people. */
+/** Checks whether this machine can have a network for servers, and reports to people what is missing. */
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -11,7 +11,7 @@ const run = promisify(execFile)
 
 const TUN = '/dev/net/tun'
 
-/** What the kernel and the rights must allow, in a namespace that is gone at once. */
+/** Required rights and kernel features, tried in a temporary namespace. */
 const TRIAL = [
   'ip link set lo up',
   'ip link add one type veth peer name two',
@@ -22,8 +22,8 @@ const TRIAL = [
 ]
 const TRIAL_MILLISECONDS = 20_000
 
-/** The programs of the network where it can be had, else why it cannot: half a sentence for people. Nothing is
- *  downloaded for a machine that could not use it. */
+/** The programs of the network if it is possible, otherwise the reason: half a sentence for people. Nothing is
+ *  downloaded for a machine that cannot use it. */
 export async function probeNetwork(needs: ProgramNeeds): Promise<Programs | string> {
   const obstacle = (await tunObstacle()) ?? (await trialObstacle(['true'], environment()['PATH']))
   if (obstacle !== undefined) return obstacle

@@ -1,5 +1,5 @@
-/** The programs of the network: those of the machine, or Debian's packages of them, unpacked below the data folder
- *  without being installed. That needs no rights, starts no service and changes nothing of the machine. */
+/** The programs of the network: those of the machine, or those of Debian's packages, unpacked below the data folder
+ *  without installation. That needs no rights, starts no service and does not change the machine. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ const PROGRAMS: Packages = {
   nft: 'nftables',
   slirp4netns: 'slirp4netns',
 }
-/** Packages whose programs are of use through another one's. */
+/** Packages that other packages' programs need. */
 const BESIDES = ['ovn-common']
 const SCHEMAS: Packages = {
   'ovn/ovn-nb.ovsschema': 'ovn-central',
@@ -33,25 +33,25 @@ const SCHEMAS: Packages = {
   'openvswitch/vswitch.ovsschema': 'openvswitch-switch',
 }
 
-/** Where programs and schemas are. */
+/** Locations of programs and schemas. */
 export interface Programs {
   /** Value of PATH. */
   readonly path: string
-  /** Folders like /usr/share, the first that has a file wins. */
+  /** Folders like /usr/share; the first that has a file is used. */
   readonly shared: readonly string[]
 }
 
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin']
 const SYSTEM_SHARED = '/usr/share'
 const DOWNLOAD_MILLISECONDS = 180_000
-/** A mirror that does not answer in that time is not waited for. */
+/** Timeout for a mirror. */
 const MIRROR_SECONDS = 5
 
-/** What to give to OVSDB's tools, as `ovn/ovn-nb.ovsschema`. */
+/** Path of a schema for OVSDB's tools, such as `ovn/ovn-nb.ovsschema`. */
 export const schemaFile = (shared: readonly string[], name: string): string =>
   join(shared.find((folder) => existsSync(join(folder, name))) ?? SYSTEM_SHARED, name)
 
-/** Programs of the machine, an ordinary user's path lacks some of their folders. */
+/** Programs of the machine; the path of an ordinary user lacks some of their folders. */
 function systemPath(): string {
   const given = (environment()['PATH'] ?? '').split(':').filter((folder) => folder !== '')
   return [...given, ...SYSTEM_FOLDERS.filter((folder) => !given.includes(folder))].join(':')
@@ -59,13 +59,13 @@ function systemPath(): string {
 
 const programsOfMachine = (): Programs => ({ path: systemPath(), shared: [SYSTEM_SHARED] })
 
-/** Those of the folder, once they were downloaded, in front of the machine's. */
+/** Downloaded programs in the folder, before those of the machine. */
 const programsIn = (folder: string, { path, shared }: Programs): Programs =>
   existsSync(join(folder, 'bin'))
     ? { path: `${join(folder, 'bin')}:${path}`, shared: [join(folder, 'root', SYSTEM_SHARED), ...shared] }
     : { path, shared }
 
-/** Packages of what is not there. */
+/** Packages of missing programs. */
 function missingOf({ path, shared }: Programs): readonly string[] {
   const folders = path.split(':')
   const programs = Object.entries(PROGRAMS).filter(
@@ -76,19 +76,19 @@ function missingOf({ path, shared }: Programs): readonly string[] {
 }
 
 export interface ProgramNeeds {
-  /** Holds what is downloaded. */
+  /** Folder for downloads. */
   readonly folder: string
   readonly mayInstall: boolean
-  /** What the machine has; looked for when absent. */
+  /** The machine's programs; searched when absent. */
   readonly machine?: Programs
-  /** One line for people. */
+  /** Prints one line for people. */
   readonly print: (line: string) => void
 }
 
-/** The programs, or why they cannot be had. */
+/** The programs, or why they are unavailable. */
 export async function findPrograms(needs: ProgramNeeds): Promise<Programs | string> {
   const { folder, mayInstall, print, machine = programsOfMachine() } = needs
-  // What somebody else may have put there is downloaded anew, not run.
+  // Files that somebody else may have written are downloaded again, not run.
   const isOurs = await isRunByRootSafely(folder).catch(() => false)
   if (isOurs && existsSync(join(folder, 'bin'))) await writeWrappers(folder)
   const found = isOurs ? programsIn(folder, machine) : machine
@@ -108,13 +108,13 @@ export async function findPrograms(needs: ProgramNeeds): Promise<Programs | stri
   return stillMissing.length === 0 ? programs : `programs are missing: ${advice}`
 }
 
-/** What a program that failed said last. */
+/** The last line of output of a failed program. */
 export function lastLineOf(error: unknown): string {
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n').at(-1) : undefined
   return said === undefined || said === '' ? (error instanceof Error ? error.message : String(error)) : said
 }
 
-/** Whole or not at all: the folder has `bin` when everything is there. */
+/** Completely or not at all: the folder has `bin` when everything is there. */
 async function downloadPrograms(packages: readonly string[], folder: string): Promise<void> {
   const work = `${folder}.new`
   await rm(work, { recursive: true, force: true })
@@ -124,7 +124,7 @@ async function downloadPrograms(packages: readonly string[], folder: string): Pr
   const ownLists = [...own, `Dir::State::Lists=${join(work, 'lists')}`]
   try {
     await download(packages, [...own, 'Dir::State::Lists=/var/lib/apt/lists'], work).catch(async () => {
-      // Nobody has fetched lists here, or long ago: lists of our own.
+      // The package lists are missing or old, so this uses separate lists.
       await apt(['update'], ownLists, work)
       await download(packages, ownLists, work)
     })
@@ -139,7 +139,7 @@ async function downloadPrograms(packages: readonly string[], folder: string): Pr
   }
 }
 
-/** The packages, and the libraries that they need and the machine lacks. */
+/** Downloads the packages, and the libraries that they need and the machine lacks. */
 async function download(packages: readonly string[], settings: readonly string[], work: string): Promise<void> {
   const uris = await apt(['--print-uris', '--no-install-recommends', 'install', ...packages], settings, work)
   // Lines like: 'http://…/libxdp1_1.3.1-1_amd64.deb' libxdp1_1.3.1-1_amd64.deb 55144 SHA256:…
@@ -167,12 +167,12 @@ async function apt(words: readonly string[], settings: readonly string[], folder
   return stdout
 }
 
-/** Debian makes this name when the package is installed. */
+/** Debian creates this name when the package is installed. */
 const BEHIND_ALTERNATIVES = 'usr/lib/openvswitch-switch/ovs-vswitchd'
 const EXECUTABLE = 0o755
 
-/** A program of the folder finds its libraries there; no other program does. It says nothing of where the folder is:
- *  one that was copied or moved runs what is beside it, and never what somebody puts where it was. */
+/** Only programs of the folder use its libraries. The wrappers contain no absolute path: a copied or moved folder runs
+ *  its own files, and never files at the old location. */
 async function writeWrappers(folder: string): Promise<void> {
   const root = join(folder, 'root')
   const inside = async (place: string) =>
@@ -185,7 +185,7 @@ async function writeWrappers(folder: string): Promise<void> {
   const search = libraries.map((name) => `$root/${name}`).join(':')
   for (const program of programs) {
     const file = join(folder, 'bin', program.split('/').at(-1) ?? '')
-    // The kernel gives a script the path by which it was found.
+    // The kernel passes a script the path by which it was called.
     const script = `#!/bin/sh\nroot="$(cd "\${0%/*}/../root" && pwd)" || exit 126\n`
     const text = `${script}LD_LIBRARY_PATH="${search}" exec "$root/${program}" "$@"\n`
     if ((await readFile(file, 'utf8').catch(() => undefined)) === text) continue

@@ -1,9 +1,8 @@
-/** Which public addresses lead somewhere now, as OVN's northbound database has them: of the servers' ports, and of what
- *  routers and load balancers translate. Pure: reads what `ovsdb-client monitor --format=json` prints. */
+/** Public addresses that are in use now, from OVN's northbound database: those of servers' ports, and those that
+ *  routers and load balancers translate. Pure: parses the output of `ovsdb-client monitor --format=json`. */
 import { SERVERS } from './address-plan.ts'
 
-/** Tables and the column of each that holds addresses. A port may speak for those that it shares with another port,
- *  too. */
+/** Tables and their columns with addresses. A port may also have addresses that it shares with another port. */
 export const ADDRESS_COLUMNS = [
   ['Logical_Switch_Port', 'port_security'],
   ['NAT', 'external_ip'],
@@ -18,9 +17,9 @@ const PREFIX = SERVERS.ipv4.split('.').slice(0, 2).join('.')
 const ADDRESS = new RegExp(String.raw`\b${PREFIX.replace('.', String.raw`\.`)}\.\d{1,3}\.\d{1,3}\b`, 'g')
 
 export interface AddressTable {
-  /** A line that was printed. */
+  /** Handles a line of output. */
   take(line: string): void
-  /** Nothing is known any longer: what prints begins anew. */
+  /** Forgets everything, because the program starts again. */
   clear(): void
   addresses(): ReadonlySet<string>
 }
@@ -31,7 +30,8 @@ export function openAddressTable(): AddressTable {
     take(line) {
       const { data } = JSON.parse(line) as Update // the program's own format
       let changed = ''
-      // A change is the old row with its id and the new one without; new rows that are whole come as `insert`.
+      // A change consists of the old row with its id and the new one without; complete new rows have the action
+      // `insert`.
       for (const [id, action, value] of data) {
         if (typeof id === 'string' && id !== '') changed = id
         if (action === 'delete') byRow.delete(changed)

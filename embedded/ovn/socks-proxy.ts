@@ -1,5 +1,5 @@
-/** A SOCKS5 proxy (RFC 1928) for one connection: CONNECT without authentication, to addresses of servers and nothing
- *  else. Pure but for the sockets. */
+/** A SOCKS5 proxy (RFC 1928) for one connection: CONNECT without authentication, only to addresses of servers. Pure,
+ *  except for the sockets. */
 import { BlockList, connect, isIP, type Socket } from 'node:net'
 
 const VERSION = 5
@@ -16,9 +16,9 @@ interface Request {
 }
 
 export interface SocksProxy {
-  /** Serves a client that says by the protocol where it wants to. */
+  /** Serves a client that sends its destination by the protocol. */
   serve(client: Socket): void
-  /** Joins a client that says nothing with the port there. */
+  /** Connects a client directly to the host and port, without the protocol. */
   join(client: Socket, host: string, port: number): void
 }
 
@@ -77,7 +77,7 @@ async function serve(client: Socket, isAllowed: (host: string) => boolean): Prom
   })
 }
 
-/** The request, or the code of why it is refused; undefined while more is to come. */
+/** The request, or the error code of a refusal; undefined while it is incomplete. */
 function readRequest(head: Buffer): Request | number | undefined {
   if (head.length < 5) return undefined
   const [version, command, , type, length = 0] = head
@@ -96,7 +96,7 @@ function readRequest(head: Buffer): Request | number | undefined {
   return { bytes: from + bytes + 2, host, port: head.readUInt16BE(from + bytes) }
 }
 
-/** What the reader makes of the first bytes; what follows them stays in the socket. */
+/** Returns the reader's result for the first bytes; later bytes stay in the socket. */
 function take<Read>(socket: Socket, bytesMaximum: number, read: (head: Buffer) => Read | undefined): Promise<Read> {
   return new Promise((resolve, reject) => {
     let head: Buffer = Buffer.alloc(0)

@@ -1,6 +1,6 @@
-/** Network namespaces of the cloud: each is held by a process, ends with it and the guests in it, and is entered by the
- *  namespaces of that process. An ordinary user has them in a user namespace, in which it is root; all of a cloud are
- *  in the same one, so that wires lead from one to another. */
+/** Network namespaces of the cloud. A process holds each namespace, which ends with that process and its guests. Other
+ *  processes enter it through that process. An ordinary user has them in a user namespace, in which it is root. All
+ *  namespaces of a cloud are in the same user namespace, so that wires can connect them. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -11,22 +11,22 @@ import { tied } from '../kit/daemon.ts'
 const run = promisify(execFile)
 
 export interface Space {
-  /** The folder with its namespaces, which each process has. */
+  /** Folder in /proc with its namespaces. */
   readonly folder: string
   readonly pid: number
-  /** Resolves when who holds it has ended. */
+  /** Resolves when the holding process has exited. */
   readonly ended: Promise<void>
   close(): void
-  /** A command in it. */
+  /** The command line that runs a command in it. */
   command(command: readonly string[]): readonly string[]
-  /** Runs lines of a shell in it. Rejects at the first that fails. */
+  /** Runs shell commands in it. Rejects at the first that fails. */
   run(...lines: readonly string[]): Promise<string>
 }
 
 const spaceOf = (pid: number | 'self'): Promise<string> => readlink(`/proc/${pid}/ns/net`).catch(() => '')
 const LOOK_MILLISECONDS = 10
 
-/** What comes before a command that is to be in a new one. */
+/** Prefix of a command that runs in a new namespace. */
 export const NEW_SPACE: readonly string[] = [
   'unshare',
   ...(isRoot() ? [] : ['--user', '--map-root-user']),
@@ -36,7 +36,8 @@ export const NEW_SPACE: readonly string[] = [
 
 const namespacesOf = (pid: number): string => `/proc/${pid}/ns`
 
-/** What comes before a command that is to be in the namespaces of the folder; in the user's only, with `isBeside`. */
+/** Prefix of a command that runs in the namespaces of the folder; with `isBeside` in a new network namespace of the
+ *  same user namespace. */
 const entering = (folder: string, isBeside = false): readonly string[] => {
   const user = isRoot() ? [] : [`--user=${folder}/user`, '--preserve-credentials']
   const words = isBeside ? user : [...user, `--net=${folder}/net`]
@@ -44,18 +45,17 @@ const entering = (folder: string, isBeside = false): readonly string[] => {
 }
 
 export interface SpacePlace {
-  /** Where its processes work. */
+  /** Folder of its processes. */
   readonly folder: string
-  /** Where its guests work. */
+  /** Folder of its guests. */
   readonly guests?: string
-  /** Where guests of all spaces work, which have the user namespace that a new one joins. */
+  /** Folder of the guests of all namespaces, whose user namespace a new one joins. */
   readonly neighbours?: string
-  /** One whose user namespace it joins. */
+  /** Namespace whose user namespace it joins. */
   readonly beside?: Space
 }
 
-/** The namespace of the guests that work below the folder, which outlived whoever held it; a new one when there is
- *  none. */
+/** Opens the namespace of the guests below the folder, which have outlived its holder; a new one when there is none. */
 export async function openSpace(place: SpacePlace, clock: Clock): Promise<Space> {
   const kept = place.guests === undefined ? undefined : await processWithSpace(place.guests)
   const [first = '', ...rest] = [
@@ -90,20 +90,20 @@ async function newSpace({ beside, neighbours }: SpacePlace): Promise<readonly st
   return neighbour === undefined ? NEW_SPACE : entering(namespacesOf(neighbour), true)
 }
 
-/** Answers the process of the holder once it is where it is going. */
+/** Returns the process id of the holder once it has entered the namespace. */
 async function entered({ pid, exitCode }: ChildProcess, clock: Clock): Promise<number> {
   const own = await spaceOf('self')
   while (pid !== undefined && exitCode === null) {
     const space = await spaceOf(pid)
     if (space === '') break
-    // Until then its user namespace may lack its users.
+    // Before that, its user namespace may lack its mapped users.
     if (space !== own && (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')) === 'sleep\n') return pid
     await clock.sleep(LOOK_MILLISECONDS)
   }
   throw new Error('a network namespace could not be made')
 }
 
-/** Of those that work below the folder, one that is in another network namespace than this process. */
+/** A process below the folder that is in another network namespace than this process. */
 async function processWithSpace(folder: string): Promise<number | undefined> {
   const own = await spaceOf('self')
   for (const pid of await processesBelow(folder)) {
@@ -113,7 +113,7 @@ async function processWithSpace(folder: string): Promise<number | undefined> {
   return undefined
 }
 
-/** Processes that work in or below the folder, but for this one. */
+/** Processes whose working directory is the folder or below it, except for this one. */
 export async function processesBelow(folder: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const works = await Promise.all(
@@ -124,7 +124,7 @@ export async function processesBelow(folder: string): Promise<readonly number[]>
     .map(({ pid }) => pid)
 }
 
-/** Lets the path lead there from now on. */
+/** Makes the link point to the target. */
 export async function pointTo(link: string, target: string): Promise<void> {
   await rm(`${link}.new`, { force: true })
   await symlink(target, `${link}.new`)

@@ -1,23 +1,23 @@
-/** Addresses of the machine's loopback that stand for public addresses: what connects to 127.18.a.b reaches 198.18.a.b,
- *  at the few ports that are listened on, for programs that know no proxy. Which of the loopback's networks it is, and
- *  which port stands for which, is decided at each start by what is free: another cloud may have the first one, and
- *  ports of the machine's own services, or below 1024 for an ordinary user, cannot be listened on. */
+/** Loopback addresses of the machine that represent public addresses, for programs that support no proxy: a connection
+ *  to 127.18.a.b reaches 198.18.a.b, at the few ports with listeners. Each start chooses the loopback network and the
+ *  ports by what is free: another cloud may have the first network, and ports of the machine's own services, or below
+ *  1024 for an ordinary user, are unavailable. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { SERVERS } from './address-plan.ts'
 
-/** Where a connection is to go. */
+/** Destination of a connection. */
 export interface Destination {
   readonly host: string
   readonly port: number
 }
 
 const NETWORKS = Array.from({ length: 100 }, (_, index) => `127.${index + 18}`)
-/** Held at the last address of the network while its cloud runs. */
+/** Port that is held at the last address of the network while its cloud runs. */
 const LOCK_PORT = 20_018
 const LOCK_HOST = '255.254'
-/** A port that is not free is this much higher at the twins. */
+/** Offset of the twin's port when the same port is in use. */
 const SHIFT = 10_000
-/** Addresses with listeners at once; further ones are reached by the proxy. */
+/** Limit of the addresses with listeners; others are reached through the proxy. */
 const ADDRESSES_MAXIMUM = 1_024
 
 const SERVERS_PREFIX = SERVERS.ipv4.split('.').slice(0, 2).join('.')
@@ -25,9 +25,9 @@ const SERVERS_PREFIX = SERVERS.ipv4.split('.').slice(0, 2).join('.')
 export interface Twins {
   /** First half of the addresses, as `127.18`. */
   readonly loopback: string
-  /** By the port of a server the one of its twin. */
+  /** Port of the twin, by port of the server. */
   readonly ports: ReadonlyMap<number, number>
-  /** The addresses that lead somewhere now; others are listened on no more. */
+  /** Sets the addresses that are in use; the others get no listeners. */
   follow(addresses: ReadonlySet<string>): void
   close(): void
 }
@@ -39,7 +39,7 @@ const listen = (host: string, port: number, take: (socket: Socket) => void): Pro
     server.listen(port, host, () => resolve(server))
   })
 
-/** Undefined where no network of the loopback is free. `ports` are those of servers. */
+/** Undefined when no loopback network is free. `ports` are those of servers. */
 export async function openTwins(
   ports: readonly number[],
   join: (socket: Socket, to: Destination) => void,

@@ -1,22 +1,23 @@
-/** The programs that run beside the control plane of each cluster, and speak to the platform with a token of the
- *  cluster, as every host has them: what each may do in the cluster, what it is told, and what they need there. */
+/** Programs that run beside the control plane of each cluster and call the platform with a token of the cluster.
+ *  Defined for every kind of host: their rights in the cluster, their settings, and the objects that they need there.
+ */
 import { parseAllDocuments } from 'yaml'
 import type { CSI_SIDECARS } from '../../domain/kubernetes-cluster/versions.ts'
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { apply, type KubeApi, send } from './kube-api.ts'
 
-/** A program, and the user that it is in the cluster. */
+/** A program and its user in the cluster. */
 export interface AddonUser {
   readonly name: string
-  /** As a rule of RBAC has it; without any it does not get into the cluster. */
+  /** Rules of RBAC. A program without rules has no access to the cluster. */
   readonly rules: readonly object[]
 }
 
 export interface AddonObject {
-  /** Of its collection. */
+  /** Path of its collection. */
   readonly path: string
-  /** One that is the cluster's own from then on: made where there is none, and never changed. */
+  /** The object belongs to the cluster: it is created if it is missing, and never changed. */
   readonly isOwn: boolean
   readonly body: {
     readonly metadata: { readonly name: string; readonly annotations?: object }
@@ -24,7 +25,7 @@ export interface AddonObject {
   }
 }
 
-/** What a program of this project is told. */
+/** Settings of a program of this project. */
 export interface PlatformPlace {
   readonly apiUrl: string
   readonly tokenFile: string
@@ -42,7 +43,7 @@ export const platformSettings = ({ apiUrl, tokenFile, clusterId, zone }: Platfor
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const RBAC_GROUP = 'rbac.authorization.k8s.io'
 const [NOT_FOUND, CONFLICT] = [404, 409]
-/** How long a kind that was just defined may take until it is served, and between two looks. */
+/** Time until a newly defined kind is served, and pause between two attempts. */
 const [SERVED_MILLISECONDS, LOOK_MILLISECONDS] = [5_000, 100]
 const STORAGE = 'storage.k8s.io'
 const SNAPSHOTS = 'snapshot.storage.k8s.io'
@@ -58,7 +59,7 @@ const EVENTS = rule('', ['events'], [...reading, 'create', 'update', 'patch'])
 
 export type Sidecar = keyof typeof CSI_SIDECARS
 
-/** As each of them says that it needs it. */
+/** Rules and flags, as documented for each sidecar. */
 const SIDECARS: Readonly<Record<Sidecar, { readonly rules: readonly object[]; readonly flags: readonly string[] }>> = {
   provisioner: {
     flags: ['--default-fstype=ext4', '--extra-create-metadata'],
@@ -127,26 +128,27 @@ export const SNAPSHOT_CONTROLLER_USER: AddonUser = { name: 'csi-snapshot-control
 export const sidecarUser = (kind: Sidecar): AddonUser => ({ name: `csi-${kind}`, rules: SIDECARS[kind].rules })
 export const SIDECAR_KINDS: readonly Sidecar[] = ['provisioner', 'attacher', 'resizer', 'snapshotter']
 
-/** Of a program that stands between Kubernetes and the driver at that socket. */
+/** Flags of a sidecar between Kubernetes and the driver at that socket. */
 export const sidecarFlags = (kind: Sidecar, kubeconfig: string, socket: string): readonly string[] => [
   `--kubeconfig=${kubeconfig}`,
   `--csi-address=${socket}`,
   '--timeout=60s',
-  // A claim of the first pod of a node comes before the driver is known there: it is not left alone for minutes.
+  // The claim of a node's first pod arrives before the driver is known there; without this, its retries are minutes
+  // apart.
   '--retry-interval-max=30s',
   ...SIDECARS[kind].flags,
 ]
 
-/** Definitions of kinds, as the project of the snapshotter publishes them. Throws for what is no YAML. */
+/** Definitions of kinds, as the snapshotter project publishes them. Throws for invalid YAML. */
 export function kindsOf(text: string): readonly AddonObject[] {
-  // There is nothing between two separators.
+  // The text between two separators may be empty.
   const bodies = parseAllDocuments(text).map((document) => document.toJS() as AddonObject['body'] | null)
   return bodies
     .filter((body) => body !== null)
     .map((body) => ({ path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', isOwn: false, body }))
 }
 
-/** What the driver needs in a cluster besides. */
+/** Other objects that the driver needs in a cluster. */
 export const CSI_OBJECTS: readonly AddonObject[] = [
   {
     path: `/apis/${STORAGE}/v1/csidrivers`,
@@ -159,7 +161,7 @@ export const CSI_OBJECTS: readonly AddonObject[] = [
     },
   },
   {
-    // Another class may be the default of the cluster: whoever says so is not overruled.
+    // The cluster may have another default class, which must stay the default.
     path: `/apis/${STORAGE}/v1/storageclasses`,
     isOwn: true,
     body: {
@@ -185,17 +187,18 @@ export const CSI_OBJECTS: readonly AddonObject[] = [
   },
 ]
 
-/** An add-on as what it needs in the cluster goes. */
+/** The needs of an add-on in the cluster. */
 export interface AddonNeeds {
   readonly name: AddonName
   readonly programs: readonly AddonUser[]
   readonly objects: readonly AddonObject[]
 }
 
-/** No token of the platform names such a user: names of the system are not for people. */
+/** Name of a program's user. No token of the platform contains it, because people have no names that start with
+ *  `system:`. */
 export const userOf = ({ name }: AddonUser): string => `system:svccloud:${name}`
 
-/** Its objects, and the rights of its programs. May be said at every start. */
+/** Applies the objects of an add-on and the rights of its programs. May be repeated at every start. */
 export async function applyAddon(api: KubeApi, { programs, objects }: AddonNeeds, clock: Clock): Promise<void> {
   for (const { path, isOwn, body } of objects)
     if (isOwn) await make(api, path, body, clock)
@@ -203,7 +206,7 @@ export async function applyAddon(api: KubeApi, { programs, objects }: AddonNeeds
   for (const program of programs) if (program.rules.length > 0) await allow(api, program)
 }
 
-/** Unless it is there. Its kind may have been defined a moment ago. */
+/** Creates the object unless it exists. Its kind may have been defined a moment ago. */
 async function make(api: KubeApi, path: string, body: object, clock: Clock): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + SERVED_MILLISECONDS
   for (;;) {
@@ -214,7 +217,7 @@ async function make(api: KubeApi, path: string, body: object, clock: Clock): Pro
   }
 }
 
-/** In the whole cluster, by its rules. */
+/** Grants the program's rules in the complete cluster. */
 async function allow(api: KubeApi, program: AddonUser): Promise<void> {
   const named = { apiVersion: `${RBAC_GROUP}/v1`, metadata: { name: `svccloud:${program.name}` } }
   await apply(api, `${RBAC}/clusterroles`, { ...named, kind: 'ClusterRole', rules: program.rules })

@@ -1,5 +1,5 @@
-/** What the platform installs in a cluster for its nodes: the name server of its services. Its image comes with the
- *  image of the nodes. */
+/** Add-ons that the platform installs in a cluster for its nodes: the name server of its services. Its image is part of
+ *  the image of the nodes. */
 import {
   type ControlPlaneDesired,
   DNS_SERVICE_NUMBER,
@@ -12,13 +12,14 @@ export const ADDONS = [{ name: 'coredns', version: COREDNS_VERSION }] as const
 
 const NAME = 'coredns'
 const NAMESPACE = 'kube-system'
-/** By which everybody knows the service of names, whatever is behind it. */
+/** Labels that everybody knows for the DNS service, regardless of its implementation. */
 const LABELS = { 'k8s-app': 'kube-dns' }
 const CORE = `/api/v1/namespaces/${NAMESPACE}`
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 
-/** Whatever is not of the cluster is asked of the name servers of the node, where that has any; a block of its own says
- *  otherwise that there is no such name, because there it would be asked before the cluster is. */
+/** Names outside of the cluster are forwarded to the name servers of the node, if it has any. In a closed cluster a
+ *  separate block answers that such names do not exist. It must be separate, because in the same block it would take
+ *  precedence over the cluster's names. */
 const OUTSIDE = `    forward . /etc/resolv.conf {
         max_concurrent 1000
     }
@@ -50,7 +51,7 @@ ${isClosed ? '' : OUTSIDE}    cache 30
 }
 ${isClosed ? NOTHING_OUTSIDE : ''}`
 
-/** Whether a pod is one of the cluster's name server. */
+/** Whether a pod belongs to the cluster's name server. */
 export const isOfNameServer = ({
   namespace,
   labels,
@@ -66,8 +67,8 @@ const objectOf = (kind: string, apiVersion: string, more: object) => ({
   ...more,
 })
 
-/** May be said at every start; nothing without a range of services of IPv4. A playground has one node, which knows
- *  nobody outside. */
+/** May be repeated at every start; does nothing without an IPv4 range of services. A playground is closed: its only
+ *  node cannot resolve names outside. */
 export async function applyAddons(
   api: KubeApi,
   { serviceCidrs, guest }: Pick<ControlPlaneDesired, 'serviceCidrs' | 'guest'>,
@@ -117,7 +118,7 @@ const SPEC = {
     spec: {
       serviceAccountName: NAME,
       priorityClassName: 'system-cluster-critical',
-      // That of the node, not of the cluster: it would ask itself.
+      // DNS of the node instead of the cluster: otherwise the name server would query itself.
       dnsPolicy: 'Default',
       tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
       topologySpreadConstraints: [

@@ -1,4 +1,5 @@
-/** What the platform keeps in a cluster: who may do what by role, how nodes join, and where pods find the API. */
+/** Objects of the platform in a cluster: rights by role, rights for joining nodes, and the address of the API for pods.
+ */
 import {
   type ClusterRole,
   NODE_API,
@@ -11,20 +12,21 @@ import { apply, type KubeApi, send } from './kube-api.ts'
 import { AUTOSCALER, AUTOSCALER_RULES, AUTOSCALER_USER } from './load.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
-/** Service accounts of the platform by the role that they have, and what Kubernetes calls that. */
+/** The platform's service accounts and their Kubernetes roles, by role of the platform. */
 const USERS: Readonly<Record<ClusterRole, { readonly name: string; readonly role: string }>> = {
   admin: { name: 'svccloud-platform', role: 'cluster-admin' },
   edit: { name: 'svccloud-platform-edit', role: 'edit' },
 }
-/** Those that everybody shared once, with the bindings of them: what was signed for them ends with them. */
+/** Old service accounts that all users shared, with their bindings. They are deleted, which invalidates their tokens.
+ */
 const SHARED = ['admin', 'edit']
 const PERSON_LABEL = 'svccloud.dev/kubeconfig'
 const SYSTEM = '/api/v1/namespaces/kube-system'
 const SECRET_LETTERS = 16
-/** What API servers give at least. */
+/** Minimum lifetime that API servers accept. */
 const TOKEN_SECONDS_MINIMUM = 600
 
-/** As the specification has it. */
+/** Roles as the specification defines them. */
 const ROLES: Readonly<Record<string, string>> = {
   owner: 'cluster-admin',
   admin: 'cluster-admin',
@@ -46,7 +48,7 @@ const unbind = (api: KubeApi, name: string) =>
 const bind = (api: KubeApi, name: string, role: string, subject: object) =>
   apply(api, `${RBAC}/clusterrolebindings`, binding(name, role, subject))
 
-/** May be said at every start. */
+/** May be repeated at every start. */
 export async function applyClusterObjects(api: KubeApi): Promise<void> {
   for (const [role, clusterRole] of Object.entries(ROLES))
     await bind(api, `role-${role}`, clusterRole, group(`svccloud:role:${role}`))
@@ -77,7 +79,7 @@ export async function applyClusterObjects(api: KubeApi): Promise<void> {
 }
 const NODES = group('system:nodes')
 
-/** Behind the service `kubernetes`, which pods reach the API by. */
+/** Port behind the service `kubernetes`, through which pods reach the API. */
 const HTTPS_PORT = { name: 'https', protocol: 'TCP', port: NODE_API.port }
 const ENDPOINT_SLICE = {
   apiVersion: 'discovery.k8s.io/v1',
@@ -87,7 +89,7 @@ const ENDPOINT_SLICE = {
   endpoints: [{ addresses: [NODE_API.address], conditions: { ready: true } }],
   ports: [HTTPS_PORT],
 }
-/** For those that know the older kind only; the slice is not to be made of it a second time. */
+/** For clients that know only the older kind. The label prevents a second slice of it. */
 const ENDPOINTS = {
   apiVersion: 'v1',
   kind: 'Endpoints',
@@ -97,13 +99,13 @@ const ENDPOINTS = {
 
 const TokenAnswer = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.iso.datetime() }) })
 
-/** Of the platform's service account of that role; gone with it. */
+/** Requests a token of the platform's service account for that role. Deleting the account invalidates the token. */
 export const requestUserToken = (api: KubeApi, role: ClusterRole, seconds: number): Promise<ControlPlaneToken> =>
   requestToken(api, USERS[role].name, seconds)
 
 const accountOf = ({ id, role }: Person): string => `svccloud-${role}-${id}`
 
-/** Of the service account that is made for the person, with their role. */
+/** Requests a token of the person's own service account, which has their role. */
 export async function requestPersonToken(api: KubeApi, person: Person, seconds: number): Promise<ControlPlaneToken> {
   const name = accountOf(person)
   await apply(api, `${SYSTEM}/serviceaccounts`, {
@@ -116,7 +118,7 @@ export async function requestPersonToken(api: KubeApi, person: Person, seconds: 
   return await requestToken(api, name, seconds)
 }
 
-/** The service account goes first: API servers take no token of one that is not there. */
+/** Deletes the service account first: API servers reject tokens of a missing account. */
 export async function removePerson(api: KubeApi, person: Person): Promise<void> {
   await send(api, 'DELETE', `${SYSTEM}/serviceaccounts/${accountOf(person)}`, { accepted: [404] })
   await unbind(api, `kubeconfig-${person.role}-${person.id}`)
@@ -137,7 +139,7 @@ async function requestToken(api: KubeApi, account: string, seconds: number): Pro
 const KnownSecret = z.object({ data: z.object({ 'token-secret': z.string() }) })
 const secretPath = (tokenId: string): string => `${SYSTEM}/secrets/bootstrap-token-${tokenId}`
 
-/** The token of that id, the same when it was given before; its group may ask for certificates of nodes. */
+/** Creates the token of that id, or returns the existing one. Its group may request certificates of nodes. */
 export async function putJoinToken(
   api: KubeApi,
   wanted: { readonly tokenId: string; readonly pool: string; readonly expiresAt: Date; readonly random: Random },
@@ -169,7 +171,7 @@ export async function putJoinToken(
   return { token: `${tokenId}.${secret}`, expiresAt: expiresAt.toISOString() }
 }
 
-/** With what the group of its pool may do, which comes with the next token. */
+/** Also removes the rights of its pool's group; the next token grants them again. */
 export async function removeJoinToken(api: KubeApi, tokenId: string, pool: string): Promise<void> {
   for (const name of [`join-${pool}`, `approve-${pool}`]) await unbind(api, name)
   await send(api, 'DELETE', secretPath(tokenId), { accepted: [404] })

@@ -1,4 +1,4 @@
-/** The files that API servers and controllers of one control plane read. All are JSON, which is YAML. */
+/** The files that API servers and controllers of one control plane read. All are JSON, which is also valid YAML. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
@@ -7,16 +7,16 @@ import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Credentials } from './credentials.ts'
 
-/** As the configuration of API servers has it. */
+/** Fields as in the configuration of API servers. */
 export interface Discovery {
   readonly discoveryURL: string
   readonly certificateAuthority: string
 }
 
-/** Where issuers tell who they are, below their address. */
+/** Path of an issuer's discovery document, below the issuer's address. */
 export const DISCOVERY_PATH = '.well-known/openid-configuration'
 
-/** What is there. */
+/** The document at this path. */
 export const discoveryDocument = (issuer: string, jwksUri: string) => ({
   issuer,
   jwks_uri: jwksUri,
@@ -33,7 +33,7 @@ export interface ConfigurationOptions {
   readonly endpoint: string
   /** Where API servers get the keys of the issuer. */
   readonly discovery: Discovery
-  /** Of the tunnel to nodes, as API servers reach it. */
+  /** Socket of the tunnel to nodes, as API servers see it. */
   readonly tunnelSocket: string
   readonly random: Random
 }
@@ -42,7 +42,7 @@ const KEY_BYTES = 32
 const TOKEN_SECONDS_MAXIMUM = 900
 const ROLES = ['owner', 'admin', 'member', 'viewer']
 
-/** Writes them anew; keys of encryption stay. */
+/** Writes all files; an existing encryption key is kept. */
 export async function writeConfiguration(options: ConfigurationOptions): Promise<void> {
   const { folder, desired, credentials, endpoint, discovery, tunnelSocket, random } = options
   const write = (name: string, content: unknown) => writeDurably(join(folder, name), JSON.stringify(content))
@@ -61,7 +61,7 @@ const encryption = (secret: string) => ({
   resources: [{ resources: ['secrets'], providers: [{ secretbox: { keys: [{ name: 'key1', secret }] } }] }],
 })
 
-/** Who did what to which object, never with its content; what components read all day is left out. */
+/** Records who did what to which object, never the content. The constant reads of components are left out. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -78,9 +78,9 @@ const AUDIT_POLICY = {
   ],
 }
 
-/** Whatever somebody who has the cluster can make an API server connect to goes through the tunnel: nodes, pods and
- *  services (`cluster`), and the URLs of webhooks (`controlplane`). Without a tunnel nothing listens at its socket, and
- *  nothing is connected to: the network of the host is never its own. etcd is reached directly. */
+/** Sends all connections that a cluster's owner can make an API server open through the tunnel: to nodes, pods and
+ *  services (`cluster`), and to the URLs of webhooks (`controlplane`). Without a tunnel nothing listens at its socket,
+ *  and these connections fail. So an API server never connects through the host's network. etcd is reached directly. */
 const egress = (udsName: string) => ({
   apiVersion: 'apiserver.k8s.io/v1beta1',
   kind: 'EgressSelectorConfiguration',
@@ -90,7 +90,8 @@ const egress = (udsName: string) => ({
   })),
 })
 
-/** Nobody without a token but for whether it is ready; the platform's tokens are short and say a role. */
+/** Anonymous requests can only read health endpoints. The platform's tokens have a short lifetime and contain a role.
+ */
 const authentication = ({ issuer }: ControlPlaneDesired, discovery: Discovery) => ({
   apiVersion: 'apiserver.config.k8s.io/v1',
   kind: 'AuthenticationConfiguration',

@@ -1,4 +1,4 @@
-/** The platform's way in, with a token. Metrics are served here too. */
+/** The interface of the host for the platform, with a token. It also serves metrics. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -12,7 +12,7 @@ import { Refused } from './refused.ts'
 
 export interface ControlServerOptions {
   readonly port: number
-  /** Where it listens for others than this machine: over TLS, by this certificate; absent for this machine alone. */
+  /** Address and certificate (TLS) for listening to other machines; absent when only this machine has access. */
   readonly open?: { readonly host: string; readonly certificate: Certificate } | undefined
   readonly token: string
   readonly planes: ControlPlanes
@@ -20,7 +20,7 @@ export interface ControlServerOptions {
   readonly log: Logger
 }
 
-/** As much as the agent of an organisation platform may have. */
+/** Large enough for the agent of an organisation platform. */
 const BODY_BYTES_MAXIMUM = 262_144
 const HEADER_BYTES_MAXIMUM = 16_384
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -31,7 +31,7 @@ interface Answer {
   readonly type?: string
 }
 
-/** Answers what stops it. */
+/** Returns the function that stops it. */
 export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
   const expected = digest(`Bearer ${options.token}`)
   const listen: RequestListener = (request, response) => {
@@ -40,7 +40,7 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
     answering
       .catch((error: unknown): Answer => {
         if (error instanceof Refused) return { status: 409, text: JSON.stringify(error.toBody()) }
-        // Whoever asked asks again, and tells when that does not help.
+        // The caller retries, and reports a lasting failure.
         options.log.info('control request failed', { error })
         return { status: 503, text: 'try again' }
       })
@@ -83,7 +83,7 @@ async function answer({ planes, metrics }: ControlServerOptions, request: Incomi
   if (body === undefined) return { status: 413 }
   const values = CALLS[name].takes.safeParse(parse(body))
   if (!values.success) return { status: 400, text: values.error.message }
-  // The row of this name has parsed what its method takes.
+  // The schema of this method has validated the arguments.
   const call = planes[name] as (...taken: readonly unknown[]) => Promise<unknown>
   return { status: 200, text: JSON.stringify(await call(...values.data)) ?? '' }
 }
@@ -96,7 +96,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Undefined when it is too long. */
+/** Undefined when the body is too long. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) {

@@ -1,6 +1,6 @@
-/** Keys and certificates of one control plane, made once in its folder; what expires soon, or lacks a name, is made
- *  anew whenever somebody looks. Four authorities that trust nothing of each other: the cluster's, etcd's, that of the
- *  front proxy, and the key of service accounts. */
+/** Keys and certificates of one control plane, created once in its folder. A certificate that expires soon or lacks a
+ *  name is replaced at the next check. Four authorities that do not trust each other: the cluster's, etcd's, that of
+ *  the front proxy, and the key of service accounts. */
 import { X509Certificate } from 'node:crypto'
 import { defined } from '../../domain/defined.ts'
 import { isGood, readPair, writePair } from '../../kit/sys/certificate-pair.ts'
@@ -23,9 +23,9 @@ const NAMES_IN_CLUSTER = [
 
 export interface CredentialsOptions {
   readonly folder: string
-  /** What the API is reached by besides the names that every cluster has. */
+  /** Addresses of the API, besides the names that every cluster has. */
   readonly hosts: readonly string[]
-  /** What members of etcd are reached by besides the loopback address. */
+  /** Addresses of members of etcd, besides the loopback address. */
   readonly etcdHosts?: readonly string[]
   readonly clock: Clock
   readonly random: Random
@@ -34,10 +34,10 @@ export interface CredentialsOptions {
 export interface Credentials {
   /** PEM of the cluster's authority. */
   readonly authority: string
-  /** What the API is served with. */
+  /** Certificate of the API server. */
   readonly apiserver: Certificate
   readonly etcdAuthority: string
-  /** Of this host, to the API server as an administrator, and to etcd. */
+  /** Client certificates of this host: for the API server as an administrator, and for etcd. */
   readonly admin: Certificate
   readonly etcdClient: Certificate
   readonly controllerManager: Certificate
@@ -72,14 +72,14 @@ async function openAuthority({ folder, clock, random }: LeafOptions, name: strin
   return (await readPair(folder, name)) ?? writePair(folder, name, await makeCertificate(made))
 }
 
-/** Of one more client of the API, once the credentials of the cluster are there. */
+/** Certificate of another client of the API. The credentials of the cluster must exist. */
 export const openClientCertificate = async (
   options: LeafOptions,
   name: string,
   commonName: string,
 ): Promise<Certificate> => openLeaf(options, name, await authorityIn(options.folder), { commonName, isClient: true })
 
-/** Of what serves API servers beside them, likewise. */
+/** Certificate of a server beside the API servers. The credentials of the cluster must exist. */
 export const openServerCertificate = async (
   options: LeafOptions,
   name: string,
@@ -89,17 +89,18 @@ export const openServerCertificate = async (
 export interface ReaderCredentials {
   /** PEM. */
   readonly authority: string
-  /** What it is served with. */
+  /** Certificate of the reader. */
   readonly server: Certificate
-  /** Of whoever asks it. */
+  /** Certificate of its clients. */
   readonly client: Certificate
 }
 
-/** As whom a reader in a pod is known. */
+/** Name of a reader in a pod, in its certificate. */
 export const READER_NAME = 'reader'
 
-/** Of an authority that signs nothing else: one that the cluster's authority signs anybody may have who may approve
- *  requests for certificates in the cluster, and one of etcd's opens etcd. */
+/** Certificates of a separate authority that signs nothing else. Certificates of the cluster's authority are available
+ *  to everybody who may approve certificate requests in the cluster, and certificates of etcd's authority give access
+ *  to etcd. */
 export async function openReaderCredentials(options: LeafOptions): Promise<ReaderCredentials> {
   const authority = await openAuthority(options, 'reader-ca')
   return {
@@ -115,7 +116,7 @@ async function authorityIn(folder: string): Promise<Certificate> {
   return authority
 }
 
-/** Files `NAME.crt` and `NAME.key` in the folder. */
+/** Opens the files `NAME.crt` and `NAME.key` in the folder. */
 export async function openCredentials(options: CredentialsOptions): Promise<Credentials> {
   const { hosts, etcdHosts = [] } = options
   const authority = (name: string) => openAuthority(options, name)
@@ -145,7 +146,8 @@ export async function openCredentials(options: CredentialsOptions): Promise<Cred
   }
 }
 
-/** When the first of those ends that are made anew; the others of the cluster were made with them. */
+/** Earliest end of the certificates that are renewed; the other certificates of the cluster were created at the same
+ *  time. */
 export function endOf({ apiserver, admin, etcdClient, controllerManager, scheduler, autoscaler }: Credentials): Date {
   const leaves = [apiserver, admin, etcdClient, controllerManager, scheduler, autoscaler]
   return new Date(Math.min(...leaves.map(({ certificate }) => Date.parse(new X509Certificate(certificate).validTo))))

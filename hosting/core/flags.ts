@@ -1,5 +1,5 @@
-/** How the programs of a control plane are called, whoever runs them: what differs is where files are and what they
- *  listen on. */
+/** Command lines of the programs of a control plane, for all kinds of hosts. They differ only in the paths of files and
+ *  the addresses of listeners. */
 import { join } from 'node:path'
 import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
 
@@ -8,20 +8,20 @@ const AUDIT_FILES = 3
 const AUDIT_DAYS = 14
 export const ETCD_QUOTA_BYTES = 2 * 1024 ** 3
 
-/** Trades a little processor time for memory, of which a host of many has less. */
+/** Uses slightly more processor time and less memory, which is scarce on a host of many control planes. */
 export const GO_ENVIRONMENT = { GOGC: '50' }
 
-/** One member of etcd and where it keeps its data. */
+/** One member of etcd and the location of its data. */
 export interface EtcdPlace {
   readonly name: string
-  /** Of certificates and keys. */
+  /** Folder of certificates and keys. */
   readonly folder: string
   readonly dataFolder: string
   readonly listen: { readonly client: string; readonly peer: string }
   readonly advertise: { readonly client: string; readonly peer: string }
 }
 
-/** Who the members of one generation are. */
+/** Members of etcd in one generation. */
 export interface EtcdMembership {
   readonly token: string
   readonly members: readonly { readonly name: string; readonly peer: string }[]
@@ -32,7 +32,7 @@ const membershipFlags = ({ token, members }: EtcdMembership): readonly string[] 
   `--initial-cluster-token=${token}`,
 ]
 
-/** Both listeners ask for a certificate of etcd's own authority: whatever else reaches them gets in by neither. */
+/** Both listeners require a certificate of etcd's own authority and refuse all other clients. */
 export function etcdFlags(place: EtcdPlace, membership: EtcdMembership): readonly string[] {
   const { name, folder, dataFolder, listen, advertise } = place
   const file = (pem: string) => join(folder, pem)
@@ -58,8 +58,8 @@ export function etcdFlags(place: EtcdPlace, membership: EtcdMembership): readonl
   ]
 }
 
-/** Makes the folder of a member from a snapshot. Watchers hold newer revisions than the snapshot has: they are told
- *  that theirs are gone. */
+/** Creates a member's folder from a snapshot. Revisions continue above those that watchers know, and older ones are
+ *  marked as compacted, so that watchers restart. */
 export const restoreFlags = (
   { name, dataFolder, advertise }: EtcdPlace,
   membership: EtcdMembership,
@@ -78,18 +78,20 @@ export const restoreFlags = (
 
 export interface TunnelPlace {
   readonly folder: string
-  /** What API servers write requests for nodes, and whatever runs there, into. */
+  /** Socket to which API servers send requests for nodes and pods. */
   readonly socket: string
   readonly agents: { readonly address: string; readonly port: number }
   readonly admin: { readonly address: string; readonly port: number }
   readonly health: { readonly address: string; readonly port: number }
 }
 
-/** Without a word of an agent, after which it is asked; twenty seconds later its tunnel is closed. A node that is gone
- *  says nothing: what is for its address, which the next node may have, would go into its tunnel for two hours. */
+/** After this silence an agent is pinged; twenty seconds later its tunnel is closed. A deleted node stays silent.
+ *  Without the check, its tunnel would take the traffic for its address, which the next node may have, for two hours.
+ */
 const SILENT_SECONDS = 10
 
-/** Agents of nodes come in with the certificates of their kubelets, and each says which address it is for. */
+/** Agents of nodes authenticate with the certificates of their kubelets, and each declares the address that it serves.
+ */
 export function tunnelFlags({ folder, socket, agents, admin, health }: TunnelPlace): readonly string[] {
   const file = (pem: string) => join(folder, pem)
   return [
@@ -159,7 +161,7 @@ export function apiserverFlags(
     `--kubelet-certificate-authority=${file('ca.crt')}`,
     '--kubelet-preferred-address-types=InternalIP',
     `--egress-selector-config-file=${file('egress.json')}`,
-    // Nobody reaches them where they are: pods use the address that their node has.
+    // Their own addresses are unreachable for pods, which use the address on their node.
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
     '--profiling=false',

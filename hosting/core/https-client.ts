@@ -6,9 +6,9 @@ import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 export interface Client {
-  /** The answer as it comes. Throws what the network says. */
+  /** Returns the response as a stream. Throws network errors. */
   open(url: string, options?: RequestOptions): Promise<IncomingMessage>
-  /** The whole answer. Throws TooLong, and for one that takes too long. */
+  /** Returns the complete response. Throws TooLong, and an error when it takes too long. */
   send(url: string, options?: RequestOptions): Promise<{ readonly status: number; readonly text: string }>
   close(): void
 }
@@ -18,29 +18,29 @@ export interface RequestOptions {
   readonly body?: unknown
   readonly type?: string
   readonly timeoutMilliseconds?: number
-  /** Of the whole answer. */
+  /** Limit of the complete response. */
   readonly answerBytesMaximum?: number
-  /** Until the whole answer is there, by `send`. */
+  /** Limit of the time until `send` has the complete response. */
   readonly wholeMilliseconds?: number
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
-/** Of an answer from its first byte to its last: one that trickles is no answer. */
+/** Limit between the first and the last byte of a response; a response that trickles counts as failed. */
 const WHOLE_MILLISECONDS = 60_000
-/** At a time, of one client. Further requests wait for one of them: so long are all their answers together bounded. */
+/** Concurrent requests of one client; further ones wait. This bounds the memory of all responses together. */
 const REQUESTS_MAXIMUM = 8
-/** Of one object, or of a short list: whoever asks for more says so. */
+/** Default for one object or a short list. Callers that expect more set their own limit. */
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 ** 2
 
 interface ClientOptions {
   readonly clock: Clock
-  /** Whom the certificate must be of, where that is not the host of the address. */
+  /** Name in the server's certificate, if it is not the host of the address. */
   readonly serverName?: string
   /** REQUESTS_MAXIMUM when absent. */
   readonly requestsMaximum?: number
 }
 
-/** With what servers are verified by, and what they know the client by. */
+/** `authority` verifies servers; certificate and key identify the client. */
 export function openClient(
   authority: string,
   { certificate, key }: Certificate,

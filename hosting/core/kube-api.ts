@@ -12,7 +12,7 @@ interface SendOptions extends Pick<RequestOptions, 'body' | 'type' | 'answerByte
   readonly accepted?: readonly number[]
 }
 
-/** Throws unless the API says yes; `accepted` are further statuses that are good. */
+/** Throws unless the status is a success or one of `accepted`. */
 export async function send(
   { url, client }: KubeApi,
   method: string,
@@ -24,7 +24,7 @@ export async function send(
   throw new Error(`${method} ${path}: status ${answer.status}: ${answer.text.slice(0, 300)}`)
 }
 
-/** By server-side apply. */
+/** Uses server-side apply. */
 export const apply = (
   api: KubeApi,
   path: string,
@@ -36,15 +36,16 @@ export const apply = (
   })
 
 const PAGE = 500
-/** Of one page: parsed, it takes several times as much. */
+/** Limit of one page. A parsed page takes several times its size. */
 const PAGE_BYTES_MAXIMUM = 8 * 1024 ** 2
-/** Of a whole list. Whoever has a cluster decides what is in it, and all clusters of a host are read by one process. */
+/** Limit of a complete list. Tenants control what their clusters contain, and one process may read all clusters of a
+ *  host. */
 const LIST_BYTES_MAXIMUM = 48 * 1024 ** 2
 
 const Continued = z.object({ metadata: z.object({ continue: z.string().default('') }).prefault({}) })
 
-/** All items of a list, in pages that are as long as they may be. Throws TooLong for a list that is longer than can be
- *  read, and for a single object that is. */
+/** All items of a list, read in pages of maximum length. Throws TooLong for a list, or a single object, above the
+ *  limits. */
 export async function listAll<Item>(
   api: KubeApi,
   path: string,

@@ -1,11 +1,11 @@
-/** What autoscaling looks at in a cluster: nodes, pods and disruption budgets, read by a user that may do nothing else.
- *  Which pods may be moved is judged here, by the rules of the cluster autoscaler. */
+/** State of a cluster for autoscaling: nodes, pods and disruption budgets, read by a user with no other rights. This
+ *  code also decides which pods may be moved, by the rules of the cluster autoscaler. */
 import { z } from 'zod'
 import { type ClusterLoad, LoadNode, type LoadPod } from '../../integrations/control-planes/load.ts'
 import { parseQuantity } from '../../integrations/control-planes/quantity.ts'
 import { type KubeApi, listAll } from './kube-api.ts'
 
-/** Who reads it. */
+/** User that reads the state. */
 export const AUTOSCALER = 'autoscaler'
 export const AUTOSCALER_USER = `system:svccloud:${AUTOSCALER}`
 export const AUTOSCALER_RULES = [
@@ -13,14 +13,14 @@ export const AUTOSCALER_RULES = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list'] },
 ] as const
 
-/** More than that are not looked at: nothing scales in such a cluster. */
+/** A cluster with more pods is not read, and does not scale. */
 const PODS_MAXIMUM = 10_000
 const ACTIVE = encodeURIComponent('status.phase!=Succeeded,status.phase!=Failed')
 const HOSTNAME = 'kubernetes.io/hostname'
 const ANNOTATION = 'cluster-autoscaler.kubernetes.io'
 const MIRROR = 'kubernetes.io/config.mirror'
 const SYSTEM_NAMESPACE = 'kube-system'
-/** Pods of a lower priority are no reason for a node, and none to keep one. */
+/** Pods of a lower priority neither cause a new node nor keep one. */
 const PRIORITY_LEAST = -10
 
 const Words = z.record(z.string(), z.string())
@@ -146,7 +146,7 @@ const Budget = z.object({
 type Budget = z.infer<typeof Budget>
 
 export async function readLoad(api: KubeApi): Promise<ClusterLoad> {
-  // One after the other: each may be as large as can be read.
+  // Sequential, because each list may have the maximum size.
   const nodes = await listAll(api, '/api/v1/nodes', Node, PODS_MAXIMUM)
   const pods = await listAll(api, `/api/v1/pods?fieldSelector=${ACTIVE}`, Pod, PODS_MAXIMUM)
   const budgets = await listAll(api, '/apis/policy/v1/poddisruptionbudgets', Budget, PODS_MAXIMUM)
@@ -171,7 +171,7 @@ function nodeOf({ metadata, spec, status }: z.infer<typeof Node>): z.infer<typeo
 
 const budgetName = ({ metadata }: Budget): string => `${metadata.namespace}/${metadata.name}`
 
-/** Processors in thousandths, all others whole. */
+/** Processors in thousandths, all other resources in whole units. */
 const amountsOf = (quantities: Readonly<Record<string, string>>): Record<string, number> =>
   Object.fromEntries(
     Object.entries(quantities).map(([name, text]) => [
@@ -192,7 +192,7 @@ function largest(...all: readonly Readonly<Record<string, number>>[]): Record<st
   return most
 }
 
-/** As the scheduler counts them: containers that run together, or those that run before them when that is more. */
+/** Sums like the scheduler: containers that run together, or the init containers before them when they need more. */
 function requestsOf({ containers, initContainers, overhead, resources }: Pod['spec']): Record<string, number> {
   const of = (container: z.infer<typeof Container>) => amountsOf(container.resources.requests)
   let beside: Record<string, number> = {}
@@ -219,7 +219,7 @@ function matches({ matchLabels, matchExpressions }: Selector, labels: Readonly<R
 }
 
 type ApartTerm = z.infer<typeof Apart>
-/** Each wants a node without another one of its own kind, which is all that is understood of that. */
+/** Whether the term only keeps pods of the same kind on different nodes. Other terms are not supported. */
 const isPlain = (
   { topologyKey, labelSelector, namespaces, namespaceSelector }: ApartTerm,
   labels: Pod['metadata']['labels'],
@@ -270,7 +270,7 @@ function podOf(pod: Pod, budgets: readonly Budget[]): LoadPod {
   }
 }
 
-/** As the cluster autoscaler has it, in its order; budgets are counted elsewhere. */
+/** Rules of the cluster autoscaler, in its order. Budgets are counted elsewhere. */
 function reasonToStay({ metadata, spec }: Pod, budgets: readonly Budget[]): string {
   const { namespace, annotations, ownerReferences } = metadata
   const answer = annotations[`${ANNOTATION}/safe-to-evict`]

@@ -1,18 +1,18 @@
-/** What a host of control planes counts. */
+/** Metrics of a host of control planes. */
 import { bytesOfNext } from '../../integrations/control-planes/replicas.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
 
-/** A host with what it says of itself. */
+/** A host with its own state. */
 export interface HostedPlanes extends ControlPlanes {
-  /** When the first certificate of any of them ends; undefined while there is none. */
+  /** Earliest end of a certificate; undefined while there is none. */
   certificatesEndAt(): Date | undefined
-  /** Everything stays for the next start. */
+  /** Keeps everything for the next start. */
   stop(): Promise<void>
 }
 
-/** Read when they are asked for. */
+/** Values are read at each scrape. */
 export function openHostMetrics(
   registry: Registry,
   planes: Pick<HostedPlanes, 'offer' | 'certificatesEndAt'>,

@@ -1,5 +1,5 @@
-/** Nodes of a cluster: what its API knows of them, what they are told to be, how they are emptied, and requests of
- *  kubelets. */
+/** Nodes of a cluster: their state in the API, their labels and taints, draining, and certificate requests of kubelets.
+ */
 import { z } from 'zod'
 import { type ControlPlaneNode, type NodeMarks, ServingRequest } from '../../integrations/control-planes/control.ts'
 import { readCertificateRequest } from '../../kit/sys/certificate-request.ts'
@@ -9,9 +9,9 @@ import { type KubeApi, listAll, send } from './kube-api.ts'
 const NODES = '/api/v1/nodes'
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 const SERVING = 'kubernetes.io/kubelet-serving'
-/** What a node was told to be last: digest, names of labels, and taints. */
+/** Annotation with the last marks of a node: digest, names of labels, and taints. */
 const MARKS = 'svccloud.dev/marks'
-/** More than a cluster has: of one that has more nothing is read. */
+/** More than a cluster has. Larger lists are not read. */
 const [NODES_MAXIMUM, REQUESTS_MAXIMUM] = [5_000, 5_000]
 const [NOT_FOUND, CONFLICT, TOO_MANY_REQUESTS] = [404, 409, 429]
 
@@ -57,7 +57,8 @@ export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode
 const isReady = ({ status }: Node): boolean =>
   status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
 
-/** Whoever may write nodes may write this, too: nothing but labels and taints follows from it. */
+/** Anybody who may write nodes can also write this annotation, so it only decides which labels and taints are removed.
+ */
 function marksOf({ metadata: { annotations } }: Node): z.infer<typeof Marks> {
   try {
     return Marks.parse(JSON.parse(annotations[MARKS] ?? ''))
@@ -66,7 +67,7 @@ function marksOf({ metadata: { annotations } }: Node): z.infer<typeof Marks> {
   }
 }
 
-/** One conditional write: labels and taints that others have given stay. Free for a node that is not there. */
+/** One conditional write; labels and taints of others stay. Does nothing when the node does not exist. */
 export async function markNode(api: KubeApi, name: string, marks: NodeMarks): Promise<void> {
   const { status, text } = await send(api, 'GET', `${NODES}/${name}`, { accepted: [NOT_FOUND] })
   if (status === NOT_FOUND) return
@@ -110,7 +111,7 @@ const Request = z
   })
   .loose()
 
-/** Those of kubelets that nobody has judged. */
+/** Requests of kubelets that nobody has approved or denied. */
 export async function listServingRequests(api: KubeApi): Promise<readonly ServingRequest[]> {
   const path = `${CSRS}?fieldSelector=${encodeURIComponent(`spec.signerName=${SERVING}`)}`
   const requests = await listAll(api, path, Request, REQUESTS_MAXIMUM)
@@ -121,12 +122,12 @@ export async function listServingRequests(api: KubeApi): Promise<readonly Servin
       const names = readCertificateRequest(Buffer.from(spec.request, 'base64').toString())
       return [ServingRequest.parse({ name, username, groups, usages, ...names })]
     } catch {
-      return [] // whatever it is, nobody approves it
+      return [] // invalid requests are skipped, so nobody approves them
     }
   })
 }
 
-/** Free for one that is judged or gone. */
+/** Does nothing when the request is decided or deleted. */
 export async function approveServing(api: KubeApi, name: string): Promise<void> {
   const { status, text } = await send(api, 'GET', `${CSRS}/${name}`, { accepted: [NOT_FOUND] })
   if (status === NOT_FOUND) return
@@ -144,7 +145,7 @@ export async function approveServing(api: KubeApi, name: string): Promise<void> 
   })
 }
 
-/** Free for a node that is not there. */
+/** Does nothing when the node does not exist. */
 export async function uncordonNode(api: KubeApi, name: string): Promise<void> {
   await send(api, 'PATCH', `${NODES}/${name}`, {
     body: { spec: { unschedulable: null } },
@@ -173,8 +174,9 @@ const Pods = z.object({
 })
 const MIRROR = 'kubernetes.io/config.mirror'
 
-/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now; that of
- *  the name server holds while another node takes pods. True when there are none. Free for a node that is not there. */
+/** Stops new pods on the node and evicts the others, which their disruption budgets may refuse for now. The name
+ *  server's budget only counts while another node takes pods. Returns true when no pods are left. Does nothing when the
+ *  node does not exist. */
 export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
   const { status } = await send(api, 'PATCH', `${NODES}/${name}`, {
     body: { spec: { unschedulable: true } },
@@ -205,8 +207,8 @@ export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
   return leaving.length === 0
 }
 
-/** Whether another node takes pods. On the last one the name server would keep its own budget for as long as a drain
- *  may take: what it has lost already cannot come back elsewhere. */
+/** Whether another node takes pods. On the last node, the name server's budget would block the drain until its
+ *  deadline, because evicted pods cannot start elsewhere. */
 async function hasOtherPlace(api: KubeApi, name: string): Promise<boolean> {
   const nodes = await listAll(api, NODES, Node, NODES_MAXIMUM)
   return nodes.some((node) => node.metadata.name !== name && !node.spec.unschedulable && isReady(node))

@@ -1,4 +1,4 @@
-/** What every host of control planes answers in the same way, whatever runs their programs. */
+/** Functions that are the same for every host of control planes, regardless of how their programs run. */
 import { z } from 'zod'
 import { Damaged } from '../../kit/chunks/seal.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -24,14 +24,14 @@ import { setAgent } from './platform-agent.ts'
 import { Refused } from './refused.ts'
 import { recoverFolder, type SnapshotKeeper } from './snapshot-keeper.ts'
 
-/** What every host remembers of one. */
+/** The record of a control plane that every host stores. */
 export const PlaneRecord = z.object({
   desired: ControlPlaneDesired,
-  /** Every API server has been on it; null before the first start. */
+  /** The release that all API servers have reached; null before the first start. */
   release: z.string().nullable(),
-  /** Counts restores: each has data of its own. */
+  /** Number of restores; each generation has its own data. */
   generation: z.int().min(0),
-  /** Under way; `isWritten` once the next generation is whole and in use. */
+  /** The restore in progress; `isWritten` once the next generation is complete and in use. */
   restore: z.object({ id: z.uuid(), snapshotId: z.uuid(), isWritten: z.boolean() }).nullable(),
   /** The last restore that ended. */
   restoreId: z.uuid().nullable(),
@@ -39,7 +39,7 @@ export const PlaneRecord = z.object({
 })
 export type PlaneRecord = z.infer<typeof PlaneRecord>
 
-/** One whose etcd is snapshotted and restored. */
+/** A control plane whose etcd can be snapshotted and restored. */
 export interface SnapshotPlane {
   readonly snapshots: SnapshotKeeper
   readonly record: PlaneRecord
@@ -50,11 +50,11 @@ export interface SnapshotPlane {
 
 const minorOf = (release: string): number => Number(release.split('.')[1])
 
-/** The first of them; undefined of none. */
+/** The earliest date; undefined when there are none. */
 export const earliest = (dates: readonly Date[]): Date | undefined =>
   dates.toSorted((one, other) => one.getTime() - other.getTime())[0]
 
-/** What is done in a cluster by its API, as its administrator. */
+/** Calls that use the API of a cluster, as its administrator. */
 export function clusterCalls(
   apiOf: (id: string) => KubeApi,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
@@ -94,13 +94,13 @@ export function clusterCalls(
   }
 }
 
-/** Throws Refused for a release that is none of these. */
+/** Throws Refused when the release is not one of these. */
 export function requireOffered(releases: readonly string[], desired: ControlPlaneDesired): void {
   if (!releases.includes(desired.release))
     throw new Refused('state_not_allowed', `Kubernetes ${desired.release} is not offered here.`)
 }
 
-/** Throws Refused for what a control plane does not become. */
+/** Throws Refused for a change that a control plane does not support. */
 function judgeChange(record: PlaneRecord, desired: ControlPlaneDesired): void {
   if (record.isRemoved) throw new Refused('state_not_allowed', 'The control plane is being removed.')
   if (record.desired.replicas !== desired.replicas)
@@ -110,7 +110,7 @@ function judgeChange(record: PlaneRecord, desired: ControlPlaneDesired): void {
   if (to > from + 1) throw new Refused('state_not_allowed', 'Kubernetes goes up one minor version at a time.')
 }
 
-/** Has one that is there be as it is desired from now on. Throws Refused. */
+/** Changes the desired state of an existing control plane. Throws Refused. */
 export async function changeDesired(plane: SnapshotPlane, desired: ControlPlaneDesired): Promise<ControlPlaneState> {
   judgeChange(plane.record, desired)
   await plane.change((record) =>
@@ -139,7 +139,7 @@ export function snapshotCalls(
   }
 }
 
-/** Unless one of that id has begun or ended. */
+/** Does nothing when a restore of that id has started or ended. */
 export async function beginRestore(
   plane: SnapshotPlane,
   restoreId: string,
@@ -158,7 +158,7 @@ export async function beginRestore(
   return plane.state()
 }
 
-/** What it begins with is what the place has. */
+/** Prepares the folder of a new control plane from the contents of the place. */
 export const fromPlace =
   (
     options: { readonly clock: Clock; readonly random: Random },

@@ -1,5 +1,5 @@
-/** The agent of the organisation platform in a cluster: objects of a few kinds, which carry a label, so that those that
- *  it has no more are found and removed. */
+/** The agent of the organisation platform in a cluster: objects of a few kinds with a label, by which outdated objects
+ *  are found and removed. */
 import type { AgentObject } from '../../integrations/control-planes/control.ts'
 import { apply, type KubeApi, send } from './kube-api.ts'
 import { Refused } from './refused.ts'
@@ -20,7 +20,7 @@ const kind = (apiVersion: string, name: string, plural: string, isNamespaced = t
   plural,
   isNamespaced,
 })
-/** In the order in which they are made. */
+/** In the order of their creation. */
 const KINDS: readonly Kind[] = [
   kind('v1', 'Namespace', 'namespaces', false),
   kind('v1', 'ServiceAccount', 'serviceaccounts'),
@@ -51,8 +51,7 @@ function kindOf({ apiVersion, kind: name, metadata }: AgentObject): Kind {
   return found
 }
 
-/** The agent consists of these from now on, and of nothing else. May be said again. Throws Refused before it changes
- *  anything. */
+/** Makes the agent consist of exactly these objects. May be repeated. Throws Refused before it changes anything. */
 export async function setAgent(api: KubeApi, objects: readonly AgentObject[]): Promise<void> {
   const wanted = objects.map((object) => ({ object, kind: kindOf(object) }))
   const paths = new Set<string>()
@@ -73,7 +72,7 @@ export async function setAgent(api: KubeApi, objects: readonly AgentObject[]): P
 
 async function labelled(api: KubeApi, each: Kind): Promise<readonly string[]> {
   const { text } = await send(api, 'GET', `${pathOf(each, undefined)}?labelSelector=${LABEL}%3Dtrue`)
-  // The API of Kubernetes answers lists of this shape.
+  // The API of Kubernetes returns lists in this shape.
   const { items } = JSON.parse(text) as { readonly items: readonly Pick<AgentObject, 'metadata'>[] }
   return items.map(({ metadata: { name, namespace } }) => `${pathOf(each, namespace)}/${name}`)
 }

@@ -1,6 +1,6 @@
 import { CallRefusal, type RefusalReason } from '../../integrations/control-planes/calls.ts'
 
-/** What the platform asked for is not possible. */
+/** The request of the platform is not possible. */
 export class Refused extends Error {
   readonly reason: RefusalReason
   constructor(reason: RefusalReason, detail: string) {

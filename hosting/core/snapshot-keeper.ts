@@ -1,6 +1,6 @@
-/** The snapshots of one control plane: takes them, brings them to the object storage as well, and lets them go. They
- *  are in the folder first and stay there, so that a store that is away stands in the way of no snapshot and of no
- *  restore; whatever is to happen to the store is in their records, and done as soon as it answers. */
+/** The snapshots of one control plane: takes them, copies them to the object storage, and deletes them. They are first
+ *  in the folder and stay there, so that an unavailable store delays no snapshot or restore. Pending work with the
+ *  store is in their records, and done as soon as the store answers. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StoreAway } from '../../kit/chunks/object-store.ts'
@@ -37,10 +37,10 @@ import {
 } from './stored-snapshots.ts'
 
 export interface KeeperOptions {
-  /** Of the control plane. */
+  /** Folder of the control plane. */
   readonly folder: string
   readonly controlPlane: string
-  /** Takes one into the folder of snapshots, as `takeSnapshot` does; throws when no member of etcd serves. */
+  /** Takes a snapshot to the folder of snapshots, as `takeSnapshot` does; throws when no member of etcd serves. */
   readonly take: (folder: string, id: string) => Promise<TakenSnapshot>
   readonly clock: Clock
   readonly random: Random
@@ -49,17 +49,17 @@ export interface KeeperOptions {
 
 const TRY_MILLISECONDS = 1_000
 const TRIES = 60
-/** After which a store that is away is asked again. */
+/** Pause before an unavailable store is tried again. */
 const STORE_TRY_MILLISECONDS = 30_000
-/** After which it is asked whether it still has what it had: a store may be lost, and made anew. */
+/** Interval for checking that the store still has its snapshots: a store may be lost and created again. */
 const CHECK_MILLISECONDS = 3_600_000
 const PLACE_FILE = 'snapshot-place.json'
-/** What makes it this control plane; all other keys and certificates follow from them, or may be others. */
+/** The identity of the control plane. All other keys and certificates derive from these, or may be replaced. */
 const KEY_FILES = ['ca', 'front-ca', 'service-account'].flatMap((name) => [`${name}.crt`, `${name}.key`])
 const KEPT_FILES = [...KEY_FILES, 'encryption.json']
 const NO_PLACE: ControlPlaneState['snapshotStore'] = { mark: '', detail: '' }
 
-/** Somebody has thought otherwise meanwhile. */
+/** The record was changed meanwhile, so the work is obsolete. */
 class Over extends Error {}
 
 export class SnapshotKeeper {
@@ -67,7 +67,7 @@ export class SnapshotKeeper {
   readonly #options: KeeperOptions
   readonly #stopping = new AbortController()
   readonly #taking = new Map<string, Promise<void>>()
-  /** Records are changed one after the other. */
+  /** Changes of records run one after the other. */
   #changing: Promise<unknown> = Promise.resolve()
   #place: SnapshotPlace | undefined
   #store: SnapshotStore | undefined
@@ -82,9 +82,9 @@ export class SnapshotKeeper {
     this.#options = options
   }
 
-  /** Goes on with what the last run has left. */
+  /** Continues the work of the last run. */
   async start(): Promise<void> {
-    // The platform says it again to who does not know it.
+    // Without the file, the platform sends the place again.
     const place = await readFile(join(this.#options.folder, PLACE_FILE), 'utf8')
       .then((text) => SnapshotPlace.parse(JSON.parse(text)))
       .catch(() => undefined)
@@ -109,7 +109,7 @@ export class SnapshotKeeper {
     return kept.map((each) => ControlPlaneSnapshot.parse(each))
   }
 
-  /** Goes on in the background, unless one of that id has begun. */
+  /** Takes a snapshot in the background, unless one of that id exists. */
   async take(id: string, release: string): Promise<ControlPlaneSnapshot> {
     const before = (await this.list()).find((each) => each.id === id)
     if (before !== undefined) return before
@@ -129,14 +129,14 @@ export class SnapshotKeeper {
     return ControlPlaneSnapshot.parse(snapshot)
   }
 
-  /** All of them go there as well from now on. */
+  /** Also copies all snapshots to this place from now on. */
   async setPlace(place: SnapshotPlace): Promise<void> {
     await writeDurably(join(this.#options.folder, PLACE_FILE), JSON.stringify(place))
     this.#use(place)
     this.#wake.abort()
   }
 
-  /** It is gone from the folder; from the store as soon as that answers. */
+  /** Deletes it from the folder, and from the store as soon as that answers. */
   async remove(id: string): Promise<void> {
     await this.#change(id, async (kept) => {
       if (kept.sha256 === null || (!kept.isStored && this.#store === undefined)) {
@@ -149,8 +149,8 @@ export class SnapshotKeeper {
     this.#wake.abort()
   }
 
-  /** A file with what was taken, from the store where the folder has it no more. Throws StoreAway, and what is wrong
-   *  with it. */
+  /** The file of a snapshot, fetched from the store when the folder lacks it. Throws StoreAway, and an error when the
+   *  file is damaged. */
   async fileOf(id: string): Promise<string> {
     const kept = (await listSnapshots(this.folder)).find((each) => each.id === id)
     const file = snapshotFile(this.folder, id)
@@ -172,14 +172,14 @@ export class SnapshotKeeper {
     this.#areKeysStored = false
   }
 
-  /** What becomes of its record; undefined for nothing. Free for one that is not there. */
+  /** Writes the record that `to` returns; undefined writes nothing. Does nothing when the snapshot does not exist. */
   #change(id: string, to: (kept: KeptSnapshot) => Promise<KeptSnapshot | undefined>): Promise<void> {
     const changed = this.#changing.then(async () => {
       const kept = (await listSnapshots(this.folder)).find((each) => each.id === id)
       const next = kept && (await to(kept))
       if (next !== undefined) await writeSnapshot(this.folder, next)
     })
-    this.#changing = changed.catch(() => undefined) // whoever asked is told
+    this.#changing = changed.catch(() => undefined) // the caller gets the error
     return changed
   }
 
@@ -209,7 +209,7 @@ export class SnapshotKeeper {
     await this.#change(id, async (kept) => ({ ...kept, phase: 'failed', detail: textOf(failure) }))
   }
 
-  /** Brings the store to what the records say, again and again. */
+  /** Repeatedly updates the store to match the records. */
   async #keep(): Promise<void> {
     const { clock, log, controlPlane } = this.#options
     const outages = new Outages({ log, clock }, 'snapshots not in the object storage')
@@ -248,7 +248,7 @@ export class SnapshotKeeper {
     }
   }
 
-  /** False before it has any. */
+  /** Returns false before the control plane has keys. */
   async #bringKeys(store: SnapshotStore): Promise<boolean> {
     const { folder } = this.#options
     try {
@@ -256,7 +256,7 @@ export class SnapshotKeeper {
       await storeKeys(store, Object.fromEntries(await Promise.all(KEPT_FILES.map(read))))
       return true
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false // of a file; the store's errors have no code
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false // only file errors have this code
       throw error
     }
   }
@@ -280,8 +280,8 @@ export class SnapshotKeeper {
   }
 }
 
-/** Brings what the place has of a control plane into a folder that has nothing of it: keys, and what is known of its
- *  snapshots, whose content comes when it is needed. Answers their ids. Throws StoreFailed, and Damaged. */
+/** Copies a control plane from the place to an empty folder: its keys, and the records of its snapshots, whose content
+ *  is fetched when needed. Returns their ids. Throws StoreFailed and Damaged. */
 export async function recoverFolder(
   folder: string,
   place: SnapshotPlace,

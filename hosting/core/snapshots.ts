@@ -1,5 +1,5 @@
-/** Snapshots of etcd in a folder: a file and what is known of it, which is written first, so that one that was cut
- *  short is taken again. */
+/** Snapshots of etcd in a folder: a file and its record. The record is written first, so that an interrupted snapshot
+ *  is taken again. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -18,28 +18,29 @@ import type { Client } from './https-client.ts'
 const run = promisify(execFile)
 const Part = z.object({ result: z.object({ blob: z.string().optional() }) })
 const Status = z.object({ hash: z.number(), revision: z.number(), totalKey: z.number().min(1) })
-/** Of what etcd appends. */
+/** Length of the checksum that etcd appends. */
 const SUM_BYTES = 32
 const SILENCE_MILLISECONDS = 30_000
-/** Of one part of a snapshot, which etcd sends in parts of 32 KiB, in base64. */
+/** Limit of one part of a snapshot: etcd sends parts of 32 KiB in base64. */
 const LINE_BYTES_MAXIMUM = 1024 ** 2
 
-/** Of a whole one: etcd takes no writes beyond its quota, but for those that were under way. */
+/** Limit of a complete snapshot: etcd accepts no writes beyond its quota, except for those in progress. */
 const SNAPSHOT_BYTES_MAXIMUM = 1.25 * ETCD_QUOTA_BYTES
 
 export const snapshotFile = (folder: string, id: string): string => join(folder, `${id}.db`)
 const recordFile = (folder: string, id: string): string => join(folder, `${id}.json`)
 
-/** What is known of one here. */
+/** The record of a snapshot. */
 export const KeptSnapshot = ControlPlaneSnapshot.extend({
-  /** Of the file; null for one that is not taken yet, and of hosts that did not count it: it goes nowhere else. */
+  /** Digest of the file. Null before it is taken, and for snapshots of older hosts, which did not compute it; those are
+   *  not stored elsewhere. */
   sha256: z.string().nullable().default(null),
-  /** It was let go, and may be in the object storage still. */
+  /** It was deleted here and may still be in the object storage. */
   isForgotten: z.boolean().default(false),
 })
 export type KeptSnapshot = z.infer<typeof KeptSnapshot>
 
-/** Newest last, those too that were let go. */
+/** Newest last, including deleted ones that may still be in the object storage. */
 export async function listSnapshots(folder: string): Promise<readonly KeptSnapshot[]> {
   const names = await readdir(folder).catch(() => [])
   const records = names.filter((name) => name.endsWith('.json'))
@@ -64,17 +65,17 @@ interface TakeOptions {
   readonly id: string
   /** Its bytes. */
   readonly parts: AsyncIterable<Uint8Array>
-  /** Judges it; undefined where that is not: then the sum that etcd appends does. */
+  /** Program that verifies it. When undefined, only the checksum that etcd appends is verified. */
   readonly etcdutl: string | undefined
 }
 
-/** What a whole one is: bytes, and the digest of them. */
+/** Size and digest of a complete snapshot. */
 export interface TakenSnapshot {
   readonly sizeBytes: number
   readonly sha256: string
 }
 
-/** A snapshot as etcd takes it now. Throws what the network says, and for answers that are none. */
+/** Streams a snapshot that etcd takes now. Throws network errors, and an error for invalid responses. */
 export async function* snapshotParts(client: Client, etcdUrl: string): AsyncGenerator<Uint8Array, void> {
   const response = await client.open(`${etcdUrl}/v3/maintenance/snapshot`, {
     method: 'POST',
@@ -88,8 +89,8 @@ export async function* snapshotParts(client: Client, etcdUrl: string): AsyncGene
   }
 }
 
-/** Writes it, has it verified, and answers what it is once it is on the disk. Throws TooLong for one that is larger
- *  than what etcd may hold. */
+/** Writes a snapshot and verifies it; returns its size and digest once it is durable. Throws TooLong when it is larger
+ *  than etcd allows. */
 export async function takeSnapshot({ folder, id, parts, etcdutl }: TakeOptions): Promise<TakenSnapshot> {
   const file = snapshotFile(folder, id)
   const partial = `${file}.partial`
@@ -115,7 +116,7 @@ export async function takeSnapshot({ folder, id, parts, etcdutl }: TakeOptions):
   return { sizeBytes, sha256: digest.digest('hex') }
 }
 
-/** Of the file's content; undefined when there is none. */
+/** Digest of the file's content; undefined when the file does not exist. */
 export async function digestOfFile(file: string): Promise<string | undefined> {
   const digest = createHash('sha256')
   try {
@@ -128,7 +129,7 @@ export async function digestOfFile(file: string): Promise<string | undefined> {
   return digest.digest('hex')
 }
 
-/** Throws unless the end of the file is the digest of all before it. */
+/** Throws unless the file ends with the digest of everything before it. */
 export async function verifySum(file: string): Promise<void> {
   const { size } = await stat(file)
   if (size <= SUM_BYTES) throw new Error('the snapshot is empty')
@@ -140,7 +141,7 @@ export async function verifySum(file: string): Promise<void> {
   if (!digest.digest().equals(Buffer.concat(sum))) throw new Error('the snapshot is not whole')
 }
 
-/** Throws unless etcd's own tool takes it for a whole snapshot with something in it. */
+/** Throws unless etcd's own tool accepts it as a complete snapshot that is not empty. */
 async function verify(etcdutl: string, file: string): Promise<void> {
   const { stdout } = await run(etcdutl, ['snapshot', 'status', file, '--write-out=json'])
   Status.parse(JSON.parse(stdout))

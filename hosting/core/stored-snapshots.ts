@@ -1,6 +1,6 @@
-/** Snapshots in object storage: pieces and, last, a manifest, so that one with a manifest is whole. Beside them are the
- *  keys of the control plane, without which nobody gets into what is restored. All are sealed with a key that the store
- *  never has, and bound to their names. */
+/** Snapshots in object storage: pieces and finally a manifest, so that a snapshot with a manifest is complete. The keys
+ *  of the control plane are stored beside them; without these nobody has access to a restored control plane. Everything
+ *  is encrypted with a key that the store never has, and bound to its name. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { z } from 'zod'
@@ -14,7 +14,7 @@ import type { Random } from '../../kit/sys/random.ts'
 
 const MEBIBYTE = 1024 ** 2
 const PIECE_BYTES = 8 * MEBIBYTE
-/** Sealing adds a few bytes. */
+/** Encryption adds a few bytes. */
 const OBJECT_BYTES_MAXIMUM = 2 * PIECE_BYTES
 const MANIFEST_BYTES_MAXIMUM = MEBIBYTE
 const OWNER_ONLY = 0o600
@@ -28,7 +28,7 @@ const Manifest = z.object({
   pieceBytes: z.literal(PIECE_BYTES),
 })
 const KEYS = 'k/keys'
-/** Names and contents. */
+/** Contents by file name. */
 const Files = z.record(z.string().regex(/^[a-z-]+\.[a-z]+$/), z.string())
 
 export interface SnapshotStore {
@@ -43,7 +43,7 @@ export const openSnapshotStore = (place: SnapshotPlace, clock: Clock, random: Ra
   random,
 })
 
-/** One whose content is known. */
+/** The record of a snapshot with known content. */
 export interface SnapshotContent {
   readonly id: string
   readonly release: string
@@ -56,7 +56,8 @@ const manifestName = (id: string): string => `m/${id}`
 const pieceName = (id: string, index: number): string => `c/${id}-${index}`
 const pieceCount = (sizeBytes: number): number => Math.ceil(sizeBytes / PIECE_BYTES)
 
-/** Whole in the store when this resolves. Free to do again. Throws StoreFailed, and `isOver` for a change of mind. */
+/** The snapshot is complete in the store when this resolves. May be repeated. Throws StoreFailed, and the error of
+ *  `throwIfOver` when the work is obsolete. */
 export async function storeSnapshot(
   { store, keys, random }: SnapshotStore,
   { id, release, createdAt, sizeBytes, sha256 }: SnapshotContent,
@@ -104,22 +105,22 @@ async function readManifest(from: SnapshotStore, id: string): Promise<SnapshotCo
   return manifest
 }
 
-/** All that are whole there. Throws StoreFailed, and Damaged. */
+/** All complete snapshots in the store. Throws StoreFailed and Damaged. */
 export async function listStored(from: SnapshotStore): Promise<readonly SnapshotContent[]> {
   const found: SnapshotContent[] = []
   for await (const { name } of from.store.list('m/')) found.push(await readManifest(from, name.slice('m/'.length)))
   return found
 }
 
-/** Files that a control plane cannot be made anew without. */
+/** Stores the files that are needed to recreate a control plane. */
 export const storeKeys = async ({ store, keys, random }: SnapshotStore, files: z.infer<typeof Files>): Promise<void> =>
   store.put(KEYS, await sealObject(keys, KEYS, Buffer.from(JSON.stringify(files)), random))
 
-/** Throws StoreFailed, and Damaged where there are none. */
+/** Throws StoreFailed, and Damaged when there are none. */
 export const fetchKeys = async (from: SnapshotStore): Promise<Readonly<Record<string, string>>> =>
   Files.parse(JSON.parse((await read(from, KEYS, MANIFEST_BYTES_MAXIMUM)).toString()))
 
-/** Into the file, once it is all there and has the digest that it was stored with. Throws StoreFailed, and Damaged. */
+/** Writes the file once all pieces have arrived and match the stored digest. Throws StoreFailed and Damaged. */
 export async function fetchSnapshot(from: SnapshotStore, id: string, file: string): Promise<void> {
   const { sizeBytes, sha256 } = await readManifest(from, id)
   const partial = `${file}.partial`
@@ -142,11 +143,11 @@ export async function fetchSnapshot(from: SnapshotStore, id: string, file: strin
   await rename(partial, file)
 }
 
-/** It got there wholly. Throws StoreFailed. */
+/** Whether it was stored completely. Throws StoreFailed. */
 export const isStoredIn = async ({ store }: SnapshotStore, id: string): Promise<boolean> =>
   (await store.get(manifestName(id), OBJECT_BYTES_MAXIMUM)) !== undefined
 
-/** Nothing of it is left, also of one that did not get there wholly. */
+/** Removes it completely, even if it was only half stored. */
 export async function removeStored(
   { store }: SnapshotStore,
   { id, sizeBytes }: Pick<SnapshotContent, 'id' | 'sizeBytes'>,

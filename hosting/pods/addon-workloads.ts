@@ -1,5 +1,5 @@
-/** The pods of add-ons: the programs of each in one pod, with a Secret that has its token and what they get into the
- *  cluster with. Pure. */
+/** The pods of add-ons. The programs of an add-on share one pod and a Secret with its token and their kubeconfigs.
+ *  Pure. */
 import {
   type AddonNeeds,
   type AddonUser,
@@ -22,12 +22,12 @@ import type { HostSettings } from './settings.ts'
 import { SIZES } from './sizes.ts'
 import { type Container, containerOf, deployment, digestOf, filesVolume, podSpec, template } from './workloads.ts'
 
-/** Of a program, in its Secret. */
+/** Name of a program's kubeconfig in the Secret. */
 export const kubeconfigName = ({ name }: AddonUser): string => `${name}.kubeconfig`
 export const TOKEN = 'token'
 const pathOf = (name: string): string => `${FOLDERS.files}/${name}`
 
-/** What each consists of, and needs in the cluster. */
+/** The programs of an add-on, and its objects in the cluster. */
 export const needsOf = (name: AddonName, { snapshotKinds }: HostSettings): AddonNeeds =>
   name === 'cloud-controller'
     ? { name, programs: [CLOUD_USER], objects: [] }
@@ -37,8 +37,8 @@ export const needsOf = (name: AddonName, { snapshotKinds }: HostSettings): Addon
         programs: [CSI_CONTROLLER, ...SIDECAR_KINDS.map(sidecarUser), SNAPSHOT_CONTROLLER_USER],
       }
 
-/** One pod, and the one before has ended before there is another: these programs elect nobody. A new token is in its
- *  file a minute later, and read with the next request; with other kubeconfigs they begin anew. */
+/** At most one pod runs at a time, because these programs elect no leader. A new token is in its file a minute later
+ *  and used by the next request. A change of kubeconfigs restarts the pod. */
 export function addonManifest(
   record: PodsRecord,
   settings: HostSettings,
@@ -59,7 +59,7 @@ export function addonManifest(
   })
 }
 
-/** Of a program of this project. */
+/** The container of a program of this project. */
 const own = (
   { addons }: PodsRecord,
   { images, platform }: HostSettings,

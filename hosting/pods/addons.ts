@@ -1,4 +1,4 @@
-/** The add-ons of one control plane in pods: each runs from when it has a token of the cluster. */
+/** The add-ons of one control plane in pods. Each starts once it has a token of the cluster. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
@@ -19,7 +19,7 @@ import type { PodsRecord } from './record.ts'
 import { addonsOf, type HostSettings } from './settings.ts'
 
 export interface PodsAddonsOptions {
-  /** Of the control plane. */
+  /** Folder of the control plane. */
   readonly folder: string
   readonly cluster: Pick<HostCluster, 'apply' | 'remove'>
   readonly settings: HostSettings
@@ -27,15 +27,15 @@ export interface PodsAddonsOptions {
   readonly random: Random
 }
 
-/** Has the cluster have what an add-on needs. */
+/** Applies the needs of an add-on in the cluster. */
 export type ApplyNeeds = (needs: AddonNeeds) => Promise<void>
 
 export class PodsAddons {
   readonly #options: PodsAddonsOptions
   readonly #known: readonly AddonName[]
-  /** By add-on whose objects are in the cluster: what its programs get in with. */
+  /** Kubeconfigs of the programs, for each add-on whose objects are in the cluster. */
   readonly #kubeconfigs = new Map<AddonName, Readonly<Record<string, string>>>()
-  /** What ran by other settings is gone. */
+  /** Workloads of add-ons that the settings no longer allow were removed. */
   #areOthersGone = false
 
   constructor(options: PodsAddonsOptions) {
@@ -51,24 +51,24 @@ export class PodsAddons {
     return this.#known.map((name) => ({ addon: name, tokenId: addons[name]?.tokenId ?? null }))
   }
 
-  /** Of those that run. */
+  /** Versions of the running add-ons. */
   versions({ addons }: PodsRecord, rollouts: ReadonlyMap<string, Rollout>): ControlPlaneState['addons'] {
     return this.#known
       .filter((name) => addons[name] !== undefined && (rollouts.get(name)?.ready ?? 0) > 0)
       .map((name) => ({ name, version: VERSION }))
   }
 
-  /** Its pod has this token soon, once the record says of whom it is. */
+  /** The pod gets this token once the record has its grant. */
   writeToken(addon: string, token: string): Promise<void> {
     return writeDurably(this.#tokenFile(addon), token)
   }
 
-  /** What the cluster holds of them may be gone, or their certificates end. */
+  /** Applies everything again: objects in the cluster may have been deleted, or certificates expire. */
   applyAnew(): void {
     this.#kubeconfigs.clear()
   }
 
-  /** Those that have a token run; those that do not run here any more are gone. */
+  /** Starts the add-ons that have a token, and removes those that this host no longer offers. */
   async start(record: PodsRecord, apply: ApplyNeeds, authority: string): Promise<void> {
     const { cluster, settings } = this.#options
     for (const name of this.#known) {
@@ -87,7 +87,7 @@ export class PodsAddons {
     this.#areOthersGone = true
   }
 
-  /** Answers files by their names. */
+  /** Prepares an add-on's access to the cluster. Returns files by their names. */
   async #enter(name: AddonName, apply: ApplyNeeds, authority: string): Promise<Readonly<Record<string, string>>> {
     const needs = needsOf(name, this.#options.settings)
     await apply(needs)

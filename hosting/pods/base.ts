@@ -1,5 +1,5 @@
-/** What a control plane has in the host cluster besides its pods: a namespace that nothing else is in, its bounds, who
- *  may speak to whom, and by which addresses it is reached. Pure. */
+/** The objects of a control plane in the host cluster besides its pods: a separate namespace, its limits, network
+ *  policies and services. Pure. */
 import {
   type Manifest,
   Namespace,
@@ -33,14 +33,14 @@ export const labelsOf = ({ desired }: Pick<PodsRecord, 'desired'>): Readonly<Rec
   [PLANE_LABEL]: desired.id,
 })
 
-/** Of one object in its namespace. */
+/** Metadata of an object in its namespace. */
 export const metadataOf = (record: Pick<PodsRecord, 'desired'>, name: string) => ({
   name,
   namespace: namespaceOf(record.desired.id),
   labels: labelsOf(record),
 })
 
-/** Before everything else: nothing can be made without it. */
+/** Must be applied first: all other objects need the namespace. */
 export function namespaceManifests(record: PodsRecord, { rights }: HostSettings): readonly Manifest[] {
   const name = namespaceOf(record.desired.id)
   const namespace: Manifest = {
@@ -74,7 +74,7 @@ const wantedOf = ({ desired: { replicas } }: PodsRecord, settings: HostSettings)
   addons: addonsOf(settings),
 })
 
-/** One at a time, whoever empties nodes of the host cluster. */
+/** Only one pod at a time may be evicted when nodes of the host cluster are drained. */
 const budget = (record: PodsRecord, part: string): Manifest => ({
   type: PodDisruptionBudget,
   object: { metadata: metadataOf(record, part), spec: { maxUnavailable: 1, selector: selectorOf(part) } },
@@ -90,8 +90,8 @@ const NAMES = [
   { port: 53, protocol: 'TCP' },
 ]
 
-/** Nobody speaks to anybody unless it is said here. Clients and nodes reach the API and the tunnel from everywhere;
- *  kubelets reach what is on their node in any case. */
+/** Denies all connections that are not listed here. Clients and nodes reach the API and the tunnel from everywhere.
+ *  Kubelets always reach the pods on their node. */
 function policies(record: PodsRecord, { from, platform }: HostSettings): readonly Manifest[] {
   const policy = (name: string, parts: readonly string[], spec: object): Manifest => ({
     type: NetworkPolicy,
@@ -131,13 +131,13 @@ function policies(record: PodsRecord, { from, platform }: HostSettings): readonl
     }),
     policy('addons', ADDON_PARTS, {
       policyTypes: ['Egress'],
-      // An empty list would be taken out, and so be a change each time.
+      // The API server would drop an empty list, which would look like a change each time.
       ...(platform === undefined ? {} : { egress: [{ ...toOf(platform), ports: on(platform.port) }] }),
     }),
   ]
 }
 
-/** Nothing is said of where, where it may be anywhere. */
+/** No restriction when `to` is empty: then it may be anywhere. */
 const toOf = ({ to }: NonNullable<HostSettings['platform']>) => (to.length === 0 ? {} : { to })
 
 function services(record: PodsRecord, { endpoint }: HostSettings): readonly Manifest[] {
@@ -151,7 +151,7 @@ function services(record: PodsRecord, { endpoint }: HostSettings): readonly Mani
   })
   const client = port('client', PORTS.etcdClient)
   const api = port('api', PORTS.api)
-  // Whoever lost a control plane may have its port again.
+  // A restored control plane gets its old port back, if it is free.
   const atPort = endpoint.type === 'NodePort' && record.nodePort !== null ? { nodePort: record.nodePort } : {}
   return [
     service(ETCD, ETCD, {
@@ -173,7 +173,7 @@ function services(record: PodsRecord, { endpoint }: HostSettings): readonly Mani
   ]
 }
 
-/** Files of one part: those of the folder by their names. */
+/** The files of one part in a Secret, by name. */
 export const secretManifest = (
   record: PodsRecord,
   part: string,

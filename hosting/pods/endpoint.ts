@@ -1,16 +1,16 @@
-/** Where a control plane in pods is reached: pure. */
+/** The addresses of a control plane in pods. Pure. */
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Service } from './kinds.ts'
 import { PORTS } from './names.ts'
 import type { HostSettings } from './settings.ts'
 
 export interface Endpoint {
-  /** By clients and nodes. */
+  /** For clients and nodes. */
   readonly url: string
   readonly tunnel: { readonly host: string; readonly port: number }
-  /** By this process. */
+  /** For this process. */
   readonly inner: string
-  /** That the certificate is for. */
+  /** Addresses in the certificate. */
   readonly addresses: readonly string[]
 }
 
@@ -21,7 +21,7 @@ type ServiceObject = KubeObject<
 
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-/** Undefined until the host cluster has given it addresses and ports. */
+/** Undefined until the host cluster has assigned addresses and ports. */
 export function endpointOf({ spec, status }: ServiceObject, wanted: HostSettings['endpoint']): Endpoint | undefined {
   const { clusterIP } = spec
   if (clusterIP === undefined) return undefined

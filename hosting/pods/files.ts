@@ -1,4 +1,4 @@
-/** The files of a control plane: made in its folder, and given to its parts as Secrets, to each those that it needs. */
+/** The files of a control plane, created in its folder. Each part gets the files that it needs as a Secret. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { serviceAddress } from '../../integrations/control-planes/control.ts'
@@ -36,7 +36,8 @@ export interface Files {
   readonly credentials: Credentials
   readonly reader: ReaderCredentials
   readonly secrets: readonly Manifest[]
-  /** What programs read once that nodes and people reach: they are begun anew with others. */
+  /** Digest input of files for programs that nodes and people reach, which read them only once: a change restarts the
+   *  programs. */
   readonly served: string
   readonly read: string
   readonly manager: string
@@ -46,7 +47,7 @@ export interface Files {
 export interface FilesOptions {
   readonly folder: string
   readonly record: PodsRecord
-  /** By which the API is reached from outside. */
+  /** Addresses of the API from outside. */
   readonly addresses: readonly string[]
   readonly clock: Clock
   readonly random: Random
@@ -75,7 +76,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** What expires soon, or lacks a name, is made anew. */
+/** A certificate that expires soon or lacks a name is replaced. */
 export async function openFiles(options: FilesOptions): Promise<Files> {
   const { folder, record, addresses, clock, random } = options
   const { desired } = record
@@ -112,7 +113,7 @@ export async function openFiles(options: FilesOptions): Promise<Files> {
   return { credentials, reader, secrets: await Promise.all(secrets), served, read, manager, scheduler }
 }
 
-/** None where tokens of people are not taken. */
+/** None when tokens of people are not accepted. */
 function issuerFiles(
   { desired: { issuer } }: PodsRecord,
   { certificate, key }: Certificate,

@@ -1,5 +1,5 @@
-/** The cluster whose nodes control planes run on, for one of them: what was applied there is applied again when it is
- *  to be otherwise, and once in a while, whoever has changed it meanwhile. */
+/** The cluster that runs one control plane's pods. A manifest is applied again when it changes, and from time to time,
+ *  in case somebody has changed the object. */
 import { Unavailable } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { isNotFound, type Store } from '../../kit/kube/store.ts'
@@ -27,14 +27,14 @@ export class HostCluster {
     this.#clock = clock
   }
 
-  /** In this order. */
+  /** Applies them in this order. */
   async apply(manifests: readonly Manifest[]): Promise<void> {
     for (const { type, object } of manifests) {
       const key = `${type.kind} ${object.metadata.name}`
       const [text, now] = [JSON.stringify(object), this.#clock.monotonicMilliseconds()]
       const known = this.#applied.get(key)
       if (known?.text === text && now - known.at < APPLY_ANEW_MILLISECONDS) continue
-      // Kinds without a spec have none in their manifest either.
+      // The manifests of kinds without a spec have none either.
       const draft = object as Manifest['object'] & { readonly spec: object }
       this.#applied.set(key, { text, at: now, object: await this.#cluster.apply(type, draft) })
     }
@@ -44,7 +44,7 @@ export class HostCluster {
     return this.#cluster.get(type, this.#keyOf(type, name))
   }
 
-  /** With all that was made for it. Free for what is not there. */
+  /** Also removes dependent objects. Does nothing when it does not exist. */
   async remove(type: ResourceType, name: string): Promise<void> {
     this.#applied.delete(`${type.kind} ${name}`)
     await this.#cluster.delete(type, this.#keyOf(type, name), { propagation: 'Background' })
@@ -71,7 +71,7 @@ export class HostCluster {
 
 export interface Rollout {
   readonly ready: number
-  /** All of its pods are as it was said last, and ready; no other is left. */
+  /** All pods match the last manifest and are ready, and no others are left. */
   readonly isWhole: boolean
 }
 
@@ -88,5 +88,5 @@ function rolloutOf({
   }
 }
 
-/** It does not answer now, or not like that: nothing is known to be wrong with what was asked for. */
+/** The cluster does not answer now, or not as expected. This does not mean that the request was wrong. */
 export const isAway = (error: unknown): boolean => error instanceof Unavailable || isNotFound(error)

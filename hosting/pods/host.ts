@@ -1,5 +1,5 @@
-/** All control planes of one host cluster: takes in as many as are reserved room for, and goes on with those of the
- *  last run. */
+/** All control planes of one host cluster. Accepts as many as fit in the reserved memory, and continues with those of
+ *  the last run. */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ControlPlaneDesired, ControlPlaneOffer } from '../../integrations/control-planes/control.ts'
@@ -16,13 +16,13 @@ import { newRecord, type PodsRecord, readRecord, writeRecord } from './record.ts
 import { addonsOf, releasesOf } from './settings.ts'
 import { BYTES_OF_UPGRADE, bytesOf } from './sizes.ts'
 
-/** The folder has one for each control plane: its record, keys and snapshots. */
+/** The folder contains one folder for each control plane: its record, keys and snapshots. */
 export type PodsHostOptions = Omit<PlaneOptions, 'record'>
 
 const MEBIBYTE = 1024 ** 2
 const NO_GUESTS = 'control planes in pods have no guests'
 
-/** Those there are, by id. */
+/** The control planes, by id. */
 class Planes {
   readonly #options: PodsHostOptions
   readonly #byId = new Map<string, PodsPlane>()
@@ -48,24 +48,24 @@ class Planes {
     return this.all().find(({ record }) => record.desired.id === id)
   }
 
-  /** Throws Refused for one that is not there, or leaves. */
+  /** Throws Refused when it does not exist or is being removed. */
   known(id: string): PodsPlane {
     const plane = this.find(id)
     if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
     return plane
   }
 
-  /** Throws where no API server is ready. */
+  /** Throws when no API server is ready. */
   cluster(id: string): ClusterReading {
     const cluster = this.known(id).cluster()
     if (cluster === undefined) throw new Error('no API server is ready')
     return cluster
   }
 
-  /** One after the other: each counts what the others take. */
+  /** Runs work one at a time, because each control plane counts the memory of the others. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#changing.then(work)
-    this.#changing = result.catch(() => undefined) // whoever asked is told
+    this.#changing = result.catch(() => undefined) // the caller gets the error
     return result
   }
 
@@ -94,7 +94,7 @@ class Planes {
     if (this.storedMebibytes() + desired.replicas * mebibytesOfOne > mebibytes)
       throw new Refused('no_capacity', 'The host of control planes has no storage left for another one.')
     const at = join(folder, desired.id)
-    await rm(at, { recursive: true, force: true }) // of one that was promised to nobody
+    await rm(at, { recursive: true, force: true }) // left over from a request that was not confirmed
     await mkdir(at, { mode: 0o700 })
     const record = { ...newRecord(desired, settings, nodePort), ...(await prepare(at)) }
     await writeRecord(at, record)
@@ -103,7 +103,7 @@ class Planes {
   }
 }
 
-/** Memory for control planes, and how many nodes have it. Throws Unavailable. */
+/** Memory for control planes, and the number of nodes that provide it. Throws Unavailable. */
 async function roomOf({ cluster, settings }: PodsHostOptions): Promise<{ memoryBytes: number; nodeCount: number }> {
   const { nodeSelector, memoryMebibytes } = settings
   const labelSelector = Object.entries(nodeSelector)
@@ -120,12 +120,12 @@ async function roomOf({ cluster, settings }: PodsHostOptions): Promise<{ memoryB
   return { memoryBytes: Math.max(0, bytes - BYTES_OF_UPGRADE), nodeCount: nodes.length }
 }
 
-/** Those of the last run. */
+/** Continues with the control planes of the last run. */
 async function bringBack(planes: Planes, folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const at = join(folder, name)
     const record = await readRecord(at)
-    // Not yet promised when the last run ended, or all of it gone.
+    // Not yet confirmed when the last run ended, or completely removed.
     if (record === undefined) await rm(at, { recursive: true, force: true })
     else planes.begin(at, record)
   }

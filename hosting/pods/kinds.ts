@@ -1,4 +1,4 @@
-/** Kinds of the host cluster that control planes are made of, and what is read of them. */
+/** Kinds of the host cluster that a control plane uses, and the fields of them that are read. */
 import type { ResourceType } from '../../kit/kube/object.ts'
 
 const namespaced =
@@ -12,7 +12,7 @@ const namespaced =
   })
 const [core, apps] = [namespaced('', 'v1'), namespaced('apps', 'v1')]
 
-/** Of what keeps pods running. */
+/** Status of StatefulSets and Deployments. */
 export interface RolloutStatus {
   readonly observedGeneration?: number
   readonly replicas?: number
@@ -53,7 +53,7 @@ export const RoleBinding = namespaced('rbac.authorization.k8s.io', 'v1')<undefin
   'rolebindings',
 )
 
-/** One object as it is to be. */
+/** The desired state of one object. */
 export interface Manifest {
   readonly type: ResourceType
   readonly object: {

@@ -1,5 +1,5 @@
-/** The process that hosts control planes as pods of a Kubernetes cluster: one for each host cluster. It runs there, or
- *  where addresses of Services and pods of it lead. */
+/** The process that hosts control planes as pods of a Kubernetes cluster, one for each host cluster. It runs in that
+ *  cluster, or where the cluster's addresses of Services and pods are reachable. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startControl } from '../core/control-server.ts'
@@ -51,7 +51,7 @@ async function accessToHostCluster() {
   return access
 }
 
-/** Undefined where it listens on the loopback only. */
+/** Undefined when it listens on the loopback only. */
 async function openListener() {
   const { host, certificateFile, keyFile } = settings
   if (certificateFile === undefined || keyFile === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What the parts of a control plane in pods are called, and where they listen: pure. */
+/** Names and ports of the parts of a control plane in pods. Pure. */
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
 import type { EtcdMembership, EtcdPlace } from '../core/flags.ts'
 import type { PodsRecord } from './record.ts'
@@ -7,17 +7,17 @@ export const PREFIX = 'svccloud-cp-'
 export const namespaceOf = (id: string): string => `${PREFIX}${id}`
 
 export const MANAGED_BY = 'app.kubernetes.io/managed-by'
-/** Of the namespace, and of all in it. */
+/** Label of the namespace and of all objects in it. */
 export const PLANE_LABEL = 'svccloud.dev/control-plane'
-/** Which part a pod is. */
+/** Label with the part of a pod. */
 export const PART_LABEL = 'svccloud.dev/part'
-/** Of pods with data of etcd, those that only put it there included. */
+/** Label of pods with data of etcd, including those that only restore it. */
 export const STORES_LABEL = 'svccloud.dev/stores'
 
 export const [ETCD, API, MANAGER, SCHEDULER, RESTORE, READER] = [
   ...(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'restore', 'reader'] as const),
 ]
-/** Add-ons are called as the platform calls them. */
+/** Parts of add-ons have the platform's names of the add-ons. */
 export const ADDON_PARTS: readonly AddonName[] = ['cloud-controller', 'csi-driver']
 
 export const PORTS = {
@@ -35,17 +35,18 @@ export const PORTS = {
   reader: 8_445,
 } as const
 
-/** Where containers find their files. */
+/** Paths of files in containers. */
 export const FOLDERS = { files: '/etc/svccloud', data: '/data', tunnel: '/tunnel', csi: '/csi' } as const
 export const CSI_SOCKET = `${FOLDERS.csi}/csi.sock`
 export const TUNNEL_SOCKET = `${FOLDERS.tunnel}/tunnel.sock`
 export const SNAPSHOT_FILE = `${FOLDERS.data}/snapshot.db`
-/** What the receiver of snapshots presents itself as, and members of etcd to whoever comes by an address. */
+/** Name in the certificates of the receiver of snapshots and of members of etcd, for clients that connect to an
+ *  address. */
 export const ETCD_NAME = 'etcd'
-/** As whom an API server is known that is reached by an address. */
+/** Name in the certificate of an API server, for clients that connect to an address. */
 export const API_NAME = 'kubernetes'
 
-/** Of the API, in its namespace. */
+/** URL of the API in its namespace. */
 export const INNER_URL = `https://${API}:${PORTS.api}`
 
 export const dataFolder = (generation: number): string => `${FOLDERS.data}/etcd-${generation}`
@@ -71,7 +72,7 @@ export const membershipOf = (record: PodsRecord): EtcdMembership => ({
   members: membersOf(record).map((name) => ({ name, peer: peerUrl(hostOf(name, namespaceOf(record.desired.id))) })),
 })
 
-/** Of the member of that name, which may be a variable of its pod. */
+/** Location of the member of that name, which may be a variable of its pod. */
 export function etcdPlace({ desired, generation }: PodsRecord, name: string): EtcdPlace {
   const host = hostOf(name, namespaceOf(desired.id))
   return {

@@ -1,5 +1,5 @@
-/** One control plane in pods: brings the host cluster to what its record says, again and again. Kubernetes keeps the
- *  pods running meanwhile, also while this process is away. */
+/** One control plane in pods: repeatedly updates the host cluster to match the record. Kubernetes keeps the pods
+ *  running, even while this process does not run. */
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { StoreAway } from '../../kit/chunks/object-store.ts'
@@ -57,9 +57,9 @@ interface Opened {
 }
 
 const ROUND_MILLISECONDS = 1_000
-/** Where nothing is under way. */
+/** Interval when no change is in progress. */
 const SETTLED_MILLISECONDS = 5_000
-/** So often it is looked at whether a certificate ends soon. */
+/** Interval of the check for certificates that expire soon. */
 const CREDENTIALS_MILLISECONDS = 3_600_000
 
 export class PodsPlane {
@@ -73,15 +73,15 @@ export class PodsPlane {
   #endpoint: Endpoint | undefined
   #etcdAddress: string | undefined
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
-  /** Of the one that is believed. */
+  /** Address of the trusted reader. */
   #readerAddress: string | undefined
-  /** It is believed no longer, and another one has to take its place. */
+  /** The reader is no longer trusted and must be replaced. */
   #isReaderOver = false
   readonly #addons: PodsAddons
   #areObjectsApplied = false
   #detail = ''
   #observedAt: Date | undefined
-  /** The host cluster does not answer: what is known of it is old. */
+  /** The host cluster does not answer, so the known state is old. */
   #isSilent = false
   #wake = new AbortController()
   #changing: Promise<unknown> = Promise.resolve()
@@ -113,14 +113,14 @@ export class PodsPlane {
     this.#running = this.#keep()
   }
 
-  /** The pods run on. */
+  /** The pods continue to run. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#wake.abort()
     await this.#running
   }
 
-  /** Durable when this resolves, and acted on soon. One change after the other. */
+  /** Durable when this resolves, and applied soon. One change after the other. */
   change(to: (record: PodsRecord) => PodsRecord): Promise<void> {
     const changed = this.#changing.then(async () => {
       const next = to(this.#record)
@@ -129,7 +129,7 @@ export class PodsPlane {
       this.#record = next
       this.#wake.abort()
     })
-    this.#changing = changed.catch(() => undefined) // whoever asked is told
+    this.#changing = changed.catch(() => undefined) // the caller gets the error
     return changed
   }
 
@@ -157,7 +157,7 @@ export class PodsPlane {
     }
   }
 
-  /** False for an add-on that does not run here. */
+  /** False for an add-on that this host does not offer. */
   async grant(addon: string, { token, ...granted }: AddonGrant): Promise<boolean> {
     if (!this.#addons.can(addon)) return false
     await this.#addons.writeToken(addon, token)
@@ -186,12 +186,12 @@ export class PodsPlane {
     const api = this.#areObjectsApplied ? this.#server() : undefined
     const reader = this.#opened?.reader
     if (api === undefined || reader === undefined) return undefined
-    // The types of its words and of its answer are those of the interface.
+    // The interface defines the types of the arguments and the result.
     const ask = reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
     return { ask: async (task, ...words) => ask(task, api, ...words) }
   }
 
-  /** The address of API servers that are ready. */
+  /** Address of the API servers, if one is ready. */
   #server(): string | undefined {
     return this.#readyOf(API) === 0 ? undefined : this.#endpoint?.inner
   }
@@ -244,7 +244,8 @@ export class PodsPlane {
     await this.#cluster.apply(files.secrets)
     if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore, files)
     await this.#requireVolumes()
-    // Another release may be requested at any moment: what is whole then is so as this one.
+    // Another release may be requested at any moment. So this round uses one record, and its results refer to that
+    // release.
     const record = this.#record
     await this.#cluster.apply([etcdManifest(record, settings), readerManifest(record, settings, files.read)])
     await this.#look()
@@ -253,7 +254,7 @@ export class PodsPlane {
       await this.#cluster.apply([apiManifest(record, settings, files.served)])
       await this.#look()
     }
-    // Never newer than an API server.
+    // Controllers must never be newer than an API server.
     if (this.#isWhole(API)) {
       await this.#cluster.apply(controllerManifests(record, settings, files))
       await this.#look()
@@ -261,7 +262,7 @@ export class PodsPlane {
     await this.#finish(record, files)
   }
 
-  /** A port that clients knew may be somebody else's by now: then it gets another one. */
+  /** The port that clients knew may be taken by now. Then the control plane gets another one. */
   async #applyBase(): Promise<void> {
     try {
       await this.#cluster.apply(baseManifests(this.#record, this.#options.settings))
@@ -272,8 +273,8 @@ export class PodsPlane {
     }
   }
 
-  /** Members of etcd that have run begin on their volumes: without most of them an empty control plane would take the
-   *  place of what is lost. */
+  /** Members of etcd that have run before need their volumes. Without most of them, an empty control plane would
+   *  replace the lost one. */
   async #requireVolumes(): Promise<void> {
     if (this.#record.release === null) return
     const members = membersOf(this.#record).map((_, member) => member)
@@ -290,7 +291,7 @@ export class PodsPlane {
     this.#observedAt = this.#options.clock.now()
   }
 
-  /** It is asked once it is as it was said last, and the one before has ended. */
+  /** The reader is used once it matches its last manifest and the previous reader has ended. */
   async #findReader(): Promise<void> {
     if (!this.#isWhole(READER)) return this.#forgetReader()
     const pods = await this.#cluster.podsOf([READER])
@@ -302,7 +303,7 @@ export class PodsPlane {
     this.#readerAddress = undefined
   }
 
-  /** What it says is believed no longer. */
+  /** Stops trusting the reader. */
   #replaceReader(): void {
     const { desired, readers } = this.#record
     this.#options.log.warn('the reader of a control plane is replaced', { controlPlane: desired.id, readers })
@@ -311,7 +312,7 @@ export class PodsPlane {
     this.#wake.abort()
   }
 
-  /** As the host cluster gave them. */
+  /** Reads the addresses that the host cluster has assigned. */
   async #findAddresses(): Promise<void> {
     const { endpoint } = this.#options.settings
     const [api, etcd] = [await this.#cluster.get(Service, API), await this.#cluster.get(Service, 'etcd-client')]
@@ -341,12 +342,12 @@ export class PodsPlane {
         clock,
       }),
     }
-    this.#addons.applyAnew() // with certificates of their own
+    this.#addons.applyAnew() // they have their own certificates
     before?.reader.close()
     return this.#opened
   }
 
-  /** Notes what has been reached. */
+  /** Records what has been reached. */
   async #finish(record: PodsRecord, files: Files): Promise<void> {
     const { desired } = record
     const [api, reader] = [this.#server(), this.#opened?.reader]
@@ -372,7 +373,8 @@ export class PodsPlane {
     )
   }
 
-  /** The next generation from the snapshot. One that is no good changes nothing: the one before is begun again. */
+  /** Creates the next generation from the snapshot. A bad snapshot changes nothing: the previous generation is started
+   *  again. */
   async #writeRestore(restore: NonNullable<PodsRecord['restore']>, { credentials, reader }: Files): Promise<void> {
     const { settings, clock } = this.#options
     const { signal } = this.#stopping
@@ -384,7 +386,7 @@ export class PodsPlane {
       const { client } = reader
       await putSnapshot({ cluster: this.#cluster, settings, record, credentials, client, file, clock, signal })
     } catch (error) {
-      // A store or a host cluster that is away is waited for.
+      // Waits while the store or the host cluster is unavailable.
       const isWaiting = error instanceof StoreAway || isAway(error) || signal.aborted
       if (!isWaiting) await this.change((current) => ({ ...current, restore: null }))
       throw error
@@ -397,7 +399,7 @@ export class PodsPlane {
     }))
   }
 
-  /** In order, and then all that is in its namespace. */
+  /** Stops the programs in order, then removes everything in the namespace. */
   async #remove(): Promise<void> {
     const name = namespaceOf(this.#record.desired.id)
     this.#rollouts = new Map()

@@ -1,5 +1,5 @@
-/** Settings of the process that hosts control planes as pods. What it knows of the host cluster is in a file
- *  (settings.ts). */
+/** Settings of the process that hosts control planes as pods. A separate file describes the host cluster (settings.ts).
+ */
 import { z } from 'zod'
 import { logLevel, Port } from '../../kit/sys/settings.ts'
 

@@ -13,9 +13,9 @@ const REASON_BYTES_MAXIMUM = 1_000
 
 export interface PodReaderOptions {
   readonly credentials: Pick<ReaderCredentials, 'authority' | 'client'>
-  /** `https://HOST:PORT` of the one that is believed; undefined while there is none. */
+  /** `https://HOST:PORT` of the trusted reader; undefined while there is none. */
   readonly address: () => string | undefined
-  /** It said what cannot be meant, or nothing in time: another one has to take its place. */
+  /** Called when it sent an invalid answer, or none in time: it must be replaced. */
   readonly replace: () => void
   readonly clock: Clock
 }
@@ -40,7 +40,7 @@ export class PodReader {
     return this.#asking.ask.bind(this.#asking)
   }
 
-  /** A snapshot of etcd at that address, as it comes: whoever takes it in judges it. */
+  /** Streams a snapshot of etcd at that address. The receiver must verify it. */
   async *snapshotParts(etcd: string): AsyncGenerator<Uint8Array, void> {
     const response = await this.#client.open(`${this.#address()}/snapshot`, {
       method: 'POST',
@@ -64,9 +64,9 @@ export class PodReader {
     return address
   }
 
-  /** One that cannot be reached, or ends, has told no lie: that question has failed. */
+  /** If the reader is unreachable or exits, only this question fails; the reader stays trusted. */
   async #send(address: string, question: Question): Promise<void> {
-    // Whoever asks takes it from the table.
+    // The caller takes the name from the table.
     const { milliseconds } = TASKS[question.task as TaskName]
     const answer = await this.#client
       .send(`${address}/tasks`, {
@@ -77,7 +77,7 @@ export class PodReader {
         answerBytesMaximum: ANSWER_BYTES_MAXIMUM,
       })
       .catch((error: unknown) => (error instanceof TooLong ? undefined : this.#fail(question, error)))
-    // What else was asked of one that is believed no longer has failed already.
+    // Other questions to a reader that is no longer trusted have failed already.
     if (answer === 'failed' || this.#options.address() !== address) return
     try {
       if (answer?.status !== 200) throw new Error('it does not answer questions')

@@ -1,5 +1,5 @@
-/** What is remembered of a control plane in pods: written before anything is done about it, and enough to go on after
- *  any end. */
+/** The record of a control plane in pods. It is written before each action, and is sufficient to continue after any
+ *  crash. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -10,20 +10,20 @@ import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { HostSettings } from './settings.ts'
 
 export const PodsRecord = PlaneRecord.extend({
-  /** As it was asked for when it was made: volumes do not change with settings. */
+  /** The values at its creation: volumes do not change with settings. */
   storage: z.object({ className: z.string().optional(), mebibytes: z.int() }),
-  /** The port of nodes that clients knew it by before it was lost; null for any. */
+  /** The node port that clients knew before it was lost; null for any. */
   nodePort: z.int().nullable(),
-  /** How often its reader was replaced: each is another one than before. */
+  /** Number of replacements of its reader; each changes the reader's manifest. */
   readers: z.int().default(0),
-  /** Add-ons that run beside it, with what they were told; the token itself is in a file of its own. */
+  /** Add-ons that run beside it, with their settings; the token is in a separate file. */
   addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })
 export type PodsRecord = z.infer<typeof PodsRecord>
 
 const FILE = 'record.json'
 
-/** Undefined where nothing was ever recorded. Throws for a file that is no record. */
+/** Undefined when there is no record. Throws for an invalid file. */
 export async function readRecord(folder: string): Promise<PodsRecord | undefined> {
   const text = await readFile(join(folder, FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

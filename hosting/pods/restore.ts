@@ -1,4 +1,4 @@
-/** Puts a snapshot on the volumes of etcd, while nothing of the control plane runs. */
+/** Restores a snapshot to the volumes of etcd, while no program of the control plane runs. */
 import { createReadStream } from 'node:fs'
 import { request } from 'node:https'
 import { pipeline } from 'node:stream/promises'
@@ -12,16 +12,16 @@ import type { PodsRecord } from './record.ts'
 import { claimManifest, restoreManifest, restoreName } from './restoring.ts'
 import type { HostSettings } from './settings.ts'
 
-/** It is no good, or volumes do not take it. */
+/** The snapshot is bad, or the volumes do not accept it. */
 export class RestoreFailed extends Error {}
 
 export interface RestoreOptions {
   readonly cluster: HostCluster
   readonly settings: HostSettings
-  /** Of the generation that is to be. */
+  /** Record with the new generation. */
   readonly record: PodsRecord
   readonly credentials: Pick<Credentials, 'etcdAuthority'>
-  /** What takes it in lets in. */
+  /** Certificate that the receiver accepts. */
   readonly client: ReaderCredentials['client']
   readonly file: string
   readonly clock: Clock
@@ -43,7 +43,7 @@ async function until({ clock, signal }: Waiting, what: string, isSo: () => Promi
   }
 }
 
-/** Whoever uses the API before it, and API servers before what they store in; true once none of their pods is left. */
+/** Stops users of the API before the API servers, and these before etcd. True once no pods are left. */
 export async function stopInOrder(cluster: HostCluster): Promise<boolean> {
   const users = [...ADDON_PARTS, READER, MANAGER, SCHEDULER, API]
   for (const name of users) await cluster.remove(Deployment, name)
@@ -52,7 +52,7 @@ export async function stopInOrder(cluster: HostCluster): Promise<boolean> {
   return (await cluster.podsOf([ETCD])).length === 0
 }
 
-/** Resolves when every member has it. What ran before is not begun again here. Throws RestoreFailed. */
+/** Resolves when every member has the snapshot. Does not restart the control plane. Throws RestoreFailed. */
 export async function putSnapshot(options: RestoreOptions): Promise<void> {
   const { cluster, record } = options
   await until(options, 'the control plane did not stop', () => stopInOrder(cluster))
@@ -76,7 +76,7 @@ async function removeJobs(options: RestoreOptions, members: readonly number[]): 
   })
 }
 
-/** The receiver ends once it has all of it; whoever did not hear that it has asks the Job. */
+/** The receiver exits once it has everything. If the response is lost, the status of the Job shows the result. */
 async function handOver(options: RestoreOptions, member: number, sum: string): Promise<void> {
   const { cluster } = options
   const name = restoreName(member)

@@ -1,5 +1,5 @@
-/** What puts a snapshot on the volume of a member of etcd: a program that takes it in, and etcd's own that makes the
- *  folder of the next generation from it. Pure. */
+/** The Job that restores a snapshot to the volume of a member of etcd: a program receives it, and etcd's own program
+ *  creates the folder of the next generation from it. Pure. */
 import { restoreFlags } from '../core/flags.ts'
 import { labelsOf, metadataOf } from './base.ts'
 import { Job, type Manifest, PersistentVolumeClaim } from './kinds.ts'
@@ -20,18 +20,18 @@ import type { HostSettings } from './settings.ts'
 import { SIZES } from './sizes.ts'
 import { claimSpec, containerOf, filesVolume, podSpec, STORES } from './workloads.ts'
 
-/** Whoever takes part in a restore gives up after that. */
+/** Time after which each part of a restore gives up. */
 const DEADLINE_SECONDS = 600
 
 export const restoreName = (member: number): string => `${RESTORE}-${member}`
 
-/** The volume of a member, as its StatefulSet would ask for it. */
+/** The claim for the volume of a member, as its StatefulSet would create it. */
 export const claimManifest = (record: PodsRecord, member: number): Manifest => ({
   type: PersistentVolumeClaim,
   object: { metadata: metadataOf(record, claimName(member)), spec: claimSpec(record) },
 })
 
-/** Into the folder of the record's generation; the one before stays until the next time. */
+/** Restores to the folder of the record's generation; the previous generation stays until the next restore. */
 export function restoreManifest(record: PodsRecord, settings: HostSettings, member: number): Manifest {
   const { images } = settings
   const mounts = { files: FOLDERS.files, data: FOLDERS.data }

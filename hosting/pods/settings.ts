@@ -1,4 +1,4 @@
-/** What an operator says of the cluster that hosts control planes: one file, JSON or YAML. */
+/** An operator's settings for the cluster that hosts control planes: one file, JSON or YAML. */
 import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { z } from 'zod'
@@ -14,9 +14,9 @@ const Settings = z.strictObject({
   images: z.strictObject({
     etcd: Image,
     tunnel: Image,
-    /** Of this project. */
+    /** Image of this project. */
     platform: Image,
-    /** What stands between Kubernetes and the driver of volumes; without them clusters have none. */
+    /** Sidecars between Kubernetes and the driver of volumes. Without them clusters have no volumes. */
     sidecars: z
       .strictObject({
         provisioner: Image,
@@ -35,23 +35,23 @@ const Settings = z.strictObject({
         `releases are ${KUBERNETES_RELEASES.join(' and ')}`,
       ),
   }),
-  /** Of each member of etcd; without a class that of the cluster's default. */
+  /** Storage of each member of etcd; without a class the cluster's default is used. */
   storage: z.strictObject({
     className: z.string().optional(),
     mebibytesOfOne: z.int().min(512).default(8_192),
-    /** What the class has for all of them together. */
+    /** Total size that the class provides. */
     mebibytes: z.int().min(512),
   }),
-  /** How clients and nodes reach the API of a cluster: by a load balancer of the host cluster, or by ports of its nodes
-   *  at an address that leads to them. */
+  /** How clients and nodes reach the API of a cluster: through a load balancer of the host cluster, or through ports of
+   *  its nodes at an address that points to them. */
   endpoint: z.discriminatedUnion('type', [
     z.strictObject({ type: z.literal('LoadBalancer'), annotations: Words.default({}) }),
     z.strictObject({ type: z.literal('NodePort'), address: z.string().min(1).max(253) }),
   ]),
-  /** Where the host process is, as network policies say it. */
+  /** Where the host process runs, in the form of network policies. */
   from: z.array(z.record(z.string(), z.unknown())).min(1),
-  /** The API of the platform, which add-ons of clusters call: its address, and where that leads to as network policies
-   *  say it, anywhere when empty. Without it clusters have no add-ons but those of their nodes. */
+  /** The API of the platform, which add-ons of clusters call: its address, and its destinations in the form of network
+   *  policies (anywhere when empty). Without it clusters have only the add-ons of their nodes. */
   platform: z
     .strictObject({
       url: z.url({ protocol: /^https?$/ }),
@@ -59,15 +59,15 @@ const Settings = z.strictObject({
       to: z.array(z.record(z.string(), z.unknown())).default([]),
     })
     .optional(),
-  /** Definitions of the kinds of snapshots, YAML, of the release of the snapshotter. */
+  /** Definitions of the kinds of snapshots, in YAML, from the release of the snapshotter. */
   snapshotKinds: z.string().default(''),
-  /** For all of them together; absent for all that the nodes have. */
+  /** For all control planes together; when absent, all memory of the nodes. */
   memoryMebibytes: z.int().min(1).optional(),
-  /** Nodes that they run on. */
+  /** Selects the nodes for control planes. */
   nodeSelector: Words.default({}),
   tolerations: z.array(z.record(z.string(), z.unknown())).default([]),
-  /** Who the host process is in the cluster, and the role that it gives itself in each namespace of a control plane;
-   *  absent where it has its rights everywhere. */
+  /** The service account of the host process, and the role that it grants itself in the namespace of each control
+   *  plane; absent when it has its rights in the complete cluster. */
   rights: z.strictObject({ serviceAccount: z.string(), namespace: z.string(), clusterRole: z.string() }).optional(),
 })
 export const HostSettings = Settings.refine(
@@ -76,19 +76,19 @@ export const HostSettings = Settings.refine(
 )
 export type HostSettings = z.infer<typeof HostSettings>
 
-/** Throws with every fault of the file. */
+/** Throws an error that lists every fault of the file. */
 export async function readSettings(file: string): Promise<HostSettings> {
   const read = HostSettings.safeParse(parse(await readFile(file, 'utf8')))
   if (!read.success) throw new Error(`${file}: ${z.prettifyError(read.error)}`)
   return read.data
 }
 
-/** What can run beside control planes here. */
+/** Add-ons that can run beside control planes here. */
 export const addonsOf = ({ platform, images }: HostSettings): readonly AddonName[] => {
   if (platform === undefined) return []
   return images.sidecars === undefined ? ['cloud-controller'] : ['cloud-controller', 'csi-driver']
 }
 
-/** Those that it has images of, newest last. */
+/** Releases with images, newest last. */
 export const releasesOf = ({ images }: HostSettings): string[] =>
   KUBERNETES_RELEASES.filter((release) => Object.hasOwn(images.releases, release))

@@ -1,4 +1,4 @@
-/** What the containers of a control plane ask of the host cluster, and what is reserved for one. */
+/** Resource requests of the containers of a control plane, and the memory that is reserved for one. */
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
 import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
 
@@ -6,12 +6,12 @@ const MEBIBYTE = 1024 ** 2
 
 export interface Size {
   readonly milliCpus: number
-  /** That it is sure to have. */
+  /** Guaranteed memory. */
   readonly mebibytes: number
   readonly mebibytesMaximum: number
 }
 
-/** Without load each takes less, and with it more: limits keep one cluster from taking what others have. */
+/** Without load each uses less, and with load more. Limits protect the other clusters. */
 export const SIZES = {
   etcd: { milliCpus: 100, mebibytes: 128, mebibytesMaximum: 2_560 },
   apiserver: { milliCpus: 150, mebibytes: 320, mebibytesMaximum: 2_048 },
@@ -26,7 +26,7 @@ export const SIZES = {
   receiver: { milliCpus: 10, mebibytes: 64, mebibytesMaximum: 256 },
 } as const satisfies Readonly<Record<string, Size>>
 
-/** Controllers elect one of them, the other waits. */
+/** With two controllers one is elected and the other waits. */
 export const controllersOf = ({ replicas }: Pick<ControlPlaneDesired, 'replicas'>): number => (replicas === 1 ? 1 : 2)
 
 /** The four sidecars of the driver of volumes, and the controller of snapshots. */
@@ -36,10 +36,10 @@ const ADDON_SIZES = {
   'csi-driver': [SIZES.csiController, ...Array.from({ length: SIDECARS }, () => SIZES.sidecar)],
 } as const satisfies Readonly<Record<AddonName, readonly Size[]>>
 
-/** What is wanted of the host cluster by one. */
+/** Requirements of one control plane in the host cluster. */
 export interface Wanted {
   readonly replicas: 1 | 3
-  /** That run beside it. */
+  /** Add-ons that run beside it. */
   readonly addons: readonly AddonName[]
 }
 
@@ -51,12 +51,12 @@ const sum = ({ replicas, addons }: Wanted, of: 'mebibytes' | 'mebibytesMaximum')
   return beside.reduce((all, size) => all + size[of], own)
 }
 
-/** Reserved for one. */
+/** Memory that is reserved for one control plane. */
 export const bytesOf = (wanted: Wanted): number => sum(wanted, 'mebibytes') * MEBIBYTE
-/** While it is replaced, and until the others have ended, a pod is there twice: room for one upgrade at a time. */
+/** During a replacement the old and the new pod exist together. This is the memory for one upgrade at a time. */
 export const BYTES_OF_UPGRADE = sum({ replicas: 1, addons: [] }, 'mebibytes') * MEBIBYTE
 
-/** More than that is a fault, of ours or of the host cluster. */
+/** Exceeding this quota indicates a fault in this program or the host cluster. */
 export const quotaOf = (wanted: Wanted): Readonly<Record<string, string>> => ({
   pods: String(6 * wanted.replicas + 10 + 2 * wanted.addons.length),
   persistentvolumeclaims: String(wanted.replicas),
@@ -65,7 +65,7 @@ export const quotaOf = (wanted: Wanted): Readonly<Record<string, string>> => ({
   'services.loadbalancers': '1',
 })
 
-/** Of a container, as Kubernetes has it. */
+/** Resources of a container, in the form of Kubernetes. */
 export const resourcesOf = ({ milliCpus, mebibytes, mebibytesMaximum }: Size) => ({
   requests: { cpu: `${milliCpus}m`, memory: `${mebibytes}Mi` },
   limits: { memory: `${mebibytesMaximum}Mi` },

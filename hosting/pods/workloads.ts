@@ -1,4 +1,4 @@
-/** The pods of a control plane: etcd, API servers with the tunnel to nodes beside each, and controllers. Pure. */
+/** The pods of a control plane: etcd, API servers with a tunnel to nodes beside each, and controllers. Pure. */
 import { hash } from 'node:crypto'
 import { defined } from '../../domain/defined.ts'
 import {
@@ -30,16 +30,16 @@ import type { PodsRecord } from './record.ts'
 import type { HostSettings } from './settings.ts'
 import { controllersOf, resourcesOf, SIZES, type Size } from './sizes.ts'
 
-/** Nobody's, on this side and on that of the host. */
+/** A user id without an account, in the container and on the host. */
 const USER = 65_532
 const DIGEST = 'svccloud.dev/files'
-/** So long an API server serves on that is asked to end: until nobody is led to it any more. */
+/** Time for which a terminating API server continues to serve, until no traffic is directed to it. */
 const SHUTDOWN_SECONDS = 10
 
 export interface Container {
   readonly name: string
   readonly image: string
-  /** Absent where the image says what it runs. */
+  /** Absent when the image defines its command. */
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly size: Size
@@ -47,7 +47,7 @@ export interface Container {
   readonly more?: object
 }
 
-/** As restricted as Kubernetes has it. */
+/** Meets the `restricted` profile of Kubernetes. */
 export const containerOf = ({ name, image, command, args, size, mounts, more }: Container) => ({
   name,
   image,
@@ -64,8 +64,8 @@ export const containerOf = ({ name, image, command, args, size, mounts, more }: 
   ...more,
 })
 
-/** What all pods have in common. They stand apart from their like: on other nodes, and in other zones where there are
- *  some. */
+/** Common settings of all pods. Pods of the same part run on different nodes, and in different zones if there are
+ *  several. */
 export const podSpec = (
   { nodeSelector, tolerations }: Pick<HostSettings, 'nodeSelector' | 'tolerations'>,
   apart: Readonly<Record<string, string>>,
@@ -101,14 +101,14 @@ export const podSpec = (
 })
 
 const get = (path: string, port: number, scheme: 'HTTP' | 'HTTPS') => ({ httpGet: { path, port, scheme } })
-/** What starts slowly is left alone for five minutes, and what does not answer for a minute is begun anew. */
+/** A slow start is tolerated for five minutes; a program that does not answer for a minute is restarted. */
 const probes = (ready: object, live: object) => ({
   startupProbe: { ...live, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 150 },
   readinessProbe: { ...ready, periodSeconds: 3, timeoutSeconds: 5, failureThreshold: 2 },
   livenessProbe: { ...live, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 },
 })
 
-/** Of the named files of its own Secret. */
+/** The files of a Secret as a volume. */
 export const filesVolume = (secretName: string) => ({
   name: 'files',
   secret: { secretName, defaultMode: 0o440 },
@@ -130,7 +130,8 @@ export const claimSpec = ({ storage: { className, mebibytes } }: PodsRecord) => 
   resources: { requests: { storage: `${mebibytes}Mi` } },
 })
 
-/** All members begin together: none is ready before there is a majority. They are replaced one after the other. */
+/** All members start together, because none is ready before there is a majority. They are replaced one after the other.
+ */
 export function etcdManifest(record: PodsRecord, settings: HostSettings): Manifest {
   const name = '$(POD_NAME)'
   const container = containerOf({
@@ -167,7 +168,8 @@ export function etcdManifest(record: PodsRecord, settings: HostSettings): Manife
           podSpec(settings, STORES, { containers: [container], volumes: [filesVolume(ETCD)] }),
         ),
         volumeClaimTemplates: [
-          // As the API answers it: what is left out there would be filled in here, time and again.
+          // In the form that the API returns: the API would fill in missing fields, and every comparison would show a
+          // change.
           {
             apiVersion: 'v1',
             kind: 'PersistentVolumeClaim',
@@ -180,10 +182,11 @@ export function etcdManifest(record: PodsRecord, settings: HostSettings): Manife
   }
 }
 
-/** Files that a program reads once: with others it is begun anew. */
+/** Digest of files that a program reads only once: a change restarts it. */
 export const digestOf = (...texts: readonly string[]) => ({ [DIGEST]: hash('sha256', texts.join('\n')) })
 
-/** One is added before another goes, so that as many serve as before; the tunnel beside it outlives it. */
+/** A new server is added before an old one is removed, so that the number of serving ones stays the same. The tunnel
+ *  outlives the server beside it. */
 export function apiManifest(record: PodsRecord, settings: HostSettings, certificate: string): Manifest {
   const { desired } = record
   const files = { files: FOLDERS.files }
@@ -227,7 +230,7 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
         etcdServers: etcdServers(record),
         bindAddress: '0.0.0.0',
         port: PORTS.api,
-        // Where logs of the host cluster are kept.
+        // Standard output, for the log collection of the host cluster.
         auditLog: '-',
       }),
       `--shutdown-delay-duration=${SHUTDOWN_SECONDS}s`,
@@ -249,11 +252,11 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
   })
 }
 
-/** Of its heap. */
+/** Limit of its heap. */
 const READER_MEBIBYTES = 384
 const READERS = 'svccloud.dev/readers'
 
-/** The one before has ended before there is another: nothing is asked of one that is not believed. */
+/** A new reader starts only after the previous one has ended, so that no question reaches an untrusted one. */
 export function readerManifest(record: PodsRecord, settings: HostSettings, certificates: string): Manifest {
   const takesConnections = { tcpSocket: { port: PORTS.reader } }
   const container = containerOf({
@@ -287,20 +290,20 @@ export const deployment = (record: PodsRecord, part: string, spec: object): Mani
   object: { metadata: metadataOf(record, part), spec: { selector: selectorOf(part), ...spec } },
 })
 
-/** The images of the release that it is to have. */
+/** The images of the desired release. */
 function imagesOf({ desired }: PodsRecord, { images }: HostSettings) {
   const found = images.releases[desired.release]
   if (found === undefined) throw new Error(`there are no images of Kubernetes ${desired.release}`)
   return found
 }
 
-/** What controllers get into the cluster with. */
+/** Credentials of the controllers for the cluster. */
 export interface ControllerFiles {
   readonly manager: string
   readonly scheduler: string
 }
 
-/** Those who elect one of them. Never newer than any API server. */
+/** Controllers, of which one is elected. Never newer than an API server. */
 export function controllerManifests(
   record: PodsRecord,
   settings: HostSettings,

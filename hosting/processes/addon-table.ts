@@ -1,5 +1,5 @@
-/** The add-ons of clusters as processes of this machine: where their programs are, and how they are called. Whoever
- *  adds one adds a row. */
+/** The add-ons of clusters as processes of this machine: the paths and command lines of their programs. A new add-on is
+ *  a new row. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -30,14 +30,13 @@ import { ownProgram } from './own-programs.ts'
 import { areThere } from './programs.ts'
 import { RUN_FOLDER } from './users.ts'
 
-/** What a program is told of the cluster that it is for. It runs in the folder of the control plane: paths are below
- *  that. */
+/** A program's settings for its cluster. It runs in the folder of the control plane; paths are relative to that. */
 export interface AddonPlace extends PlatformPlace {
-  /** By which the program gets into the cluster; there where it has rules. */
+  /** Kubeconfig of the program; it exists if the program has rules. */
   readonly kubeconfig: string
 }
 
-/** Its name is that of the process and of its log. */
+/** Its name is also that of the process and its log. */
 export interface AddonProgram extends AddonUser {
   command(place: AddonPlace): readonly string[]
   environment(place: AddonPlace): Readonly<Record<string, string>>
@@ -45,8 +44,7 @@ export interface AddonProgram extends AddonUser {
 
 export interface Addon extends AddonNeeds {
   readonly version: string
-  /** What its programs take for themselves together, without load and without their text, and a tenth of that:
-   *  reserved for each cluster. */
+  /** Memory of its programs without load and without their code, plus a tenth: reserved for each cluster. */
   readonly bytes: number
   /** In the order of their start. */
   readonly programs: readonly AddonProgram[]
@@ -54,7 +52,7 @@ export interface Addon extends AddonNeeds {
 
 const MEBIBYTE = 1024 ** 2
 
-/** Those whose programs are there: of Kubernetes they must be built. */
+/** Add-ons whose programs exist; those of Kubernetes must be built first. */
 export async function findAddons(folder = toolsFolder()): Promise<readonly Addon[]> {
   const sidecar = (name: Sidecar) => join(folder, CSI_SIDECARS[name], `csi-${name}`)
   const sidecars = {
@@ -84,7 +82,7 @@ const CLOUD_CONTROLLER: Addon = {
   ],
 }
 
-/** Sidecars take a path from the root on only. */
+/** Sidecars accept only absolute paths. */
 const CSI_SOCKET = join('/proc/self/cwd', RUN_FOLDER, 'csi.sock')
 
 const csiDriver = (

@@ -1,5 +1,5 @@
-/** The add-ons of one control plane: each runs from when it has a token of the cluster, with certificates of its own
- *  for what its programs do in the cluster. The token is in a file that they read for each request. */
+/** The add-ons of one control plane. Each starts once it has a token of the cluster, with its own certificates for its
+ *  programs' work in the cluster. The token is in a file that they read for each request. */
 import { join } from 'node:path'
 import type { AddonGrant, ControlPlaneState } from '../../integrations/control-planes/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -16,42 +16,42 @@ import type { ControlPlaneRecord } from './record.ts'
 
 export interface AddonsOptions {
   readonly folder: string
-  /** Those that can run here. */
+  /** Add-ons that can run here. */
   readonly addons: readonly Addon[]
-  /** Of the platform. */
+  /** Address of the platform's API. */
   readonly apiUrl: string
-  /** As the user of the control plane, from now on, and which do. */
+  /** Keeps a program running as the user of the control plane. `running` returns the names of those that run. */
   readonly run: (name: string, command: readonly string[], more: Omit<ProgramOptions, 'as'>) => Promise<void>
   readonly running: () => readonly string[]
-  /** Lets that user read what is written here. */
+  /** Lets that user read the files written here. */
   readonly give: () => Promise<void>
   readonly clock: Clock
   readonly random: Random
 }
 
-/** What the round of now has to know. */
+/** Inputs of one round. */
 export interface AddonsRound {
   readonly record: ControlPlaneRecord
-  /** Makes what one needs in the cluster. */
+  /** Applies an add-on's needs in the cluster. */
   readonly apply: (needs: AddonNeeds) => Promise<void>
   /** PEM. */
   readonly authority: string
-  /** Of the API, as programs of this machine reach it. */
+  /** Address of the API for programs of this machine. */
   readonly endpoint: string
 }
 
 export class RunningAddons {
   readonly #options: AddonsOptions
-  /** Whose objects are in the cluster. */
+  /** Add-ons whose objects are in the cluster. */
   readonly #applied = new Set<string>()
-  /** PEM that each program gets into the cluster with. */
+  /** PEM certificates of the programs for the cluster. */
   readonly #certificates = new Map<string, string>()
 
   constructor(options: AddonsOptions) {
     this.#options = options
   }
 
-  /** Of those that run. */
+  /** Versions of the running add-ons. */
   versions(): ControlPlaneState['addons'] {
     const running = this.#options.running()
     return this.#options.addons
@@ -63,7 +63,7 @@ export class RunningAddons {
     return this.#options.addons.map(({ name }) => ({ addon: name, tokenId: addons[name]?.tokenId ?? null }))
   }
 
-  /** Their programs that run, those that others wait for last. */
+  /** Names of the running programs; a program that others depend on comes after them. */
   names(): readonly string[] {
     const running = this.#options.running()
     const known = this.#options.addons.flatMap(({ programs }) => programs.map(({ name }) => name))
@@ -74,19 +74,19 @@ export class RunningAddons {
     return this.#options.addons.some(({ name }) => name === addon)
   }
 
-  /** Its file has this token from now on. */
+  /** Writes the token to the add-on's file. */
   async writeToken(addon: string, { token }: Pick<AddonGrant, 'token'>): Promise<void> {
     const { folder, give } = this.#options
     await writeDurably(join(folder, tokenFile(addon)), token)
     await give()
   }
 
-  /** What the cluster holds of them may be gone, or their certificates end. */
+  /** Applies everything again: objects in the cluster may have been deleted, or certificates expire. */
   applyAnew(): void {
     this.#applied.clear()
   }
 
-  /** Those that have a token run. */
+  /** Starts the add-ons that have a token. */
   async start(round: AddonsRound): Promise<void> {
     for (const addon of this.#options.addons) {
       const told = round.record.addons[addon.name]
@@ -126,6 +126,6 @@ export class RunningAddons {
   }
 }
 
-/** Below the folder of the control plane, in which they run. */
+/** Relative to the folder of the control plane, in which they run. */
 const tokenFile = (addon: string): string => `${addon}.token`
 const kubeconfigFile = ({ name }: { readonly name: string }): string => `${name}.kubeconfig`

@@ -1,16 +1,16 @@
-/** The one address in front of the API servers: hands each connection to the next that is ready. */
+/** The single address in front of the API servers: passes each connection to the next ready server. */
 import { connect, createServer, type Socket } from 'node:net'
 import { LOOPBACK } from '../core/credentials.ts'
 
 export interface BalancerOptions {
   readonly host: string
   readonly port: number
-  /** Ports of those that are ready now. */
+  /** Ports of the servers that are ready now. */
   readonly ready: () => readonly number[]
 }
 
 export interface Balancer {
-  /** A connection that came by another way. */
+  /** Handles a connection that arrived elsewhere. */
   take(client: Socket): void
   stop(): Promise<void>
 }
@@ -44,7 +44,7 @@ export async function startBalancer({ host, port, ready }: BalancerOptions): Pro
   }
 }
 
-/** To the first of these ports of the loopback address that takes it. */
+/** Connects to the first of these loopback ports that accepts the connection. */
 export function pipeTo(client: Socket, ...ports: readonly number[]): void {
   client.on('error', () => client.destroy())
   hand(client, ports)

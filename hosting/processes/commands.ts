@@ -1,5 +1,5 @@
-/** How the programs of one control plane are called: in its folder, by paths below that, because the user that they run
- *  as has no way through the folders above it. */
+/** Command lines of the programs of one control plane. They run in its folder with relative paths, because their user
+ *  has no access to the folders above it. */
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { LOOPBACK } from '../core/credentials.ts'
@@ -17,15 +17,15 @@ import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import type { ControlPlaneRecord, ReplicaPorts } from './record.ts'
 import { RUN_FOLDER } from './users.ts'
 
-/** Of a program that reads its certificates once: it is begun anew with others. API servers and etcd read theirs again
- *  by themselves. */
+/** Environment of a program that reads its certificates only once: a change of certificates restarts it. API servers
+ *  and etcd reload theirs. */
 export const withCredentials = (environment: Readonly<Record<string, string>>, ...pems: readonly string[]) => ({
   ...environment,
   SVCCLOUD_CREDENTIALS: hash('sha256', pems.join('')),
 })
 
 const HERE = '.'
-/** The same, for etcd, which looks for its data from the root on. */
+/** The same for etcd, which requires absolute paths. */
 const HERE_AT_ROOT = '/proc/self/cwd'
 
 export const dataFolder = (folder: string, generation: number, member: number): string =>
@@ -35,7 +35,7 @@ const peerUrl = ({ etcdPeer }: ReplicaPorts): string => `https://${LOOPBACK}:${e
 const clientUrl = ({ etcdClient }: ReplicaPorts): string => `https://${LOOPBACK}:${etcdClient}`
 const memberName = (member: number): string => `m${member}`
 
-/** Who the members of this generation are. */
+/** The members of this generation. */
 const membership = ({ desired, replicas, generation }: ControlPlaneRecord): EtcdMembership => ({
   token: `${desired.id}-${generation}`,
   members: replicas.map((ports, member) => ({ name: memberName(member), peer: peerUrl(ports) })),
@@ -54,9 +54,9 @@ export const etcdCommand = (
   member: number,
 ): readonly string[] => [etcd, ...etcdFlags(placeOf(record, member), membership(record))]
 
-/** What API servers write requests for nodes, and whatever runs there, into. */
+/** Socket to which API servers send requests for nodes and pods. */
 export const tunnelSocket = (folder: string): string => join(folder, RUN_FOLDER, 'tunnel.sock')
-/** As the programs of the control plane find it. */
+/** The socket's path for programs of the control plane. */
 export const TUNNEL_SOCKET_HERE = tunnelSocket(HERE)
 
 export function tunnelCommand(tunnel: string, ports: NonNullable<ControlPlaneRecord['tunnel']>): readonly string[] {
@@ -65,7 +65,7 @@ export function tunnelCommand(tunnel: string, ports: NonNullable<ControlPlaneRec
   return [tunnel, ...tunnelFlags({ folder: HERE, socket: TUNNEL_SOCKET_HERE, ...listeners })]
 }
 
-/** Makes the member's folder of the record's generation from a snapshot. */
+/** Creates the member's folder of the record's generation from a snapshot. */
 export const restoreCommand = (
   { etcdutl }: ControlPlanePrograms,
   { record, member, snapshot }: { record: ControlPlaneRecord; member: number; snapshot: string },
@@ -87,7 +87,7 @@ export const apiserverCommand = (
   }),
 ]
 
-/** One of each runs at a time, and it is supervised: no election. */
+/** One of each runs at a time and is supervised, so there is no election. */
 const ALONE = ['--leader-elect=false', '--secure-port=0']
 
 export const controllerManagerCommand = (

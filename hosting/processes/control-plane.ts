@@ -1,5 +1,5 @@
-/** One control plane: brings its programs to what its record says, again and again, so that whatever ended meanwhile
- *  is made good by the next round. */
+/** One control plane: repeatedly updates its programs to match the record, so that the next round restarts a program
+ *  that has exited. */
 import { execFile } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,18 +56,18 @@ export interface ControlPlaneOptions {
   readonly folder: string
   readonly record: ControlPlaneRecord
   readonly programs: ControlPlanePrograms
-  /** What programs of control planes run as; as this process when absent. */
+  /** Users for the programs of control planes; when absent, they run as this process. */
   readonly users?: UserRange | undefined
   readonly issuerListener: IssuerListener
-  /** What the endpoint listens on. */
+  /** Address on which the endpoint listens. */
   readonly host: string
-  /** By which clients reach this machine; in the certificate too. */
+  /** Addresses of this machine for clients; they are also in the certificate. */
   readonly addresses: readonly string[]
-  /** By which nodes reach it, in the certificate too; undefined when they do not. */
+  /** Address for nodes, also in the certificate; undefined when nodes cannot reach it. */
   readonly nodeAddress: string | undefined
-  /** Programs that run beside it once they have a token, and the API of the platform that they call. */
+  /** Programs that run beside it once they have a token, and the address of the platform's API. */
   readonly addons: { readonly apiUrl: string; readonly known: readonly Addon[] }
-  /** What guests begin from, and how large they are; undefined where there are none. */
+  /** Template and size of guests; undefined when there are none. */
   readonly guests: Pick<KeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
   readonly clock: Clock
   readonly random: Random
@@ -81,10 +81,10 @@ interface Opened {
 
 const ROUND_MILLISECONDS = 1_000
 const ROLL_MILLISECONDS = 180_000
-/** So often it is looked at whether a certificate ends soon. */
+/** Interval of the check for certificates that expire soon. */
 const CREDENTIALS_MILLISECONDS = 3_600_000
 
-/** Of what listens on this machine. */
+/** URL of a listener on this machine. */
 const urlOf = (port: number): string => `https://${LOOPBACK}:${port}`
 const etcdName = (member: number): string => `etcd-${member}`
 const apiName = (replica: number): string => `kube-apiserver-${replica}`
@@ -163,7 +163,7 @@ export class ControlPlane {
     })
   }
 
-  /** Its time is over, whatever has become of it. */
+  /** The playground's time has ended, regardless of its state. */
   #isOver(): boolean {
     const { guest } = this.#record.desired
     return guest !== undefined && Date.parse(guest.endsAt) <= this.#options.clock.now().getTime()
@@ -173,7 +173,7 @@ export class ControlPlane {
     return this.#record
   }
 
-  /** Process of a program of it, by its name and number. */
+  /** Process id of one of its programs, by name. */
   pid(name: string): number | undefined {
     return this.#programs.pid(name)
   }
@@ -183,14 +183,14 @@ export class ControlPlane {
     if (this.#guest !== undefined) this.#guestRunning = this.#guest.keep()
   }
 
-  /** The programs end in order; the record stays. */
+  /** Stops the programs in order; the record stays. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#wake.abort()
     await this.#running
   }
 
-  /** Durable when this resolves, and acted on soon. One change after the other. */
+  /** Durable when this resolves, and applied soon. One change after the other. */
   change(to: (record: ControlPlaneRecord) => ControlPlaneRecord): Promise<void> {
     const changed = this.#changing.then(async () => {
       const next = to(this.#record)
@@ -199,7 +199,7 @@ export class ControlPlane {
       this.#record = next
       this.#wake.abort()
     })
-    this.#changing = changed.catch(() => undefined) // whoever asked is told
+    this.#changing = changed.catch(() => undefined) // the caller gets the error
     return changed
   }
 
@@ -236,7 +236,7 @@ export class ControlPlane {
     return { endpoint: `https://${bracketed(host)}:${ports.endpoint}`, tunnel: { host, port: ports.tunnel } }
   }
 
-  /** Of a node that came to that port of those that nodes know; false when it is none of this one's. */
+  /** Handles a node's connection to a port that nodes know; false when the port is not one of this control plane. */
   takeNode(client: Socket, port: number): boolean {
     const { nodePorts, tunnel } = this.#record
     if (port === nodePorts?.endpoint) this.#balancer?.take(client)
@@ -258,12 +258,13 @@ export class ControlPlane {
   cluster(): ClusterReading | undefined {
     const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
     if (port === undefined || this.#opened === undefined || !this.#areObjectsApplied) return undefined
-    // The types of its words and of its answer are those of the interface.
+    // The interface defines the types of the arguments and the result.
     const ask = this.#reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
     return { ask: async (task, ...words) => ask(task, urlOf(port), ...words) }
   }
 
-  /** How what is in a playground of that name is reached; undefined for another one, and until its guest is ready. */
+  /** Access to the services of the playground with that name; undefined for another name, and until its guest is ready.
+   */
   playground(name: string): Playground | undefined {
     const cluster = this.cluster()
     if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || cluster === undefined)
@@ -275,7 +276,7 @@ export class ControlPlane {
     }
   }
 
-  /** When the first of its certificates ends that are renewed; undefined before it has any. */
+  /** Earliest end of the certificates that are renewed; undefined before it has any. */
   certificatesEndAt(): Date | undefined {
     return this.#opened && endOf(this.#opened.credentials)
   }
@@ -295,10 +296,10 @@ export class ControlPlane {
     return takeBack(join(this.folder, RUN_FOLDER, SNAPSHOT), file)
   }
 
-  /** One after the other: there is one file to take it by. */
+  /** Runs work one at a time, because all snapshots use the same file. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#snapshotting.then(work)
-    this.#snapshotting = result.catch(() => undefined) // whoever asked is told
+    this.#snapshotting = result.catch(() => undefined) // the caller gets the error
     return result
   }
 
@@ -337,7 +338,7 @@ export class ControlPlane {
     const opened = await this.#open()
     if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore)
     await this.#startReader(opened)
-    // What has ended runs again, whoever may look at it.
+    // Programs that have exited are restarted even if the health check fails.
     const failure = await this.#look().then(
       () => undefined,
       (error: unknown) => ({ error }),
@@ -348,7 +349,7 @@ export class ControlPlane {
     await this.#programs.boundLogs()
   }
 
-  /** Whoever uses the API before it, and API servers before what they store in: none waits for what is gone. */
+  /** Stops users of the API before the API servers, and these before etcd, so that none waits for a stopped program. */
   async #end(): Promise<void> {
     this.#readyApis = []
     await this.#guestRunning
@@ -374,7 +375,7 @@ export class ControlPlane {
     return bracketed(host === '0.0.0.0' || host === '::' ? LOOPBACK : host)
   }
 
-  /** Keys and files for what is desired now, and the listener in front. */
+  /** Opens keys and files for the desired state, and the listener in front. */
   async #open(): Promise<Opened> {
     const { folder, clock, random, host, addresses, nodeAddress, issuerListener } = this.#options
     const { desired, endpointPort } = this.#record
@@ -395,7 +396,7 @@ export class ControlPlane {
       const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: TUNNEL_SOCKET_HERE, random }
       await writeConfiguration(of)
       this.#openedAt = now
-      this.#addons.applyAnew() // with certificates of their own
+      this.#addons.applyAnew() // they have their own certificates
       this.#opened = { desired, credentials }
     }
     this.#balancer ??= await startBalancer({
@@ -409,7 +410,7 @@ export class ControlPlane {
     return this.#opened
   }
 
-  /** It reads its credentials once. */
+  /** The reader reads its credentials only once. */
   async #startReader({ credentials }: Opened): Promise<void> {
     await giveFolder(this.folder, this.#uid())
     const { authority, admin, etcdAuthority, etcdClient, autoscaler } = credentials
@@ -447,12 +448,12 @@ export class ControlPlane {
     return users === undefined || user === null ? undefined : users.first + user
   }
 
-  /** As the user of the control plane. */
+  /** Runs a program as the user of the control plane. */
   async #run(name: string, command: readonly string[], more: Omit<ProgramOptions, 'as'> = {}): Promise<void> {
     await this.#programs.start(name, command, { ...more, as: (words) => asUser(this.#uid(), words) })
   }
 
-  /** One that runs another release makes way only while all others serve. */
+  /** A server of another release is replaced only while all others serve. */
   async #startApi(kubernetes: KubernetesPrograms, replica: number): Promise<void> {
     const command = apiserverCommand(kubernetes, this.#record, replica)
     const name = apiName(replica)
@@ -497,14 +498,14 @@ export class ControlPlane {
       this.#readyMembers = indices(members).filter(isThere(addresses.members))
       this.#observedAt = this.#options.clock.now()
     } catch (error) {
-      // Who looks has ended, and not what was looked at: clients are served by what still runs.
+      // The reader failed, not the servers. Those that still run serve clients and stay ready.
       this.#readyApis = this.#readyApis.filter(isThere(addresses.apis))
       this.#readyMembers = this.#readyMembers.filter(isThere(addresses.members))
       throw error
     }
   }
 
-  /** Notes what has been reached. */
+  /** Records what has been reached. */
   async #finish({ credentials }: Opened): Promise<void> {
     const record = this.#record
     const api = record.replicas[this.#readyApis[0] ?? -1]?.api
@@ -544,8 +545,8 @@ export class ControlPlane {
     }
   }
 
-  /** The next generation from the snapshot; the old one stays until the new one serves. A snapshot that is no good
-   *  changes nothing. */
+  /** Creates the next generation from the snapshot; the old one stays until the new one serves. A bad snapshot changes
+   *  nothing. */
   async #writeRestore(restore: { readonly id: string; readonly snapshotId: string }): Promise<void> {
     const next = { ...this.#record, generation: this.#record.generation + 1 }
     try {
@@ -563,7 +564,7 @@ export class ControlPlane {
         await rm(own.path)
       }
     } catch (error) {
-      // A store that is away is waited for, and what runs goes on meanwhile.
+      // Waits while the store is unavailable; running programs continue.
       if (!(error instanceof StoreAway)) await this.change((current) => ({ ...current, restore: null }))
       throw error
     }
@@ -579,6 +580,6 @@ export class ControlPlane {
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The first of each range, which the service `kubernetes` has. */
+/** The first address of each range, which the service `kubernetes` has. */
 const serviceAddresses = (cidrs: readonly string[]): readonly string[] =>
   cidrs.flatMap((cidr) => serviceAddress(cidr, 1) ?? [])

@@ -1,5 +1,4 @@
-/** All control planes of this machine: takes in as many as its memory has room for, and brings back those of the last
- *  run. */
+/** All control planes of this machine. Accepts as many as its memory allows, and restarts those of the last run. */
 import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ControlPlaneDesired, ControlPlaneOffer } from '../../integrations/control-planes/control.ts'
@@ -28,23 +27,23 @@ import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './rec
 export interface HostOptions {
   readonly folder: string
   readonly programs: ControlPlanePrograms
-  /** Endpoints listen on it. */
+  /** Address on which endpoints listen. */
   readonly host: string
   readonly addresses: readonly string[]
-  /** How nodes reach this machine; undefined when they do not. */
+  /** How nodes reach this machine; undefined when they cannot. */
   readonly nodes?: NodesWay | undefined
-  /** What guests of playgrounds begin from, and the domain that their Ingresses are served below; none when absent. */
+  /** The template of guests for playgrounds, and the domain of their Ingresses; no playgrounds when absent. */
   readonly guests?:
     | {
         readonly templates: GuestTemplates
         readonly appDomain: string
-        /** That this machine serves what is in playgrounds on. */
+        /** Port on which this machine serves the apps of playgrounds. */
         readonly port: number
       }
     | undefined
-  /** What runs beside each of them; nothing when absent. */
+  /** Add-ons that run beside each control plane; none when absent. */
   readonly addons?: ControlPlaneOptions['addons'] | undefined
-  /** For all of them together. */
+  /** For all control planes together. */
   readonly memoryBytes: number
   readonly clock: Clock
   readonly random: Random
@@ -53,33 +52,33 @@ export interface HostOptions {
 
 export interface NodesWay {
   readonly address: string
-  /** Where connections of theirs come in that somebody else listens for, and on which ports that does; without it they
-   *  reach the loopback address of this machine. */
+  /** Socket for connections of nodes that another process accepts, and the ports of that process. Without it, nodes
+   *  connect to the loopback address of this machine. */
   readonly listener?: { readonly socket: string; readonly firstPort: number; readonly ports: number }
 }
 
-/** Its stop ends all programs in order. */
+/** `stop` stops all programs in order. */
 export interface ControlPlaneHost extends HostedPlanes {
-  /** Of one program of one control plane; undefined while it does not run. */
+  /** Process id of one program of one control plane; undefined while it does not run. */
   pid(id: string, program: string): number | undefined
 }
 
 const MEBIBYTE = 1024 ** 2
-/** What one takes for itself without load and without add-ons, and a tenth of that: its reader is 70 of them. */
+/** Memory of one control plane without load and without add-ons, plus a tenth. Its reader accounts for 70 MiB. */
 const BYTES_OF_ONE = 330 * MEBIBYTE
 const BYTES_OF_THREE = 810 * MEBIBYTE
-/** The text of all programs, add-ons and two releases included, which lies in memory once for all of them. */
+/** The code of all programs, including add-ons and two releases, which is in memory only once. */
 const BYTES_OF_TEXT = 650 * MEBIBYTE
-/** What is there for control planes. */
+/** Memory that is available for control planes. */
 const roomOf = ({ memoryBytes }: HostOptions): number => Math.max(0, memoryBytes - BYTES_OF_TEXT)
 const bytesOf = ({ addons }: HostOptions, replicas: number): number =>
   (addons?.known ?? []).reduce((sum, { bytes }) => sum + bytes, replicas === 1 ? BYTES_OF_ONE : BYTES_OF_THREE)
-/** Of a guest: what its own programs take, and QEMU beside it. */
+/** Overhead of a guest: its system programs, and QEMU beside it. */
 const GUEST_OVERHEAD_MEBIBYTES = 512
 const EMULATOR_MEBIBYTES = 600
 export const GUEST_SIZE: GuestSize = { vcpus: 2, memoryMebibytes: 1_024 + GUEST_OVERHEAD_MEBIBYTES }
 const GUEST_BYTES = (GUEST_SIZE.memoryMebibytes + EMULATOR_MEBIBYTES) * MEBIBYTE
-/** Add-ons are for clusters. */
+/** A playground has no add-ons, which are for clusters. */
 const bytesWithGuest = BYTES_OF_ONE + GUEST_BYTES
 const bytesFor = (options: HostOptions, { guest, replicas }: ControlPlaneDesired): number =>
   guest === undefined ? bytesOf(options, replicas) : bytesWithGuest
@@ -90,21 +89,21 @@ const NO_ADDONS: ControlPlaneOptions['addons'] = { apiUrl: '', known: [] }
 
 const TUNNEL_MISSING = `the operator has not built the tunnel to them: ${BUILD_KUBERNETES_COMMAND}, and start again`
 
-/** Of the disk that the folder is on. */
+/** Free space on the disk of the folder. */
 async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize
 }
 
-/** What a control plane begins with. */
+/** Initial state of a control plane. */
 interface Beginning {
-  /** Puts it into its folder; the record says what is to be done with it. */
+  /** Writes the initial state to the folder; returns the pending work for the record. */
   prepare?(folder: string): Promise<Pick<ControlPlaneRecord, 'restore'>>
-  /** Where clients look for it; null where none do. */
+  /** The port that clients know; null when there are no clients yet. */
   readonly endpointPort?: number | null
 }
 
-/** Those there are, by id. */
+/** The control planes, by id. */
 class Planes {
   readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerListener' | 'users'>
   readonly #byId = new Map<string, ControlPlane>()
@@ -137,21 +136,21 @@ class Planes {
     return this.all().reduce((sum, { record }) => sum + bytesFor(this.#options, record.desired), 0)
   }
 
-  /** Throws Refused for one that is not there, or leaves. */
+  /** Throws Refused when it does not exist or is being removed. */
   known(id: string): ControlPlane {
     const plane = this.find(id)
     if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
     return plane
   }
 
-  /** Throws where no API server is ready. */
+  /** Throws when no API server is ready. */
   cluster(id: string): ClusterReading {
     const cluster = this.known(id).cluster()
     if (cluster === undefined) throw new Error('no API server is ready')
     return cluster
   }
 
-  /** With a user that no other one has, where this host has users. */
+  /** Assigns an unused user, if this host has users. */
   withUser(record: ControlPlaneRecord): ControlPlaneRecord {
     const { users } = this.#options
     if (users === undefined || record.user !== null) return record
@@ -161,7 +160,7 @@ class Planes {
     return { ...record, user }
   }
 
-  /** With ports for what nodes reach, where it has none yet and they can have some. */
+  /** Assigns ports for nodes, if it has none yet and nodes can reach it. */
   async withWay(record: ControlPlaneRecord): Promise<ControlPlaneRecord> {
     const { nodes, programs } = this.#options
     const isGuest = record.desired.guest !== undefined
@@ -176,10 +175,10 @@ class Planes {
     return { ...record, tunnel, nodePorts: record.nodePorts ?? { endpoint: free, tunnel: free + 1 } }
   }
 
-  /** One after the other: each counts what the others take. */
+  /** Runs work one at a time, because each control plane counts the memory of the others. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#changing.then(work)
-    this.#changing = result.catch(() => undefined) // whoever asked is told
+    this.#changing = result.catch(() => undefined) // the caller gets the error
     return result
   }
 
@@ -191,7 +190,7 @@ class Planes {
     if (this.reservedBytes() + bytesFor(this.#options, desired) > roomOf(this.#options))
       throw new Refused('no_capacity', 'The host of control planes has no memory left for another one.')
     const at = join(folder, desired.id)
-    await rm(at, { recursive: true, force: true }) // of one that was promised to nobody
+    await rm(at, { recursive: true, force: true }) // left over from a request that was not confirmed
     await mkdir(at, { mode: 0o700 })
     const begun = await prepare(at)
     const used = this.all().map(({ record: other }) => other.endpointPort)
@@ -203,18 +202,18 @@ class Planes {
   }
 }
 
-/** Those of the last run. */
+/** Restarts the control planes of the last run. */
 async function bringBack(planes: Planes, { folder, log }: HostOptions): Promise<void> {
   const found: { readonly at: string; readonly record: ControlPlaneRecord }[] = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (!entry.isDirectory()) continue
     const at = join(folder, entry.name)
     const record = await readRecord(at)
-    // Removed, or not yet promised, when the last run ended.
+    // Removed, or not yet confirmed, when the last run ended.
     if (record === undefined) await rm(at, { recursive: true, force: true })
     else found.push({ at, record })
   }
-  // Those that have a user keep it: others take what is left.
+  // Control planes with a user keep it: the others choose from the rest.
   for (const { at, record } of found.toSorted((one, other) => order(one.record) - order(other.record))) {
     await holdPorts(record, log)
     const whole = await planes.withWay(planes.withUser(record))
@@ -223,7 +222,7 @@ async function bringBack(planes: Planes, { folder, log }: HostOptions): Promise<
   }
 }
 
-/** Before others choose them, while nobody listens there yet. */
+/** Reserves ports before others choose them, while nobody listens there yet. */
 async function holdPorts(record: ControlPlaneRecord, log: Logger): Promise<void> {
   for (const port of portsOf(record))
     await holdPort(port).catch((error: unknown) => {
@@ -233,7 +232,7 @@ async function holdPorts(record: ControlPlaneRecord, log: Logger): Promise<void>
 
 const order = ({ user }: ControlPlaneRecord): number => (user === null ? 1 : 0)
 
-/** Serves once this resolves; the control planes of the last run come back meanwhile. */
+/** Serves once this resolves; the control planes of the last run restart meanwhile. */
 export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
   const { folder } = options
   await makeFolder(folder, 0o700)
@@ -339,7 +338,7 @@ const obstacleOf = ({ nodes, programs }: HostOptions): string => {
   return nodes === undefined ? 'servers do not reach the host of control planes' : ''
 }
 
-/** At that port when it is free. */
+/** Uses that port if it is free. */
 async function newRecord(desired: ControlPlaneDesired, host: string, wantedPort: number): Promise<ControlPlaneRecord> {
   const port = () => probePort(LOOPBACK, 0)
   const replicas = []

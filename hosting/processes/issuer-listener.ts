@@ -1,5 +1,6 @@
-/** Where API servers of this machine get the public keys by which tokens of people are judged, over TLS on the loopback
- *  address: what the platform said last of each control plane. Tokens are taken also while the platform is away. */
+/** Provides the public keys for tokens of people to API servers of this machine, over TLS on the loopback address. It
+ *  serves the last state from the platform for each control plane, so that tokens are accepted even while the platform
+ *  is unavailable. */
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
@@ -10,13 +11,13 @@ import { DISCOVERY_PATH, type Discovery, discoveryDocument } from '../core/confi
 import { LOOPBACK } from '../core/credentials.ts'
 
 export interface IssuerListener {
-  /** Of the control plane of that id. */
+  /** For the control plane of that id. */
   discoveryOf(id: string): Discovery
   stop(): Promise<void>
 }
 
 export interface IssuerListenerOptions {
-  /** Undefined for a control plane that takes no tokens, or is not there. */
+  /** Undefined when the control plane does not accept tokens, or does not exist. */
   readonly issuerOf: (id: string) => ControlPlaneDesired['issuer'] | undefined
   readonly clock: Clock
   readonly random: Random
@@ -24,7 +25,7 @@ export interface IssuerListenerOptions {
 
 const DAYS = 3_650
 
-/** Its certificate is made anew at every start: nobody else trusts it. */
+/** Its certificate is created at every start, because nobody else trusts it. */
 export async function openIssuerListener({ issuerOf, clock, random }: IssuerListenerOptions): Promise<IssuerListener> {
   const common = { days: DAYS, now: clock.now(), random }
   const authority = await makeCertificate({ ...common, commonName: 'svccloud-issuer-door', isAuthority: true })

@@ -1,4 +1,4 @@
-/** The process that hosts control planes of Kubernetes: keeps the programs of each running, and listens for the
+/** The process that hosts control planes of Kubernetes: keeps the programs of each running, and serves requests of the
  *  platform. `process-settings.ts` has its settings. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

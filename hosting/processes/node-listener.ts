@@ -1,17 +1,17 @@
-/** Where connections of nodes come in that the network of the cloud has taken for them: each says in its first line
- *  which port the node came to. What is no port of a control plane ends at once. */
+/** Accepts connections of nodes from the cloud's network. The first line of each contains the port that the node
+ *  connected to. A connection to a port of no control plane is closed. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 
 const LINE_BYTES_MAXIMUM = 8
 const CONNECTIONS_MAXIMUM = 4_096
 
-/** Listens once this resolves. `take` answers whether anybody wanted it. */
+/** Listens once this resolves. `take` returns whether a control plane handles the connection. */
 export async function openNodeListener(
   socket: string,
   take: (client: Socket, port: number) => boolean,
 ): Promise<{ close(): void }> {
-  await rm(socket, { force: true }) // of a process before this one
+  await rm(socket, { force: true }) // left by an earlier process
   const clients = new Set<Socket>()
   const server = createServer((client) => {
     clients.add(client)
@@ -34,7 +34,7 @@ export async function openNodeListener(
   }
 }
 
-/** The number in the first line; what follows stays in the socket. */
+/** Reads the number in the first line; the data after it stay in the socket. */
 function readPort(client: Socket, then: (port: number | undefined) => void): void {
   let head = Buffer.alloc(0)
   const look = () => {

@@ -1,5 +1,5 @@
-/** Programs of this project that run as users of control planes, who may have no way to its folder: they get that, and
- *  Node.js, as descriptors, and find everything below them. */
+/** Programs of this project that run as users of control planes, which may have no access to the project's folder. They
+ *  get the folder and Node.js as descriptors, and use paths below these. */
 import { openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,21 +8,21 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 const PROJECT = join(import.meta.dirname, '../..')
 const [PROJECT_DESCRIPTOR, NODE_DESCRIPTOR] = [3, 4]
 const [READABLE_BY_ALL, PASSABLE_BY_ALL] = [0o004, 0o005]
-/** One of each kind of what they read. */
+/** One example of each kind of file that they read. */
 const [SOURCE, PACKAGE] = ['hosting/processes/own-programs.ts', 'node_modules/zod/package.json']
 
 let handed: readonly number[] | undefined
 
-/** What a program gets as its descriptors from 3 on; open as long as this process. */
+/** Descriptors for a program, from 3 on; open as long as this process runs. */
 export function handedToOwn(): readonly number[] {
   handed ??= [openSync(PROJECT, 'r'), openSync(nodeBinary(), 'r')]
   return handed
 }
 
-/** How the program of this project is called where those are handed over; `flags` are of Node.js. */
+/** Command line for a program of this project that gets these descriptors; `flags` are for Node.js. */
 export const ownProgram = (file: string, words: readonly string[] = [], flags: readonly string[] = []) => [
   `/proc/self/fd/${NODE_DESCRIPTOR}`,
-  // A path by descriptors is a link to one that its user cannot go.
+  // A path through a descriptor is a symbolic link to a path that the user cannot access.
   '--preserve-symlinks',
   '--preserve-symlinks-main',
   ...flags,

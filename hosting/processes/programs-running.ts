@@ -1,4 +1,4 @@
-/** The programs of one control plane that run now, each kept running until it is stopped. */
+/** The running programs of one control plane. Each is kept running until it is stopped. */
 import { join } from 'node:path'
 import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../../embedded/kit/daemon.ts'
 import { boundLogFile } from '../../embedded/kit/log-file.ts'
@@ -25,7 +25,7 @@ export class RunningPrograms {
   readonly #parts: DaemonParts
   readonly #running = new Map<string, Running>()
 
-  /** The signal of the parts ends all of them at once, in no order. */
+  /** The signal of the parts kills all of them at once, in no order. */
   constructor(folder: string, parts: DaemonParts) {
     this.#folder = folder
     this.#parts = parts
@@ -39,12 +39,12 @@ export class RunningPrograms {
     return this.#running.get(name)?.daemon.child()?.pid
   }
 
-  /** Whether it runs with another command than this, or not at all. */
+  /** Whether it runs with a command other than this, or does not run. */
   isOther(name: string, command: readonly string[], environment: Settings = GO_ENVIRONMENT): boolean {
     return this.#running.get(name)?.words !== wordsOf(command, environment)
   }
 
-  /** Runs from now on, by this command; `as` is what ties it to this process. */
+  /** Keeps it running with this command; `as` binds it to this process. */
   async start(name: string, command: readonly string[], how: ProgramOptions = {}): Promise<void> {
     const { environment = GO_ENVIRONMENT, as = tied, ...more } = how
     if (!this.isOther(name, command, environment)) return
@@ -64,12 +64,12 @@ export class RunningPrograms {
     this.#running.set(name, { words: wordsOf(command, environment), daemon, stopping })
   }
 
-  /** Cuts logs that have grown too long. */
+  /** Truncates logs that have grown too long. */
   async boundLogs(): Promise<void> {
     for (const name of this.#running.keys()) await boundLogFile(join(this.#folder, `${name}.log`))
   }
 
-  /** Resolves when they are gone. */
+  /** Resolves when they have exited. */
   async stop(names: readonly string[]): Promise<void> {
     await Promise.all(
       names.map(async (name) => {

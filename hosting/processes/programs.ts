@@ -1,5 +1,5 @@
-/** Where the programs of control planes are. They are no npm packages: one command builds them, and what it built is
- *  found by every start. */
+/** Finds the programs of control planes. They are not npm packages: one command builds them, and every start finds the
+ *  results. */
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { availableParallelism } from 'node:os'
@@ -9,12 +9,12 @@ import { isRoot } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { ownProgramsObstacle } from './own-programs.ts'
 
-/** What this machine has none of for want of programs that are built once, in the order of need, each with what is
- *  missing, who has to do what, and how long that takes. Empty where it has all. */
+/** Features that this machine lacks because programs were not built, in order of importance. Each with what is missing,
+ *  who must do what, and how long it takes. Empty when nothing is missing. */
 export const missingKubernetes = async (folder = toolsFolder()): Promise<readonly (readonly [string, string])[]> =>
   (await missingPrograms(folder)).map((each) => [each.purpose, missingText(each, availableParallelism())])
 
-/** Why this machine hosts no control planes, for people; undefined where it can. */
+/** Why this machine cannot host control planes, for people; undefined when it can. */
 export async function kubernetesObstacle(folder = toolsFolder()): Promise<string | undefined> {
   if ((await findKubernetes(folder)) !== undefined) return isRoot() ? ownProgramsObstacle() : undefined
   return (await missingKubernetes(folder))[0]?.[1] ?? 'its programs cannot be run'
@@ -30,13 +30,13 @@ export interface KubernetesPrograms {
 export interface ControlPlanePrograms {
   readonly etcd: string
   readonly etcdutl: string
-  /** The end of the tunnel to nodes that API servers use; without it no node joins. */
+  /** The program of the tunnel to nodes for API servers; without it nodes cannot join. */
   readonly tunnel: string | undefined
   /** At least one, newest last. */
   readonly releases: readonly KubernetesPrograms[]
 }
 
-/** Undefined unless etcd and all programs of one release are there. */
+/** Undefined unless etcd and all programs of one release exist. */
 export async function findKubernetes(folder = toolsFolder()): Promise<ControlPlanePrograms | undefined> {
   const [etcd, etcdutl] = [join(folder, ETCD_VERSION, 'etcd'), join(folder, ETCD_VERSION, 'etcdutl')]
   const server = join(folder, TUNNEL_VERSION, 'konnectivity-server')

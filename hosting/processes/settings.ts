@@ -1,5 +1,4 @@
-/** Settings of the processes of an embedded cloud that has control planes: made at every start from its
- *  folder. */
+/** Settings of the processes of an embedded cloud with control planes, derived at every start from its folder. */
 import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -14,38 +13,38 @@ import { LOOPBACK } from '../core/credentials.ts'
 
 export interface ControlPlanesChoice {
   readonly folder: string
-  /** That the API listens on; endpoints of clusters do too. */
+  /** Address on which the API and the endpoints of clusters listen. */
   readonly host: string
   readonly regions: readonly string[]
   readonly random: Random
-  /** Of the platform, as this machine reaches it. */
+  /** Address of the platform's API for this machine. */
   readonly apiUrl: string
-  /** Where nodes reach them; absent where they do not. */
+  /** How nodes reach control planes; absent when they cannot. */
   readonly nodesListener?: NodesListener | undefined
-  /** A quarter of the memory of this machine when absent. */
+  /** Memory for control planes; default: a quarter of this machine's memory. */
   readonly memoryMebibytes?: number | undefined
-  /** Where apps of playgrounds are served; 0 takes a free one. */
+  /** Port at which apps of playgrounds are served; 0 selects a free one. */
   readonly playgroundsPort?: number
 }
 
 export interface PreparedControlPlanes {
-  /** Of its own process. */
+  /** Settings of the host process. */
   readonly process: z.input<typeof ControlPlanesSettings>
-  /** Of who offers it. */
+  /** Settings of the platform. */
   readonly platform: PlatformSettings
 }
 
 const TOKEN_CHARACTERS = 43
-/** Of the path of a socket, as the kernel takes them. */
+/** Limit of the kernel for the path of a socket. */
 const SOCKET_BYTES_MAXIMUM = 107
 
-/** Where connections of nodes come in, below the folder; undefined where the path would be too long. */
+/** Socket for connections of nodes, below the folder; undefined when the path would be too long. */
 export function nodesSocketIn(folder: string): string | undefined {
   const path = join(folder, 'nodes.sock')
   return Buffer.byteLength(path) > SOCKET_BYTES_MAXIMUM ? undefined : path
 }
 const MEBIBYTE = 1024 ** 2
-/** Guests take the rest. */
+/** Guests use the rest. */
 const SHARE_OF_MEMORY = 0.25
 
 export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise<PreparedControlPlanes> {

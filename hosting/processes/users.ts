@@ -1,6 +1,6 @@
-/** Each control plane's programs run as a user of its own, where this process is root: numbers that no account of the
- *  machine has, of a range of this installation. They read their keys and write their data, and have no rights besides;
- *  what this process writes as root is in folders that they cannot write. */
+/** The programs of each control plane run as a separate user when this process is root. The users are ids without an
+ *  account on the machine, from a range of this installation. They can read their keys and write their data, and have
+ *  no other rights. Files that this process writes as root are in folders that they cannot write. */
 import { createHash } from 'node:crypto'
 import { constants, createWriteStream } from 'node:fs'
 import {
@@ -31,26 +31,26 @@ import { tied } from '../../embedded/kit/daemon.ts'
 import { MACHINE_REGISTRY, openUserRange, type UserRange } from '../../embedded/kit/user-range.ts'
 import type { ControlPlanePrograms } from './programs.ts'
 
-/** Of a control plane: what its programs write besides the data of etcd. */
+/** Folder for files that a control plane's programs write, besides the data of etcd. */
 export const RUN_FOLDER = 'run'
-/** Programs of other users are where everybody may read and only root may write. */
+/** Programs for other users are in this folder, which everybody can read and only root can write. */
 const SHARED_PROGRAMS = '/var/cache/svccloud/control-planes'
 const [READABLE_BY_ALL, PASSABLE_BY_ALL] = [0o005, 0o001]
-/** Not for its programs: what only this process reads. */
+/** Files that only this process may read. */
 const PRIVATE = /^record\.json$|^snapshot-place\.json$|\.log$/
-/** Somebody is writing it. */
+/** A file that is being written. */
 const UNFINISHED = /\.new$/
-/** Below it is what is handed over. */
+/** Prefix of paths below passed descriptors. */
 const DESCRIPTORS = '/proc/self/fd/'
 const [OWN_FILE, GROUP_FILE, GROUP_FOLDER, OWN_FOLDER] = [0o600, 0o640, 0o750, 0o700]
 
-/** The data of a member of etcd, which may be a little more than its quota. */
+/** Limit of the data of an etcd member, which may slightly exceed its quota. */
 const TAKEN_BYTES_MAXIMUM = 2 * ETCD_QUOTA_BYTES
 const GIBIBYTE = 1024 ** 3
-/** Of one program, and of all threads of a control plane. */
+/** Limits for one program, and for all threads of a control plane. */
 const LIMITS = ['--core=0', `--data=${6 * GIBIBYTE}`, '--nproc=2048']
 
-/** Undefined where this process is not root, or the machine has too few users. */
+/** Undefined when this process is not root, or the machine has too few users. */
 export const openUsers = async (
   folder: string,
   parts: { readonly clock: Clock; readonly random: Random },
@@ -64,7 +64,7 @@ export const openUsers = async (
       })
     : undefined
 
-/** The command as that user, without any rights to gain: it ends with this process. */
+/** The command as that user, without a way to gain rights. It is killed when this process exits. */
 export const asUser = (uid: number | undefined, command: readonly string[]): readonly string[] =>
   uid === undefined
     ? tied(command)
@@ -85,7 +85,7 @@ export const asUser = (uid: number | undefined, command: readonly string[]): rea
         ...command,
       ]
 
-/** Lets the programs of the control plane read its files, and write their own. Does what is missing only. */
+/** Lets the programs of the control plane read its files, and write their own. Changes only what is necessary. */
 export async function giveFolder(folder: string, uid: number | undefined): Promise<void> {
   const run = join(folder, RUN_FOLDER)
   await makeFolder(run, OWN_FOLDER)
@@ -100,7 +100,7 @@ export async function giveFolder(folder: string, uid: number | undefined): Promi
       )
 }
 
-/** A folder of etcd's data: made when it is not there. What another user had written is given over. */
+/** A folder for etcd's data, created if it is missing. Files of another user are given to this one. */
 export async function giveData(folder: string, uid: number | undefined): Promise<void> {
   await makeFolder(folder, OWN_FOLDER)
   if (uid === undefined || (await stat(folder)).uid === uid) return
@@ -108,8 +108,8 @@ export async function giveData(folder: string, uid: number | undefined): Promise
   await own(folder, { uid, gid: uid, mode: OWN_FOLDER })
 }
 
-/** A copy of the file that its programs can read, until it is removed; `here` is its path from the folder. None of its
- *  programs may run meanwhile. */
+/** Copies the file so that the programs can read it, until the copy is removed; `here` is its path relative to the
+ *  folder. None of the programs may run meanwhile. */
 export async function giveCopy(
   file: string,
   folder: string,
@@ -123,8 +123,8 @@ export async function giveCopy(
   return { path, here }
 }
 
-/** A file of its programs as a file of this process, which it is a copy of: what they do to theirs meanwhile is at most
- *  another content of it. Throws for what is no file, and for one that is longer than any of theirs. */
+/** Copies a file of the programs to a file of this process. The programs can at most change the content meanwhile.
+ *  Throws when it is not a regular file, and when it is longer than any file of theirs. */
 export async function takeBack(from: string, to: string): Promise<{ sizeBytes: number; sha256: string }> {
   const source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
@@ -162,7 +162,7 @@ async function own(path: string, { uid, gid, mode }: Owned): Promise<void> {
   if ((found.mode & 0o777) !== mode) await chmod(path, mode)
 }
 
-/** The same programs, where every user can run them. */
+/** The same programs at paths where every user can run them. */
 export async function shareForUsers(programs: ControlPlanePrograms): Promise<ControlPlanePrograms> {
   const { etcd, etcdutl, tunnel, releases } = programs
   return {
@@ -180,7 +180,7 @@ export async function shareForUsers(programs: ControlPlanePrograms): Promise<Con
   }
 }
 
-/** The program, where the user can run it. */
+/** A path of the program at which the user can run it. */
 export const reachable = async (program: string, uid: number | undefined): Promise<string> =>
   uid === undefined || program.startsWith(DESCRIPTORS) ? program : shared(program)
 

@@ -1,5 +1,5 @@
-/** Programs that the platform runs beside the control plane of each cluster, and which areas of the platform's API the
- *  token of each is for. What else there is to know of them knows who runs them. */
+/** Programs that the platform runs beside the control plane of each cluster, and the areas of the platform's API that
+ *  the token of each may use. The host that runs them knows everything else about them. */
 import type { ClusterScope } from '../../domain/permissions.ts'
 
 export const ADDON_SCOPES = {

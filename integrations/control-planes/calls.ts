@@ -1,5 +1,5 @@
-/** The calls by which the platform speaks to a host of control planes: `POST /calls/NAME`, with the arguments as a JSON
- *  array. Both sides read this table. */
+/** The calls of the platform to a host of control planes: `POST /calls/NAME`, with the arguments as a JSON array. Both
+ *  sides use this table. */
 import { z } from 'zod'
 import {
   AddonGrant,
@@ -21,7 +21,7 @@ import {
 import { ClusterLoad } from './load.ts'
 
 const Id = z.uuid()
-/** Of nodes and pools: one part of a DNS name, or several. */
+/** Name of a node or pool: one or several parts of a DNS name. */
 const Name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/)
 const Port = z.int().min(1).max(65_535)
 const Seconds = z.int().min(60).max(31_536_000)
@@ -59,10 +59,10 @@ export const CALLS = {
 
 export type CallName = keyof typeof CALLS
 
-/** Why a call is refused; every other failure is one of the host. `gone` is what has no control plane any more, or not
- *  yet: whoever looks again finds that. */
+/** Why a call is refused; every other failure is a fault of the host. `gone`: there is no control plane, or not yet;
+ *  the caller sees that when it reads the state again. */
 export const RefusalReason = z.enum(['state_not_allowed', 'no_capacity', 'not_found', 'gone'])
 export type RefusalReason = z.infer<typeof RefusalReason>
-/** The body of an answer with status 409. */
+/** The body of a response with status 409. */
 export const CallRefusal = z.object({ reason: RefusalReason, detail: z.string() })
 export type CallRefusal = z.infer<typeof CallRefusal>

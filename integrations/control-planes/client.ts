@@ -10,16 +10,16 @@ import type { ControlPlanes } from './control.ts'
 export interface ClientOptions {
   readonly url: string
   readonly token: string
-  /** PEM of who signed the host's certificate; undefined where everybody trusts that, or there is none. */
+  /** PEM of the authority of the host's certificate; undefined for a publicly trusted authority, or without TLS. */
   readonly authority?: string | undefined
-  /** What that certificate is for, where it is not the host of the URL. */
+  /** Name in that certificate, if it is not the host of the URL. */
   readonly serverName?: string
   readonly clock: Clock
 }
 
 const TIMEOUT_MILLISECONDS = 15_000
 const REFUSED = 409
-/** Of what a host says of all nodes and pods of a cluster, which its owner decides about. */
+/** Limit of a host's answer about all nodes and pods of a cluster, whose size the cluster's owner determines. */
 const ANSWER_BYTES_MAXIMUM = 64 * 1024 ** 2
 
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
@@ -55,7 +55,7 @@ export function openControlPlanesClient({ url, token, authority, serverName, clo
   }
   const names = Object.keys(CALLS) as readonly CallName[] // the keys of a literal table
   const methods = names.map((name) => [name, (...values: readonly unknown[]) => call(name, values)])
-  // Each method's answer has been parsed by the row of its name.
+  // Each method has parsed its response by the row of its name.
   return Object.fromEntries(methods) as ControlPlanes
 }
 

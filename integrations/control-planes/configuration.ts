@@ -1,4 +1,4 @@
-/** Which hosts of control planes the platform has, by the settings. */
+/** The platform's hosts of control planes, from the settings. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -6,11 +6,11 @@ import { openControlPlanesClient } from './client.ts'
 import type { ControlPlanes } from './control.ts'
 import type { ControlPlanesSettings } from './settings.ts'
 
-/** What hosts control planes in these regions. */
+/** The host of control planes in these regions. */
 export interface HostedControlPlanes {
   readonly regions: readonly string[]
   readonly control: ControlPlanes
-  /** Of other regions. */
+  /** Hosts of other regions. */
   readonly others?: readonly HostedControlPlanes[]
 }
 
@@ -26,14 +26,14 @@ const Hosts = z
   )
   .min(1)
 
-/** What offers it, or why nothing does; and those that the platform has made itself, as they are now. */
+/** The configured hosts, or why there are none; and the hosts that the platform has created itself, as of now. */
 export type ControlPlanesOffer = (HostedControlPlanes | { readonly obstacle: string }) & {
   readonly made?: () => readonly HostedControlPlanes[]
 }
 
 const NOT_CONFIGURED = 'this cloud has none configured (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
 
-/** Throws for settings that are half there, files that cannot be read, and a region with two hosts. */
+/** Throws for incomplete settings, files that cannot be read, and a region with two hosts. */
 export async function openControlPlanes(settings: ControlPlanesSettings, clock: Clock): Promise<ControlPlanesOffer> {
   const { controlPlanesObstacle: obstacle = NOT_CONFIGURED, controlPlanesFile: file } = settings
   const listed = file === undefined ? [] : Hosts.parse(JSON.parse(await readFile(file, 'utf8')))
@@ -48,7 +48,7 @@ export async function openControlPlanes(settings: ControlPlanesSettings, clock: 
   return first === undefined ? { obstacle } : { ...first, others }
 }
 
-/** The one that single settings name; none where they name none. */
+/** The host of the single settings; none if they do not name one. */
 async function hostOf(settings: ControlPlanesSettings): Promise<z.infer<typeof Hosts>> {
   const {
     controlPlanesUrl: url,
@@ -63,11 +63,11 @@ async function hostOf(settings: ControlPlanesSettings): Promise<z.infer<typeof H
   return [{ url, token, ...authority, regions }]
 }
 
-/** Those of the settings. */
+/** The hosts of the settings. */
 export const configuredHostsOf = (offer: ControlPlanesOffer): readonly HostedControlPlanes[] =>
   'obstacle' in offer ? [] : [offer, ...(offer.others ?? [])]
 
-/** All there are: where the settings name one for a region, there is no other. */
+/** All hosts. A host in the settings replaces a created one of the same region. */
 export function hostsOf(offer: ControlPlanesOffer): readonly HostedControlPlanes[] {
   const configured = configuredHostsOf(offer)
   const regions = configured.flatMap((host) => host.regions)
@@ -75,7 +75,7 @@ export function hostsOf(offer: ControlPlanesOffer): readonly HostedControlPlanes
   return [...configured, ...made.filter((host) => !host.regions.some((region) => regions.includes(region)))]
 }
 
-/** What serves the region, or why nothing does, for people. */
+/** The host of the region, or why there is none, for people. */
 export function controlPlanesIn(offer: ControlPlanesOffer, region: string): ControlPlanesOffer {
   const host = hostsOf(offer).find(({ regions }) => regions.includes(region))
   if (host !== undefined) return host

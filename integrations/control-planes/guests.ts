@@ -1,8 +1,8 @@
-/** Control planes with a guest: what a new one gets of its host. */
+/** Control planes with a guest: the release of a new one. */
 import { unavailable } from '../../domain/problem.ts'
 import type { ControlPlaneOffer } from './control.ts'
 
-/** The newest release. Throws 503 where the host has no guests, and while it has no room for another one. */
+/** The newest release. Throws 503 when the host has no guests, or no memory for another one. */
 export function guestRelease({ releases, guests, memoryBytes, reservedBytes }: ControlPlaneOffer): string {
   const release = releases.at(-1)
   if (guests.obstacle !== '' || release === undefined)

@@ -1,5 +1,5 @@
-/** What the platform is told of the hosts of control planes that it makes itself: where their own control planes run,
- *  and what runs in them, which is the chart's part `control-planes` as it is rendered. */
+/** Settings of the hosts of control planes that the platform creates itself: where their own control planes run, and
+ *  what runs in their clusters, which is the rendered part `control-planes` of the chart. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { parse, parseAllDocuments } from 'yaml'
@@ -8,13 +8,13 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 import type { ControlPlanesSettings } from './settings.ts'
 
 const HostClusters = z.strictObject({
-  /** Whose host of control planes, one of the settings, runs those of host clusters. */
+  /** Region whose configured host of control planes runs those of host clusters. */
   region: z.string().min(1).max(63),
-  /** Whether their nodes have public IPv4 addresses, for registries that have no others. */
+  /** Whether their nodes have public IPv4 addresses, for registries that support only IPv4. */
   publicIpv4: z.boolean().default(true),
-  /** That the host process is in. */
+  /** Namespace of the host process. */
   namespace: z.string().min(1).max(63).default('svccloud'),
-  /** Documents of YAML, without the Secret of the host process. */
+  /** YAML documents, without the Secret of the host process. */
   manifests: z.string().min(1),
 })
 
@@ -39,11 +39,11 @@ export interface HostManifest {
 export interface HostClustersSettings {
   readonly region: string
   readonly publicIpv4: boolean
-  /** In the order in which they are applied. */
+  /** In the order of their application. */
   readonly manifests: readonly HostManifest[]
-  /** Of them. */
+  /** Digest of the manifests. */
   readonly digest: string
-  /** The Service of the host process, by whose name its Secret is called too. */
+  /** The Service of the host process; its Secret has the same name. */
   readonly service: { readonly namespace: string; readonly name: string }
 }
 
@@ -65,7 +65,7 @@ const OF_CLUSTERS = [
   'ValidatingAdmissionPolicyBinding',
 ]
 
-/** Undefined where the platform makes no hosts. Throws for a file that cannot be read or is no such settings. */
+/** Undefined when the platform creates no hosts. Throws for a file that cannot be read or is invalid. */
 export async function readHostClusters({
   hostClustersFile: file,
 }: ControlPlanesSettings): Promise<HostClustersSettings | undefined> {
@@ -80,7 +80,7 @@ export async function readHostClusters({
   return { region, publicIpv4, manifests, digest, service: { namespace, name: service.document.metadata.name } }
 }
 
-/** Those without a namespace go into the given one. Throws for a kind that no part of a host process is. */
+/** Objects without a namespace get the given one. Throws for a kind that a host process does not use. */
 const manifestsOf = (text: string, namespace: string): readonly HostManifest[] =>
   parseAllDocuments(text)
     .map((document): unknown => document.toJS())

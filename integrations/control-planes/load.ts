@@ -1,5 +1,5 @@
-/** What a host of control planes says of the nodes and pods of a cluster, for autoscaling. What each means is with
- *  those who judge it. */
+/** A host's data about the nodes and pods of a cluster, for autoscaling. The code that uses them defines the meaning of
+ *  each field. */
 import { z } from 'zod'
 import type { Load } from '../../domain/node-pool/autoscaling/load.ts'
 

@@ -1,5 +1,5 @@
-/** The hosts of control planes that the platform has made, as its processes speak to them: whoever looks finds those
- *  that were there at the last reading. */
+/** The hosts of control planes that the platform has created, with clients for them. Readers get the hosts of the last
+ *  read. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { Outages } from '../../kit/sys/outages.ts'
@@ -12,15 +12,15 @@ export interface MadeHost {
   readonly token: string
   /** PEM. */
   readonly authority: string
-  /** What its certificate is for. */
+  /** Name in its certificate. */
   readonly serverName: string
 }
 
 export interface MadeHosts {
   readonly hosts: () => readonly HostedControlPlanes[]
-  /** Reads them now. Throws what reading throws; those that were known stay. */
+  /** Reads the hosts now. Throws read errors; then the known hosts stay. */
   read(): Promise<void>
-  /** Reads them again and again until the signal aborts. */
+  /** Reads repeatedly until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
 

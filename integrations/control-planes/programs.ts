@@ -1,5 +1,5 @@
-/** The programs of others that clusters consist of, in the order in which somebody who tries them needs them: where a
- *  host has them, and what there is none of without them. */
+/** The third-party programs of clusters, in the order in which a new operator needs them: their paths on a host, and
+ *  the features that are missing without them. */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -17,19 +17,19 @@ import {
 
 export type KubernetesRelease = (typeof KUBERNETES_RELEASES)[number]
 
-/** Those that come with each release of Kubernetes. */
+/** Programs of each release of Kubernetes. */
 export type ReleaseProgram = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubelet' | 'kube-proxy'
 
 export const NEWEST_RELEASE: KubernetesRelease = '1.36.3'
 
-/** Of `1.36.3` it is `1.36`. */
+/** `1.36` for `1.36.3`. */
 export const minorOf = (release: string): string => release.split('.').slice(0, 2).join('.')
 
-/** What the tool that builds it is called: those of an older release say which. */
+/** Name of the tool that builds it; for an older release it contains the release. */
 export const toolOf = (program: ReleaseProgram, release: KubernetesRelease) =>
   release === '1.36.3' ? program : (`${program}-1.35` as const)
 
-/** Folders of those that come with no release of Kubernetes, in that of tools: their versions. */
+/** Folders of the other programs, within the folder of tools: their versions. */
 export const PROGRAM_VERSIONS = {
   etcd: ETCD_VERSION,
   etcdutl: ETCD_VERSION,
@@ -57,12 +57,12 @@ const other = <Tool extends keyof typeof PROGRAM_VERSIONS>(tool: Tool, seconds: 
   seconds,
 })
 
-/** What there is none of without a control plane. */
+/** Feature that is missing without a control plane. */
 export const CLUSTERS = 'Kubernetes clusters'
 
-/** Of what there is none while a program of it is missing. `seconds` are those of one processor that a first build
- *  took, each after those before it: the same sources are compiled once. `path` is below the folder of tools. Those
- *  of a release were measured together. */
+/** Features that are missing while one of their programs is missing. `seconds`: processor time of a first build on one
+ *  processor, in this order, because shared sources are compiled once. `path`: below the folder of tools. The times of
+ *  a release were measured together. */
 export const purposesOf = (release: KubernetesRelease) =>
   [
     {
@@ -104,19 +104,19 @@ export const purposesOf = (release: KubernetesRelease) =>
   ] as const
 
 export interface MissingPrograms {
-  /** What there is none of. */
+  /** The missing feature. */
   readonly purpose: string
-  /** At least one, as the tool that builds them calls them. */
+  /** At least one, with the names that the build tool uses. */
   readonly tools: readonly string[]
-  /** Of one processor. */
+  /** Processor time on one processor. */
   readonly seconds: number
 }
 
-/** By purpose, in the order of need, those that are not in the folder; empty where clusters have everything. Of the
- *  release that is built by default, unless the folder has all that control planes need of another one only. */
+/** Missing programs in the folder by feature, in the order of need; empty when clusters have everything. For the
+ *  default release, unless only another release has everything that control planes need. */
 export async function missingPrograms(folder: string): Promise<readonly MissingPrograms[]> {
   const ofReleases = await Promise.all(KUBERNETES_RELEASES.toReversed().map((release) => missingOf(folder, release)))
-  // The newest first: of another one only where that can be used, and the newest cannot.
+  // The newest release comes first: another one counts only if it is usable and the newest is not.
   return ofReleases.find(([first]) => first?.purpose !== CLUSTERS) ?? ofReleases[0] ?? []
 }
 
@@ -143,7 +143,7 @@ const isThere = (path: string): Promise<boolean> =>
 
 const MINUTE_SECONDS = 60
 
-/** For people: what is missing, who has to do what about it, and how long that takes with so many free processors. */
+/** For people: what is missing, who must do what, and how long that takes with this many free processors. */
 export function missingText({ tools, seconds }: MissingPrograms, processors: number): string {
   const minutes = Math.max(1, Math.ceil(seconds / processors / MINUTE_SECONDS))
   const time = `about ${minutes} minute${minutes === 1 ? '' : 's'} with ${processors} free processors`

@@ -1,4 +1,4 @@
-/** Quantities of Kubernetes, as manifests write them. */
+/** Parses quantities of Kubernetes manifests. */
 
 const SUFFIXES: Readonly<Record<string, number>> = {
   n: 1e-9,
@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 }
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+)?([numkMGTPE]|[KMGTPE]i)?$/
 
-/** As a number of whole units: `250m` is 0.25. Throws for what is none. */
+/** In whole units: `250m` is 0.25. Throws for an invalid quantity. */
 export function parseQuantity(text: string): number {
   const [, number, exponent = '', suffix = ''] = QUANTITY.exec(text) ?? []
   if (number === undefined) throw new Error(`${text} is no quantity`)

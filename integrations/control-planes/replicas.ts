@@ -1,10 +1,10 @@
-/** How many API servers and members of etcd a new control plane gets. */
+/** Number of API servers and members of etcd for a new control plane. */
 import type { ControlPlaneOffer } from './control.ts'
 
 const CLUSTERS_LEAST = 4
 
-/** Three, as is promised; one where the host is so small that it could never hold a few of those. Undefined when it has
- *  no room left. */
+/** Three, as promised; one if the host is so small that it could never hold a few of those. Undefined when there is no
+ *  memory left. */
 export function replicasFor({
   memoryBytes,
   reservedBytes,
@@ -19,6 +19,6 @@ export function replicasFor({
 const isSmallHost = ({ memoryBytes, bytesOfThree }: Pick<ControlPlaneOffer, 'memoryBytes' | 'bytesOfThree'>): boolean =>
   memoryBytes < CLUSTERS_LEAST * bytesOfThree
 
-/** What it takes. */
+/** Memory for the next control plane. */
 export const bytesOfNext = (offer: Pick<ControlPlaneOffer, 'memoryBytes' | 'bytesOfOne' | 'bytesOfThree'>): number =>
   isSmallHost(offer) ? offer.bytesOfOne : offer.bytesOfThree

@@ -22,5 +22,5 @@ export const controlPlanesSettings = {
     .describe('File (YAML) that says how the platform creates hosts of control planes. Without it, none is created.'),
 }
 
-/** A part of them may be given. */
+/** Only some of them may be given. */
 export type ControlPlanesSettings = Partial<z.output<z.ZodObject<typeof controlPlanesSettings>>>

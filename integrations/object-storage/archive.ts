@@ -1,2 +1,2 @@
-/** As the machines of databases know the store of their archives, and as its certificate says. */
+/** Host name of the store of archives for the machines of databases; it is in the store's certificate. */
 export const ARCHIVE_HOST = 'archive.internal'

@@ -1,5 +1,5 @@
-/** Where checkpoints of the audit log are. Its keys follow from the sealing keys and from no record: whoever takes the
- *  record away, or writes another, does not send the platform to an empty place. */
+/** The location of checkpoints of the audit log. Its keys are derived from the sealing keys and not from a record. So a
+ *  deleted or forged record cannot direct the platform to an empty place. */
 import type { ObjectStore } from '../../kit/chunks/object-store.ts'
 import { openS3Store } from '../../kit/chunks/s3-store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -12,7 +12,7 @@ export const AUDIT_PURPOSE = 'audit'
 
 export const auditTenantKeys = (sealing: Sealing): readonly TenantKeys[] => derivedTenantKeys(sealing, AUDIT_PURPOSE)
 
-/** What its record says. */
+/** Content of its record. */
 export interface AuditTenant {
   readonly zone: string
   readonly backend: ObjectStorage['backend']
@@ -20,7 +20,7 @@ export interface AuditTenant {
   readonly bucket: string
 }
 
-/** Undefined where the zone has no such object storage any more. Throws for a record that is not ours. */
+/** Undefined when the zone no longer has this object storage. Throws for a record that is not ours. */
 export function openAuditStore(
   { objectStorage, sealing, clock }: AuditStoreParts,
   { zone, backend, bucketPrefix, bucket }: AuditTenant,

@@ -1,7 +1,7 @@
-/** Checkpoints of the audit log in object storage: which entry was the newest of each chain at a time. Each is an
- *  object of its own that is never written again, signed with a key that neither the store nor the database has, so
- *  whoever rewrites chains in the database cannot rewrite them to match. The first of a day names all chains, the
- *  others those that have grown since the one before. */
+/** Checkpoints of the audit log in object storage: the newest entry of each chain at a time. Each is a separate object
+ *  that is never overwritten, signed with a key that neither the store nor the database has. So an attacker who
+ *  rewrites chains in the database cannot make the checkpoints match. The first checkpoint of a day contains all
+ *  chains, the others only those that have grown since the previous one. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { ObjectStore } from '../../kit/chunks/object-store.ts'
@@ -17,20 +17,20 @@ export interface CheckpointHead {
 
 export interface Checkpoint {
   readonly at: Date
-  /** It names all chains that there were. */
+  /** It contains all chains that existed. */
   readonly isFull: boolean
   readonly heads: readonly CheckpointHead[]
 }
 
-/** What the store testifies. */
+/** The evidence in the store. */
 export interface Testimony {
-  /** Of the newest checkpoint; undefined when there is none. */
+  /** Time of the newest checkpoint; undefined when there is none. */
   readonly at: Date | undefined
-  /** When all chains were named last. */
+  /** Time of the newest checkpoint with all chains. */
   readonly fullAt: Date | undefined
-  /** By chain, as the newest checkpoint that names it has it. */
+  /** By chain, from the newest checkpoint that contains it. */
   readonly heads: ReadonlyMap<string, CheckpointHead & { readonly at: Date }>
-  /** Objects that nobody who has the key wrote. */
+  /** Objects without a valid signature. */
   readonly forged: readonly string[]
 }
 
@@ -44,22 +44,22 @@ const Content = z.object({
 const PURPOSE = 'signatures of audit checkpoints'
 const BYTES_MAXIMUM = 256 * 1024 ** 2
 const NAME_CHARACTERS = 8
-/** Days that are looked through for one that names all chains; before, everything is. */
+/** Days that are searched for a checkpoint with all chains; if there is none, everything is read. */
 const DAYS_LOOKED_AT = 7
 const DAY_MILLISECONDS = 86_400_000
 
-/** Sorted by time when sorted by name. */
+/** Names sort by time. */
 const dayOf = (at: Date): string => `a/${at.toISOString().slice(0, 10).replaceAll('-', '')}`
 const nameOf = (at: Date, isFull: boolean, random: Random): string =>
   `${dayOf(at)}t${at.toISOString().slice(11, 23).replaceAll(/[:.]/g, '')}-${isFull ? 'full' : 'some'}-` +
   newBase62(random, NAME_CHARACTERS).toLowerCase()
 const isFullName = (name: string): boolean => name.includes('-full-')
 
-/** Bound to its name: none stands for another. */
+/** Includes the name, so that one object cannot replace another. */
 const signatureOf = (key: Uint8Array, name: string, text: string): Buffer =>
   createHmac('sha256', key).update(`${name}\n${text}`).digest()
 
-/** It is there when this resolves. Throws StoreFailed. */
+/** The checkpoint is stored when this resolves. Throws StoreFailed. */
 export async function writeCheckpoint(
   store: ObjectStore,
   { at, isFull, heads }: Checkpoint,
@@ -73,7 +73,7 @@ export async function writeCheckpoint(
   await store.put(name, Buffer.from(`${key.id}.${signatureOf(key.key, name, text).toString('hex')}\n${text}`))
 }
 
-/** The newest of each chain. Throws StoreFailed. */
+/** The newest entry of each chain. Throws StoreFailed. */
 export async function readCheckpoints(store: ObjectStore, sealing: Sealing, now: Date): Promise<Testimony> {
   const heads = new Map<string, CheckpointHead & { readonly at: Date }>()
   const forged: string[] = []
@@ -110,7 +110,7 @@ async function* newestFirst(store: ObjectStore, now: Date): AsyncIterable<string
   }
 }
 
-/** Undefined for one that was not signed with a key that is known. */
+/** Undefined when no known key has signed it. */
 async function readOne(store: ObjectStore, sealing: Sealing, name: string): Promise<Checkpoint | undefined> {
   const found = await store.get(name, BYTES_MAXIMUM)
   if (found === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Which object storage the platform has, by the settings. */
+/** The platform's object storage, from the settings. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -8,10 +8,10 @@ import { openGateway } from './rgw.ts'
 import { openS3 } from './s3.ts'
 import type { ObjectStorageSettings } from './settings.ts'
 
-/** What the platform has. */
+/** The configured object storage. */
 export interface ObjectStorageOffer {
   readonly stores: readonly ObjectStorage[]
-  /** Why there is none where there is none, for people. */
+  /** Why zones without object storage have none, for people. */
   readonly obstacle: string
 }
 
@@ -19,7 +19,7 @@ const NOT_CONFIGURED =
   'this cloud has none configured (SVCCLOUD_OBJECT_STORAGE_CONTROL_URL for one of one host, SVCCLOUD_RGW_FILE for Ceph)'
 
 const Zones = z.array(z.string().min(1)).min(1)
-/** Where `{zone}` stands for the name of the zone. */
+/** `{zone}` stands for the name of the zone. */
 const Endpoint = z.string().regex(/^https?:\/\/[^/]+$/)
 const Gateways = z
   .array(
@@ -27,16 +27,16 @@ const Gateways = z
       .strictObject({
         zones: Zones,
         endpoint: Endpoint,
-        /** Of Admin Ops, and of S3 for the platform itself. */
+        /** URL of Admin Ops, and of S3 for the platform itself. */
         admin_url: z.url({ protocol: /^https?$/ }),
-        /** PEM of who signed both certificates. */
+        /** PEM of the authority of both certificates. */
         certificate_authority: z.string().includes('BEGIN CERTIFICATE').nullable().default(null),
-        /** Of a user with the capabilities `users=*` and `buckets=read`. */
+        /** Credentials of a user with the capabilities `users=*` and `buckets=read`. */
         access_key_id: z.string().min(1),
         secret_access_key: z.string().min(1),
-        /** Hosts that each object is kept on. */
+        /** Number of hosts with a copy of each object. */
         copies: z.int().min(1).max(16),
-        /** Its certificate is for `archive.internal` too, and the hosts of its zones pass archives of databases on to
+        /** Its certificate also contains `archive.internal`, and the hosts of its zones relay archives of databases to
          *  it. */
         takes_archives: z.boolean().default(false),
       })
@@ -49,11 +49,11 @@ const Gateways = z
 
 const isDisjoint = (zones: readonly string[]): boolean => new Set(zones).size === zones.length
 
-/** Throws for settings that are half there, and files that cannot be read. */
+/** Throws for incomplete settings, and files that cannot be read. */
 export async function openObjectStorage(settings: ObjectStorageSettings, clock: Clock): Promise<ObjectStorageOffer> {
   const { objectStorageObstacle: obstacle = NOT_CONFIGURED } = settings
   const [gateways, singles] = [await openGateways(settings, clock), await openSingle(settings, clock)]
-  // Nobody would know which of the two has an archive.
+  // With two, nobody would know which one has an archive.
   const both = gateways
     .filter(({ takesArchives }) => takesArchives)
     .flatMap(({ zones }) => zones.filter((zone) => singles.some((single) => single.zones.includes(zone))))
@@ -62,7 +62,7 @@ export async function openObjectStorage(settings: ObjectStorageSettings, clock: 
   return { stores: [...gateways, ...singles], obstacle }
 }
 
-/** Where archives of databases of the zone are; or why nowhere, for people. */
+/** The store for archives of databases of the zone, or why there is none, for people. */
 export function archivesIn(offer: ObjectStorageOffer, zone: string): ObjectStorage | { readonly obstacle: string } {
   const stores = offer.stores.filter(({ takesArchives }) => takesArchives)
   const served = offerIn({ ...offer, stores }, zone)
@@ -122,7 +122,7 @@ async function openGateways({ rgwFile: file }: ObjectStorageSettings, clock: Clo
   )
 }
 
-/** How the platform itself uses S3 of the store. */
+/** Access of the platform itself to the store's S3. */
 const reachOf = (
   urlOf: (zone: string) => string,
   certificateAuthority: string | null,
@@ -134,7 +134,7 @@ const reachOf = (
   upstreamOf: (zone) => ({ url: urlOf(zone), authority: certificateAuthority }),
 })
 
-/** What is wrong with it never shows what is in it: that is a secret. */
+/** Error messages never contain the file's content, which is secret. */
 async function readJson(file: string): Promise<unknown> {
   const text = await readFile(file, 'utf8')
   try {
@@ -144,8 +144,8 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** What serves new tenants of the zone, or those of the backend; or why nothing does, for people. A gateway comes
- *  before a single host. */
+/** The store for new tenants of the zone, or for those of the backend, or why there is none, for people. A gateway has
+ *  priority over a single host. */
 export function offerIn(
   { stores, obstacle }: ObjectStorageOffer,
   zone: string,

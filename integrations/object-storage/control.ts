@@ -1,5 +1,5 @@
-/** What the platform and an object store say to each other about tenants: the shapes of both sides, and the platform's
- *  side. Objects themselves never pass here. */
+/** The protocol between the platform and an object store about tenants: the types of both sides, and the platform's
+ *  client. Objects are never part of it. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Measurement } from '../../domain/billing/metered-bytes.ts'
@@ -9,98 +9,97 @@ import type { S3 } from './s3.ts'
 
 const BUCKETS_MAXIMUM = 4
 
-/** What a tenant of the store may do. */
+/** The settings of a tenant of the store. */
 export const TenantSettings = z.strictObject({
-  /** Of its one key, chosen by the platform; never another tenant's. */
+  /** Id of its only key, chosen by the platform; no other tenant has it. */
   accessKeyId: z.string().regex(/^[A-Z0-9]{16,32}$/),
   secretAccessKey: z.string().regex(/^[A-Za-z0-9]{32,64}$/),
-  /** What the names of its buckets begin with, and of nobody else's. */
+  /** Prefix of the names of its buckets; no other tenant has it. */
   bucketPrefix: z.string().regex(/^[a-z0-9]{4,32}-$/),
   quotaBytes: z.int().min(0),
-  /** Nothing may be added; what is there is read and deleted. */
+  /** Nothing may be added; existing data may be read and deleted. */
   isSuspended: z.boolean(),
-  /** Nothing may be changed, for a while. */
+  /** Nothing may be changed, temporarily. */
   isFrozen: z.boolean(),
-  /** When the platform came to say so, in microseconds: what comes later than something newer is refused. Absent where
-   *  nobody else says anything. */
+  /** When the platform created these settings, in microseconds. The store refuses settings older than its current ones.
+   *  Absent when there is only one sender. */
   toldAt: z.int().min(0).optional(),
-  /** Another store, which it has moved to: its requests are passed on there, where the names of its buckets are its
-   *  own. */
+  /** The store that it has moved to. Requests are forwarded there, where it has its own namespace of buckets. */
   upstream: z
     .strictObject({
       url: z.url({ protocol: /^https?$/ }),
-      /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+      /** PEM of its certificate's authority; null for a publicly trusted one. */
       authority: z.string().max(8_192).nullable(),
-      /** What it stored here before is there still, and nobody writes to it. */
+      /** Its old data are still here, and nobody writes to them. */
       isSourceKept: z.boolean(),
     })
     .optional(),
-  /** Buckets that are made for it when they are not there. */
+  /** Buckets that are created if they are missing. */
   buckets: z
     .array(z.string().regex(/^[a-z0-9-]{3,63}$/))
     .max(BUCKETS_MAXIMUM)
     .optional(),
 })
-/** Where the requests of a tenant go that has moved. */
+/** Where the requests of a tenant that has moved are forwarded. */
 export type Upstream = NonNullable<z.infer<typeof TenantSettings>['upstream']>
 export type TenantSettings = z.infer<typeof TenantSettings>
 
-/** As the store has it; the secret only as `fingerprintOf` it. */
+/** The tenant's state in the store; the secret only as `fingerprintOf` it. */
 export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
-  /** Absent where the names of buckets are each tenant's own. */
+  /** Absent when each tenant has its own namespace of buckets. */
   bucketPrefix: TenantSettings.shape.bucketPrefix.optional(),
   secretFingerprint: z.string(),
-  /** Requests under way that change something; absent where nobody counts them. */
+  /** Requests in progress that change something; absent when they are not counted. */
   openWrites: z.int().min(0).optional(),
   bucketCount: z.int().min(0),
-  /** Of all its buckets, with older versions and unfinished uploads. */
+  /** Of all its buckets, including old versions and unfinished uploads. */
   usedBytes: z.int().min(0),
   objectCount: z.int().min(0),
   measuredAt: z.iso.datetime(),
-  /** What was measured then, where `usedBytes` has more: what came since, and what was replaced. */
+  /** The measured value, when `usedBytes` also counts later additions and replaced data. */
   measuredBytes: z.int().min(0).optional(),
-  /** The most that was measured in the same clock hour (UTC), where somebody remembers it. */
+  /** Maximum of the measurements in the same clock hour (UTC), if the store records it. */
   highestBytes: z.int().min(0).optional(),
 })
 export type TenantState = z.infer<typeof TenantState>
 
-/** What an hour of it costs by. */
+/** The measurement for the price of an hour. */
 export const measurementOf = ({ measuredAt, usedBytes, measuredBytes, highestBytes }: TenantState): Measurement => ({
   measuredAt,
   bytes: measuredBytes ?? usedBytes,
   highestBytes,
 })
 
-/** Tells secrets apart without telling them. */
+/** Identifies a secret without revealing it. */
 export const fingerprintOf = (secretAccessKey: string): string =>
   createHash('sha256').update(secretAccessKey).digest('hex')
 
 export interface ObjectStorageControl {
-  /** From now on the tenant is so; an earlier secret is refused when this resolves. Throws Unavailable. */
+  /** Applies the settings; an earlier secret is refused when this resolves. Throws Unavailable. */
   putTenant(id: string, settings: TenantSettings): Promise<void>
-  /** `isFresh` has it measured anew. Undefined for an unknown one. Throws Unavailable. */
+  /** `isFresh` measures again. Undefined for an unknown tenant. Throws Unavailable. */
   getTenant(id: string, isFresh?: boolean): Promise<TenantState | undefined>
-  /** False, and nothing happens, while it has buckets; with `isPurged` they go, and all that is in them. Free for an
-   *  unknown one. Throws Unavailable. */
+  /** Returns false and does nothing while the tenant has buckets; with `isPurged` they are removed with their content.
+   *  Does nothing for an unknown tenant. Throws Unavailable. */
   removeTenant(id: string, isPurged?: boolean): Promise<boolean>
 }
 
-/** One object store that the platform offers in zones of its own. */
+/** One object store that the platform offers in certain zones. */
 export interface ObjectStorage {
-  /** Ceph's gateway, which keeps copies on several hosts, or one engine on one host. */
+  /** Ceph's gateway, which stores copies on several hosts, or one engine on one host. */
   readonly backend: 'rgw' | 'svc-s3-single'
-  /** Copies on so many hosts: three, two, one. */
+  /** Copies on three, two or one hosts. */
   readonly durability: 'replicated' | 'degraded' | 'single_copy'
   readonly zones: readonly string[]
-  /** Hosts of its zones pass archives of databases on to it. */
+  /** Whether hosts of its zones relay archives of databases to it. */
   readonly takesArchives: boolean
-  /** Where S3 clients of the zone connect. */
+  /** URL for S3 clients of the zone. */
   readonly endpointOf: (zone: string) => string
   /** S3 for the platform itself, with the key of a tenant. */
   readonly openS3: (zone: string, credentials: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>) => S3
-  /** Where requests for it are passed on to. */
+  /** Where requests for it are forwarded. */
   readonly upstreamOf: (zone: string) => Omit<Upstream, 'isSourceKept'>
-  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  /** PEM of its certificate's authority; null for a publicly trusted one. */
   readonly certificateAuthority: string | null
   readonly control: ObjectStorageControl
 }
@@ -114,7 +113,7 @@ const TIMEOUT_MILLISECONDS = 10_000
 const DONE = 204
 const CONFLICT = 409
 const NOT_FOUND = 404
-/** What the store says of a tenant that it does not know: whoever else answers 404 knows nothing of tenants. */
+/** The store's message for an unknown tenant. A 404 without it comes from something else at this address. */
 export const UNKNOWN_TENANT = 'unknown tenant'
 const ANSWER_BYTES_MAXIMUM = 16 * 1024 ** 2
 
@@ -123,9 +122,9 @@ interface Answer {
   readonly text: string
 }
 
-/** The platform's side, over HTTP. */
+/** The platform's client, over HTTP. */
 export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf): ObjectStorageControl {
-  /** Only what is accepted is the store's answer. */
+  /** Any status that is not accepted counts as no answer of the store. */
   const send = async (
     method: string,
     path: string,
@@ -172,5 +171,5 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
   }
 }
 
-/** A signal that aborts after so many milliseconds, unless it is cancelled. */
+/** A signal that aborts after this time, unless it is cancelled. */
 export type DeadlineOf = (milliseconds: number) => { readonly signal: AbortSignal; readonly cancel: () => void }

@@ -1,12 +1,12 @@
-/** Copies one object between S3 servers, as it is: bytes, what was said of them, tags. What the target answers is held
- *  against what was read, so that a copy that ends is a good one. */
+/** Copies one object between S3 servers unchanged: bytes, metadata, tags. The target's response is compared with the
+ *  source data, so that a copy that ends is correct. */
 import { createHash, type Hash } from 'node:crypto'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { headOf, type Listed, refusalOf, type S3, StoreRefused, textOf, valueOf, withoutQuotes } from './s3.ts'
 
 const GIBIBYTE = 1024 ** 3
-/** Larger ones go in parts. */
+/** Larger objects are copied in parts. */
 const SINGLE_BYTES_MAXIMUM = GIBIBYTE
 const PART_BYTES_MINIMUM = GIBIBYTE / 4
 const PARTS_MAXIMUM = 9_000
@@ -16,7 +16,7 @@ export interface Stores {
   readonly target: S3
 }
 
-/** Free when it has gone from the source. */
+/** Does nothing when the source no longer has the object. */
 export async function copyObject(stores: Stores, bucket: string, { key, bytes }: Listed): Promise<void> {
   const isThere =
     bytes > SINGLE_BYTES_MAXIMUM ? await copyInParts(stores, bucket, key) : await copyWhole(stores, bucket, key)
@@ -42,7 +42,7 @@ interface Sending {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Answers the digest, which the target has too. */
+/** Returns the digest, after comparing it with the target's. */
 async function send(
   target: S3,
   { path, query = {}, headers = {} }: Sending,
@@ -51,7 +51,7 @@ async function send(
   const digest = createHash('md5')
   const request = { method: 'PUT', path, query, headers } as const
   const content = digesting(digest)
-  // Where the source breaks off, so does what is sent.
+  // If the source breaks off, the upload breaks off too.
   pipeline(answer, content).catch(() => {})
   const stored = await target.exchange.ask({ ...request, stream: { content, bytes } })
   const text = await textOf(stored)
@@ -70,7 +70,7 @@ const digesting = (digest: Hash): Transform =>
     },
   })
 
-/** Throws when it changes meanwhile. */
+/** Throws when the object changes meanwhile. */
 async function copyInParts({ source, target }: Stores, bucket: string, key: string): Promise<boolean> {
   const path = `${bucket}/${key}`
   const head = await source.head(bucket, key)
@@ -95,7 +95,7 @@ async function copyInParts({ source, target }: Stores, bucket: string, key: stri
     await target.ask({ method: 'POST', path, query: { uploadId }, body })
     return true
   } catch (error) {
-    await target.ask({ method: 'DELETE', path, query: { uploadId } }, 404).catch(() => {}) // the first error counts
+    await target.ask({ method: 'DELETE', path, query: { uploadId } }, 404).catch(() => {}) // the first error is thrown
     throw error
   }
 }

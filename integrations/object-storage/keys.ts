@@ -1,4 +1,4 @@
-/** What a new tenant is known by. */
+/** The keys of a new tenant. */
 import { hkdfSync } from 'node:crypto'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import type { Sealing, SealingKey } from '../../kit/sys/sealing.ts'
@@ -15,18 +15,18 @@ export interface TenantKeys {
   readonly bucketPrefix: string
 }
 
-/** None of them says whose it is, and none can be guessed from another. */
+/** The keys do not reveal the tenant, and none can be guessed from another. */
 export const newTenantKeys = (random: Random): TenantKeys => ({
   accessKeyId: newBase62(random, KEY_CHARACTERS).toUpperCase(),
   secretAccessKey: newSecret(random),
   bucketPrefix: `${newBase62(random, PREFIX_CHARACTERS).toLowerCase()}-`,
 })
 
-/** Of a tenant that is known without any record of it: from each sealing key, the newest first. */
+/** Keys of a tenant that needs no record: one set for each sealing key, newest first. */
 export const derivedTenantKeys = (sealing: Sealing, purpose: string): readonly TenantKeys[] =>
   sealing.derive(`tenant ${purpose}`).map((key) => newTenantKeys(followingFrom(key)))
 
-/** The same bytes for the same key; `fraction` is for jitter, which this is not. */
+/** The same key gives the same bytes. `fraction` is for jitter, which is not needed here. */
 function followingFrom({ key }: SealingKey): Random {
   let count = 0
   return {

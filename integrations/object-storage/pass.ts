@@ -1,30 +1,31 @@
-/** Passes over all buckets of a tenant that moves from one S3 server to another, a bounded time at a go. Where a pass
- *  is, is a place that can be kept: whoever goes on from it misses nothing, and does at most the last page again. */
+/** Passes over all buckets of a tenant that moves from one S3 server to another, each in several runs of limited time.
+ *  The position of a pass can be stored: a run that continues from it misses nothing, and repeats at most the last
+ *  page. */
 import { forEachConcurrently } from '../../kit/chunks/concurrently.ts'
 import { copyObject, type Stores } from './copy-object.ts'
 import { type Patience, persistently } from './retry.ts'
 import type { BucketSetting, Listed, S3 } from './s3.ts'
 
-/** A bucket, and the last of its keys that is done; both empty at the beginning. */
+/** A bucket, and the last of its keys that is done; both empty at the start. */
 export interface Place {
   readonly bucket: string
   readonly after: string
 }
 export const BEGINNING: Place = { bucket: '', after: '' }
 
-/** `live` copies what is new by its size, its digest and its time while clients write; `exact` compares everything
- *  that is said of each object too; `prune` takes away from the target what is not in the source; `check` changes
- *  nothing. The last three are for a source that nobody writes to. */
+/** `live` copies new objects, by size, digest and time, while clients write. `exact` also compares all metadata of each
+ *  object. `prune` removes everything from the target that the source does not have. `check` changes nothing. The last
+ *  three are for a source that nobody writes to. */
 export type PassKind = 'live' | 'exact' | 'prune' | 'check'
 
 export interface PassOptions {
   readonly kind: PassKind
   readonly from: Place
-  /** By the source's clock: what is older is as the pass before has seen it. Undefined for the first. */
+  /** By the source's clock: older objects are unchanged since the previous pass. Undefined for the first. */
   readonly since?: Date | undefined
-  /** The time of this go is over. */
+  /** Whether the time of this run is over. */
   readonly isOver: () => boolean
-  /** With what the servers fail to do now and then. */
+  /** Retries of requests that occasionally fail. */
   readonly patience: Patience
 }
 
@@ -38,7 +39,7 @@ export interface PassProgress {
 
 const PAGE = 100
 const AT_ONCE = 12
-/** An object can be older than the moment from which it can be seen. */
+/** An object may become visible this long after its time. */
 const LATE_MILLISECONDS = 600_000
 const SETTINGS = ['cors', 'tagging'] as const
 
@@ -56,8 +57,8 @@ export async function moveObstacle(source: S3): Promise<string | undefined> {
   return undefined
 }
 
-/** Goes on with the pass until its end, or until the time is over. Throws what the servers refuse, or fail to do each
- *  time that they are asked. */
+/** Continues the pass to its end, or until the time is over. Throws refusals of the servers, and failures that persist
+ *  after retries. */
 export async function runPass(stores: Stores, options: PassOptions): Promise<PassProgress> {
   const { kind, from, isOver } = options
   const side = kind === 'prune' ? stores.target : stores.source
@@ -88,7 +89,7 @@ export async function runPass(stores: Stores, options: PassOptions): Promise<Pas
   return { next: undefined, objects, changed, bytes }
 }
 
-/** Its settings; answers how many are others. */
+/** Copies the bucket's settings; returns how many differed. */
 async function openBucket({ source, target }: Stores, kind: PassKind, bucket: string): Promise<number> {
   if (kind === 'prune') return 0
   const isThere = (await target.buckets()).names.includes(bucket)
@@ -104,25 +105,25 @@ async function openBucket({ source, target }: Stores, kind: PassKind, bucket: st
   return others
 }
 
-/** Whatever is around the elements, and in whatever order they come. */
+/** Compares only the elements, in any order. */
 const isSameSetting = (one: string | undefined, other: string | undefined): boolean =>
   elementsOf(one).join() === elementsOf(other).join()
 const elementsOf = (xml = ''): readonly string[] =>
   [...xml.matchAll(/<(\w+)>([^<]+)</g)].map(([, name = '', value = '']) => `${name}=${value.trim()}`).toSorted()
 
-/** A bucket that is not in the source goes; answers how many went. */
+/** Removes a bucket that the source does not have; returns how many were removed. */
 async function closeBucket({ source, target }: Stores, bucket: string): Promise<number> {
   if ((await source.buckets()).names.includes(bucket)) return 0
   await target.removeBucket(bucket)
   return 1
 }
 
-/** Answers whether it was another. Each object is tried by itself, so that a page of them goes by servers of which one
- *  request in a hundred fails. */
+/** Returns whether it differed. Each object is retried separately, so that a page succeeds even if one request in a
+ *  hundred fails. */
 async function doObject(stores: Stores, options: PassOptions, bucket: string, object: Listed): Promise<boolean> {
   const { source, target } = stores
   const { kind } = options
-  // Once it is, half of a copy is none, however much it looks like one.
+  // Set once and kept: after an interrupted copy, a half-copied object must not count as equal.
   let isOther = false
   await persistently(options.patience, async () => {
     if (kind === 'prune') {
@@ -136,7 +137,7 @@ async function doObject(stores: Stores, options: PassOptions, bucket: string, ob
   return isOther
 }
 
-/** Without a part of it: of an object in parts the ETag is no digest of its bytes, and depends on the parts. */
+/** The ETag of an object in parts depends on the parts, and is not a digest of its bytes. */
 const isDigest = (etag: string): boolean => /^[0-9a-f]{32}$/.test(etag)
 
 async function isSame(

@@ -1,4 +1,4 @@
-/** Of many requests to a store some fail that would not the next time: those are asked again, a few times. */
+/** Retries requests to a store a few times, because some of many requests fail only once. */
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -11,7 +11,7 @@ export interface Patience {
 
 const ATTEMPTS_MAXIMUM = 5
 const BACKOFF = { baseMilliseconds: 200, maximumMilliseconds: 2_000 }
-/** What else is refused is refused again. The second: it was changed while it was read. */
+/** Other refusals are permanent. 412 means that the object was changed while it was read. */
 const PASSING_STATUSES = [408, 412, 429]
 
 const mayPass = (error: unknown): boolean => {
@@ -20,7 +20,7 @@ const mayPass = (error: unknown): boolean => {
   return status === undefined || status >= 500 || PASSING_STATUSES.includes(status)
 }
 
-/** Does the work again when it fails; what it has done before must not matter. Throws the last failure. */
+/** Repeats the work when it fails; the work must be repeatable. Throws the last failure. */
 export async function persistently<Result>({ clock, random }: Patience, work: () => Promise<Result>): Promise<Result> {
   for (let failures = 1; ; failures += 1) {
     try {

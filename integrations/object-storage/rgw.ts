@@ -1,5 +1,5 @@
-/** Tenants of a Ceph RADOS Gateway, by its Admin Ops API. Each is a user alone in a tenant of the gateway: names of
- *  buckets are its own, and nobody else's name takes one from it. What it may do is the mask of its operations. */
+/** Tenants of a Ceph RADOS Gateway, through its Admin Ops API. Each is the only user of a tenant of the gateway, so it
+ *  has its own namespace of buckets. The mask of its operations limits its rights. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
@@ -8,11 +8,11 @@ import { openExchange, type StoreAddress, type StoreAnswer, type StoreRequest } 
 
 const USER = 'owner'
 const BUCKETS_MAXIMUM = 100
-/** Reading what many buckets hold takes the gateway its time, and nothing needs it more often. */
+/** Counting the content of many buckets takes the gateway long, and nothing needs it more often. */
 const MEASURE_MILLISECONDS = 60_000
 const PURGE_MILLISECONDS = 300_000
-/** A gateway answers a change of a user or of a bucket when all gateways of its zone know it. For one that died it
- *  waits until the cluster takes that one for gone, which is after 30 s (`osd_client_watch_timeout`, and
+/** A gateway answers a change of a user or a bucket when all gateways of its zone know it. For a gateway that has
+ *  crashed it waits until the cluster considers it gone, after 30 s (`osd_client_watch_timeout` and
  *  `osd_default_notify_timeout`). */
 const CHANGE_MILLISECONDS = 45_000
 const EVERYTHING = 'read,write,delete'
@@ -33,11 +33,11 @@ interface Usage {
   readonly objects: number
 }
 
-/** As the gateway knows the tenant: names there have letters and digits only. */
+/** The gateway's name of the tenant: it may contain only letters and digits. */
 export const gatewayUserOf = (id: string): string =>
   `t${createHash('sha256').update(id).digest('hex').slice(0, 32)}$${USER}`
 
-/** A suspended user could not read, for the gateway: fewer operations say it as we mean it. */
+/** A suspended user of the gateway cannot read, so the operation mask restricts it instead. */
 const maskOf = ({ isSuspended, isFrozen }: Pick<TenantSettings, 'isSuspended' | 'isFrozen'>): string =>
   isFrozen ? 'read' : isSuspended ? 'read,delete' : EVERYTHING
 const operationsOf = (mask: string): readonly string[] => mask.split(',').map((operation) => operation.trim())
@@ -60,7 +60,7 @@ function openAdministration(address: StoreAddress): Administration {
   ): Promise<StoreAnswer> => {
     try {
       const answer = await exchange.askWhole({ ...request, query: { format: 'json', ...request.query } }, milliseconds)
-      // Of a user that is not there the gateway says so: a 404 of whatever else stands at its address says nothing.
+      // For a missing user the gateway's 404 says so. A 404 of anything else at its address proves nothing.
       const isMeant = answer.status !== 404 || 'key' in (request.query ?? {}) || answer.text.includes('NoSuchUser')
       if (answer.status < 300 || (accepts.includes(answer.status) && isMeant)) return answer
       throw new Error(`${request.method} ${request.path}: status ${answer.status}: ${answer.text.slice(0, 300)}`)
@@ -83,8 +83,8 @@ function openAdministration(address: StoreAddress): Administration {
   }
 }
 
-/** Signs in as a user of the gateway with the capabilities `users=*` and `buckets=read`. A tenant that is frozen and
- *  suspended is frozen. */
+/** Authenticates as a user of the gateway with the capabilities `users=*` and `buckets=read`. A tenant that is both
+ *  frozen and suspended is treated as frozen. */
 export function openGateway(address: StoreAddress): ObjectStorageControl {
   const { clock } = address
   const admin = openAdministration(address)
@@ -138,12 +138,12 @@ async function ensureUser(admin: Administration, id: string, settings: TenantSet
   }
   const { quotaBytes } = settings
   if (user?.user_quota.enabled === true && user.user_quota.max_size === quotaBytes) return
-  // As parameters: bodies of Admin Ops are not taken with this signature.
+  // As query parameters: Admin Ops does not accept bodies with this signature.
   const quota = { 'quota-type': 'user', enabled: 'true', 'max-size': String(quotaBytes), 'max-objects': '-1' }
   await admin.send('PUT', { quota: '', uid, ...quota })
 }
 
-/** Afterwards the user has this key, and no other. */
+/** Makes this the user's only key. */
 async function ensureKey(
   admin: Administration,
   { uid, user, settings }: { readonly uid: string; readonly user: User; readonly settings: TenantSettings },

@@ -1,13 +1,13 @@
-/** What of S3 the move of a tenant needs, asked of any server of it. Names in lists are asked for escaped, because XML
- *  cannot hold all of them. */
+/** The part of S3 for moving a tenant, for any server. Names in lists are requested in escaped form, because XML cannot
+ *  contain all of them. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { readWhole } from '../../kit/http/bounded.ts'
 import type { StoreAnswer, StoreExchange, StoreRequest } from '../../kit/s3/exchange.ts'
 
-/** The server said something else than was asked for. */
+/** The server's response differs from what was requested. */
 export class StoreRefused extends Error {
-  /** Method, status and S3's code, without what was asked for: the same for every object that is refused so. */
+  /** Method, status and S3's code, without the object: the same for every object with this refusal. */
   readonly answer: string | undefined
   readonly status: number | undefined
   constructor(message: string, answer?: string, status?: number) {
@@ -28,7 +28,7 @@ export interface Listed {
 export interface Head {
   readonly bytes: number
   readonly etag: string
-  /** What was said of the object when it was stored, by lower-case name. */
+  /** Metadata of the stored object, by lower-case name. */
   readonly kept: Readonly<Record<string, string>>
 }
 
@@ -36,22 +36,22 @@ export type BucketSetting = 'cors' | 'tagging' | 'versioning' | 'object-lock'
 
 export interface S3 {
   readonly exchange: StoreExchange
-  /** In order, and what the time is there. */
+  /** Names in order, and the server's time. */
   buckets(): Promise<{ readonly names: readonly string[]; readonly at: Date }>
-  /** As XML; undefined where it is not set, or not known there. */
+  /** As XML; undefined if the setting is not set, or unknown to the server. */
   settingOf(bucket: string, setting: BucketSetting): Promise<string | undefined>
-  /** Undefined takes it away. */
+  /** Undefined removes the setting. */
   putSetting(bucket: string, setting: 'cors' | 'tagging', xml: string | undefined): Promise<void>
-  /** At most `count` whose keys come after that one, in the order of the server. */
+  /** At most `count` objects with keys after that one, in the server's order. */
   list(bucket: string, after: string, count: number): Promise<readonly Listed[]>
   head(bucket: string, key: string): Promise<Head | undefined>
-  /** As name and value by turns, in order. */
+  /** Names and values alternate, in order. */
   tagsOf(bucket: string, key: string): Promise<readonly string[]>
   ensureBucket(bucket: string): Promise<void>
-  /** Free where they are not there. */
+  /** Does nothing when it does not exist. */
   removeObject(bucket: string, key: string): Promise<void>
   removeBucket(bucket: string): Promise<void>
-  /** Throws StoreRefused but for success and the statuses. */
+  /** Throws StoreRefused unless the status is a success or one of the accepted ones. */
   ask(request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer>
 }
 
@@ -116,7 +116,7 @@ export const refusalOf = ({ method, path = '' }: StoreRequest, status: number, t
     status,
   )
 
-/** What the answer to a request for an object says of it. */
+/** The metadata in the response to a request for an object. */
 export const headOf = (headers: IncomingMessage['headers']): Head => ({
   bytes: Number(headers['content-length'] ?? Number.NaN),
   etag: withoutQuotes(headers.etag ?? ''),
@@ -127,7 +127,7 @@ export const headOf = (headers: IncomingMessage['headers']): Head => ({
   ),
 })
 
-/** Reads an answer that should be short. */
+/** Reads a response that should be short. */
 export async function textOf(answer: IncomingMessage): Promise<string> {
   return (await readWhole(answer, 1024 * 1024)).toString()
 }
@@ -145,7 +145,7 @@ export const valueOf = (text: string, element: string): string | undefined => {
   return value === undefined ? undefined : unescapeXml(value)
 }
 
-/** Throws for a list that cannot be read whole: what would be overlooked would be lost. */
+/** Throws when the list cannot be parsed completely, because a skipped object would be lost. */
 function readList(xml: string): readonly Listed[] {
   if (!xml.includes('<ListBucketResult')) throw new StoreRefused('a list of objects is something else')
   const isEscaped = valueOf(xml, 'EncodingType') === 'url'

@@ -20,5 +20,5 @@ export const objectStorageSettings = {
   rgwFile: z.string().min(1).optional().describe('File (JSON) that lists the RADOS gateways of Ceph.'),
 }
 
-/** A part of them may be given. */
+/** Only some of them may be given. */
 export type ObjectStorageSettings = Partial<z.output<z.ZodObject<typeof objectStorageSettings>>>

@@ -1,27 +1,27 @@
-/** Which stores of the platform know a tenant, and what each of them is told. */
+/** The stores of the platform that know a tenant, and the settings for each of them. */
 import { type ObjectStorageOffer, offerIn } from './configuration.ts'
 import type { ObjectStorage, TenantSettings } from './control.ts'
 
-/** Where a tenant is. */
+/** The location of a tenant. */
 export interface Placement {
   readonly zone: string
   readonly backend: ObjectStorage['backend']
-  /** When it came from the single host; null for one that has not moved. */
+  /** When it moved from the single host; null when it has not moved. */
   readonly movedAt: Date | null
 }
 
 export interface Told {
-  /** What keeps its objects. */
+  /** The store with its objects. */
   readonly keeper: ObjectStorage
   /** The store that its clients connect to. */
   readonly entrance: ObjectStorage
-  /** Where the entrance passes its requests on to; absent where that keeps the objects itself. */
+  /** Where the entrance forwards its requests; absent when the entrance itself has the objects. */
   readonly upstream?: TenantSettings['upstream']
 }
 
 const SOURCE_KEPT_MILLISECONDS = 7 * 86_400_000
 
-/** Whoever has moved is reached through the front end as before, for good; what was stored behind that is kept for a
+/** Clients of a tenant that has moved permanently use the front end as before. The old data behind it are kept for a
  *  week. */
 export function toldOf(
   offer: ObjectStorageOffer,
@@ -36,7 +36,7 @@ export function toldOf(
   return { keeper, entrance, upstream: { ...keeper.upstreamOf(zone), isSourceKept } }
 }
 
-/** All of them know it so from now on: the keeper first, so that no client is let in there with an older secret. Throws
+/** Sends the settings to all stores, to the keeper first, so that it no longer accepts an older secret. Throws
  *  Unavailable. */
 export async function tellTenant(
   { keeper, entrance, upstream }: Told,
@@ -47,7 +47,7 @@ export async function tellTenant(
   if (entrance !== keeper) await entrance.control.putTenant(id, { ...settings, upstream })
 }
 
-/** False while it has buckets. Throws Unavailable. */
+/** Returns false while the tenant has buckets. Throws Unavailable. */
 export async function forgetTenant({ keeper, entrance }: Told, id: string): Promise<boolean> {
   if (!(await keeper.control.removeTenant(id))) return false
   return entrance === keeper || entrance.control.removeTenant(id, true)

@@ -1,4 +1,4 @@
-/** Speaks to the organisation platform over HTTP: `PUT` and `DELETE` of `/v1/clusters/<id>` below its address, with a
+/** The HTTP client of the organisation platform: `PUT` and `DELETE` of `/v1/clusters/<id>` below its address, with a
  *  bearer token. */
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
@@ -14,7 +14,7 @@ export interface PlatformClientOptions {
 const TIMEOUT_MILLISECONDS = 10_000
 const ANSWER_BYTES_MAXIMUM = 131_072
 const REASON_CHARACTERS_MAXIMUM = 300
-/** Told to come back, or not told anything: the platform is not itself just now. */
+/** Statuses of a temporary failure of the platform. */
 const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
 const NOT_FOUND = 404
 
@@ -30,7 +30,7 @@ export function openPlatformClient({ url, token, clock }: PlatformClientOptions)
       const response = await fetch(`${base}/v1/clusters/${encodeURIComponent(id)}`, {
         method,
         signal: over.signal,
-        // An address that the token was not given for.
+        // A redirect would send the token to another address.
         redirect: 'error',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -74,7 +74,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Throws for one that is too long. */
+/** Throws when the text is too long. */
 async function readText(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let [text, bytes] = ['', 0]

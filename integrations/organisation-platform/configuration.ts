@@ -1,11 +1,11 @@
-/** Which organisation platform the cloud has, by the settings. */
+/** The cloud's organisation platform, from the settings. */
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { openPlatformClient } from './client.ts'
 import type { OrganisationPlatform } from './platform.ts'
 import type { OrganisationPlatformSettings } from './settings.ts'
 
-/** Undefined where there is none. Throws for settings that are half there, and a token file that cannot be read. */
+/** Undefined when there is none. Throws for incomplete settings, and a token file that cannot be read. */
 export async function openOrganisationPlatform(
   { organisationPlatformUrl: url, organisationPlatformTokenFile: tokenFile }: OrganisationPlatformSettings,
   clock: Clock,

@@ -1,18 +1,18 @@
-/** What the cloud says to the organisation platform of its operator, and what that answers. Each may be said twice. */
+/** The protocol between the cloud and its operator's organisation platform. Each call may be repeated. */
 import { z } from 'zod'
 
-/** A cluster as the platform learns of it. */
+/** The data about a cluster for the platform. */
 export interface PlatformCluster {
-  /** Of the cloud, by which it is found again. */
+  /** Id in the cloud, which identifies it later. */
   readonly id: string
   readonly organisationId: string
   readonly name: string
   readonly region: string
   readonly version: string
   readonly endpoint: string
-  /** PEM of who signs for its API. */
+  /** PEM of its API's authority. */
   readonly certificateAuthority: string
-  /** What runs for it beside its control plane and becomes a stack of the platform. */
+  /** Programs beside its control plane that become stacks of the platform. */
   readonly stacks: readonly { readonly name: string; readonly version: string }[]
 }
 
@@ -33,22 +33,22 @@ export const AgentObject = z.looseObject({
 export type AgentObject = z.infer<typeof AgentObject>
 
 export const Registered = z.object({
-  /** What the platform calls it. */
+  /** Id in the platform. */
   cluster_id: z.string().min(1).max(100),
-  /** Its page. */
+  /** URL of its page. */
   url: z.url({ protocol: /^https?$/ }).max(300),
-  /** What its agent in the cluster consists of. */
+  /** Objects of its agent in the cluster. */
   agent: z.array(AgentObject).max(AGENT_OBJECTS_MAXIMUM).default([]),
 })
 export type Registered = z.infer<typeof Registered>
 
-/** The platform says no, and why, for people. Asking again changes nothing. */
+/** The platform refuses, with the reason for people. A retry does not help. */
 export class PlatformRefusal extends Error {}
 
-/** Each throws Unavailable when the platform does not answer, and PlatformRefusal when it says no. */
+/** Each method throws Unavailable when the platform does not answer, and PlatformRefusal when it refuses. */
 export interface OrganisationPlatform {
-  /** Imports it, or says anew what it is. */
+  /** Imports the cluster, or updates its data. */
   register(cluster: PlatformCluster): Promise<Registered>
-  /** Free for one that it does not have. */
+  /** Does nothing when the platform does not have it. */
   deregister(id: string): Promise<void>
 }

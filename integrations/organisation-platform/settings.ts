@@ -1,4 +1,4 @@
-/** Settings of the processes that use the organisation platform, or report whether there is one. */
+/** Settings of the processes that use the organisation platform, or report whether it is configured. */
 import { z } from 'zod'
 import { HttpUrl } from '../../kit/sys/settings.ts'
 

@@ -1,4 +1,4 @@
-/** Which payment processor the platform has, by the settings. */
+/** The platform's payment processor, from the settings. */
 import { readFile } from 'node:fs/promises'
 import { Problem } from '../../domain/problem.ts'
 import type { PaymentEvent, PaymentProcessor } from './processor.ts'
@@ -6,15 +6,15 @@ import type { PaymentsSettings } from './settings.ts'
 
 export interface Payments {
   readonly processor: PaymentProcessor
-  /** For the pages that customers load; undefined without. */
+  /** Key for the pages that customers load; undefined without one. */
   readonly publishableKey?: string | undefined
-  /** The event of a message that came with the signature. Throws 400 for what the processor did not sign. */
+  /** Parses the event of a signed message. Throws 400 when the processor did not sign it. */
   readonly readEvent: (body: Uint8Array, signature: string | undefined, now: Date) => PaymentEvent
 }
 
 const DEFAULT_URL = 'https://api.stripe.com'
 
-/** Undefined where no key is configured: nothing is charged then. Throws for a file that cannot be read or is empty. */
+/** Undefined without a configured key: then nothing is charged. Throws for a file that cannot be read or is empty. */
 export async function openPayments(settings: PaymentsSettings): Promise<Payments | undefined> {
   const {
     stripeUrl: url = DEFAULT_URL,
@@ -25,7 +25,7 @@ export async function openPayments(settings: PaymentsSettings): Promise<Payments
   if (keyFile === undefined) return undefined
   const apiKey = await readSecret(keyFile)
   const webhookSecret = secretFile === undefined ? undefined : await readSecret(secretFile)
-  // loaded only where it is used: it is large
+  // loaded only when it is used, because it is large
   const { openStripe, readEvent } = await import('./stripe.ts')
   return {
     processor: openStripe({ url: new URL(url), apiKey }),

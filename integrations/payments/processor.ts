@@ -1,7 +1,7 @@
-/** The payment processor as the product sees it: customers, cards, invoices, events. It knows neither accounts nor
- *  tables; `stripe.ts` speaks to it. */
+/** The product's interface to the payment processor: customers, cards, invoices, events. It knows neither accounts nor
+ *  tables; `stripe.ts` implements it. */
 
-/** It answered, and will answer the same to the same request: one with another idempotency key may fare better. */
+/** A refusal that the same request would get again. A request with another idempotency key may succeed. */
 export class ProcessorRefusal extends Error {
   /** HTTP status of the answer. */
   readonly status: number
@@ -14,31 +14,31 @@ export class ProcessorRefusal extends Error {
   }
 }
 
-/** Names the invoice of ours that one at the processor was made of. */
+/** Metadata with the id of our invoice. */
 export const INVOICE_METADATA = 'invoice_id'
-/** Names the position of a line in our invoice. */
+/** Metadata with the position of a line in our invoice. */
 export const LINE_METADATA = 'position'
-/** Names the account that a customer at the processor stands for. */
+/** Metadata with the account of a customer. */
 export const ACCOUNT_METADATA = 'account_id'
 
 export interface PaymentMethod {
   readonly id: string
   readonly type: string
-  /** Of cards; empty for others. */
+  /** Brand of a card; empty for other types. */
   readonly brand: string
   readonly last4: string
-  /** 0 where the type does not expire. */
+  /** 0 for types that do not expire. */
   readonly expiresMonth: number
   readonly expiresYear: number
 }
 
 export interface CustomerMethods {
   readonly methods: readonly PaymentMethod[]
-  /** What invoices are charged to. */
+  /** The method for charging invoices. */
   readonly defaultId: string | undefined
 }
 
-/** The method that invoices are charged to, and the end of its last month (UTC); null where it does not expire. */
+/** The method for charging invoices, and the end of its last month (UTC); null if it does not expire. */
 export function defaultOf({
   methods,
   defaultId,
@@ -51,10 +51,11 @@ export function defaultOf({
 
 export interface ProcessorInvoice {
   readonly id: string
-  /** Of ours; undefined for what the platform did not make. */
+  /** Id of our invoice; undefined if the platform did not create it. */
   readonly invoiceId: string | undefined
   readonly status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
-  /** A charge was tried, and neither succeeded nor is under way. Known of a single invoice only, not of lists. */
+  /** A charge was tried, and has neither succeeded nor is in progress. Known only for a single invoice, not in lists.
+   */
   readonly hasFailedCharge: boolean
   readonly totalCents: number
   readonly currency: string
@@ -62,13 +63,13 @@ export interface ProcessorInvoice {
 }
 
 export interface ProcessorLine {
-  /** In our invoice. */
+  /** Position in our invoice. */
   readonly position: number
   readonly amountCents: number
   readonly description: string
 }
 
-/** What an event is about; what happened is read again from the processor. */
+/** The object of an event; its state is read again from the processor. */
 export interface PaymentEvent {
   readonly id: string
   readonly type: string
@@ -76,8 +77,8 @@ export interface PaymentEvent {
   readonly customerId?: string
 }
 
-/** Every call throws Unavailable when the processor does not answer, is busy or has too much to do, so that the same
- *  request may be sent again; and ProcessorRefusal for everything else that it says no to. */
+/** Every call throws Unavailable when the processor does not answer or is overloaded, so that the same request may be
+ *  sent again, and ProcessorRefusal for every other refusal. */
 export interface PaymentProcessor {
   createCustomer(payer: {
     readonly accountId: string
@@ -88,9 +89,9 @@ export interface PaymentProcessor {
   createSetupSession(customerId: string, returnUrl: string, currency: string): Promise<string>
   readMethods(customerId: string): Promise<CustomerMethods>
   setDefaultMethod(customerId: string, methodId: string): Promise<void>
-  /** Answers false when the customer has no such method. */
+  /** Returns false when the customer has no such method. */
   removeMethod(customerId: string, methodId: string): Promise<boolean>
-  /** The invoice of the customer that was made of ours. */
+  /** The customer's invoice that was created from ours. */
   findInvoice(customerId: string, invoiceId: string): Promise<ProcessorInvoice | undefined>
   createInvoice(
     invoice: {
@@ -101,19 +102,19 @@ export interface PaymentProcessor {
     },
     key: string,
   ): Promise<ProcessorInvoice>
-  /** Positions of the lines that it has. */
+  /** Positions of its lines. */
   readLines(id: string): Promise<ReadonlySet<number>>
-  /** At most LINES_MAXIMUM. */
+  /** At most LINES_MAXIMUM lines. */
   addLines(id: string, lines: readonly ProcessorLine[], key: string): Promise<void>
-  /** Takes a draft away that is not what it should be. */
+  /** Deletes an incorrect draft. */
   deleteDraft(id: string): Promise<void>
-  /** From then on it is charged by itself. */
+  /** After this the processor charges it automatically. */
   finalizeInvoice(id: string, key: string): Promise<ProcessorInvoice>
   /** Undefined when there is none. */
   readInvoice(id: string): Promise<ProcessorInvoice | undefined>
-  /** Those made since, newest first. */
+  /** Invoices created since then, newest first. */
   listInvoices(since: Date): AsyncIterable<ProcessorInvoice>
 }
 
-/** Of one call. */
+/** Limit of one call. */
 export const LINES_MAXIMUM = 200

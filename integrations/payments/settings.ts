@@ -12,5 +12,5 @@ export const paymentsSettings = {
   stripePublishableKey: z.string().optional().describe('Key for the pages on which customers enter a card.'),
 }
 
-/** A part of them may be given. */
+/** Only some of them may be given. */
 export type PaymentsSettings = Partial<z.output<z.ZodObject<typeof paymentsSettings>>>

@@ -1,4 +1,4 @@
-/** Speaks to Stripe, or to whatever answers like it. */
+/** The client of Stripe, or of a server with the same API. */
 import Stripe from 'stripe'
 import { z } from 'zod'
 import { defined } from '../../domain/defined.ts'
@@ -15,10 +15,10 @@ import {
 } from './processor.ts'
 
 export interface StripeOptions {
-  /** Its API; `https://api.stripe.com` in production. */
+  /** URL of its API; `https://api.stripe.com` in production. */
   readonly url: URL
   readonly apiKey: string
-  /** Instead of the network, for tests. */
+  /** Replaces the network in tests. */
   readonly fetch?: typeof fetch
 }
 
@@ -27,11 +27,11 @@ const PAGE = 100
 const NOT_FOUND = 404
 /** Another request with the same idempotency key is being answered. */
 const CONFLICT = 409
-/** What has been tried with a payment of an invoice and may still succeed by itself. */
+/** States of an invoice's payment in which it may still succeed automatically. */
 const UNDER_WAY: readonly string[] = ['processing', 'succeeded']
 const PAYMENTS = 'payments.data.payment.payment_intent'
 
-/** Nothing is retried here: who calls knows whether that is right, and remembers it across restarts. */
+/** Never retries: the caller knows whether a retry is right, and remembers that across restarts. */
 export function openStripe({ url, apiKey, fetch }: StripeOptions): PaymentProcessor {
   const stripe = new Stripe(apiKey, {
     host: url.hostname,
@@ -204,7 +204,7 @@ async function orNone<T>(request: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What the caller may send again as it is becomes Unavailable. */
+/** Converts errors of requests that may be sent again to Unavailable. */
 async function answered<T>(request: () => Promise<T>): Promise<T> {
   try {
     return await request()
@@ -217,7 +217,7 @@ async function answered<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What an event is about: most objects belong to a customer. */
+/** The object of an event: most objects belong to a customer. */
 const EventObject = z.object({
   id: z.string().optional(),
   object: z.string(),
@@ -225,8 +225,8 @@ const EventObject = z.object({
 })
 const SIGNATURE_TOLERANCE_SECONDS = 300
 
-/** The event of a signed message. Throws 400 unless the processor signed these very bytes within the last five
- *  minutes. */
+/** Parses the event of a signed message. Throws 400 unless the processor signed exactly these bytes within the last
+ *  five minutes. */
 export function readEvent(body: Uint8Array, signature: string | undefined, secret: string, now: Date): PaymentEvent {
   let event: Stripe.Event
   try {

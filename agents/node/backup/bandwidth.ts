@@ -1,16 +1,16 @@
-/** Bounds what backups take of the network: the bytes of all requests together, averaged over a second. */
+/** Limits the network bandwidth of backups: the bytes of all requests together, averaged over a second. */
 import type { ObjectStore } from '../../../kit/chunks/object-store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 
 const SECOND_MILLISECONDS = 1_000
 
 export interface Bandwidth {
-  /** Resolves when the bytes may be sent, or have been paid for after they came. */
+  /** Resolves when the bytes may be sent. For received bytes, delays the caller until the bandwidth allows them. */
   take(bytes: number): Promise<void>
 }
 
 export function openBandwidth(bytesPerSecond: number, clock: Clock): Bandwidth {
-  /** When everything taken so far will have been sent. */
+  /** When all bytes so far will have been sent. Monotonic milliseconds. */
   let freeAt = 0
   return {
     async take(bytes) {
@@ -22,7 +22,7 @@ export function openBandwidth(bytesPerSecond: number, clock: Clock): Bandwidth {
   }
 }
 
-/** The store at the bandwidth that is left. */
+/** The store, limited to the bandwidth. */
 export const throttled = (store: ObjectStore, bandwidth: Bandwidth): ObjectStore => ({
   ...store,
   async put(name, bytes) {

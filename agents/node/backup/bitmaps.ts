@@ -1,21 +1,21 @@
-/** The records of what was written to a disk since each backup: dirty bitmaps in its qcow2 file. One is begun at the
- *  point of every backup and named after it; it is kept until a later backup is complete, so a backup that fails costs
- *  nothing. */
+/** Records of what was written to a disk since each backup: dirty bitmaps in its qcow2 file. A bitmap starts at the
+ *  point of each backup and is named after it. It is kept until a later backup is complete, so a backup that fails
+ *  costs nothing. */
 
-/** As QEMU and qemu-img name it. */
+/** The name that QEMU and qemu-img use. */
 export const bitmapOf = (backup: string): string => `backup-${backup}`
 const PREFIX = bitmapOf('')
 
 export const isBackupBitmap = (name: string): boolean => name.startsWith(PREFIX)
 
-/** A bitmap as QEMU describes it, of a disk in use or not. */
+/** A bitmap as QEMU describes it, of a disk that is in use or not. */
 export interface FoundBitmap {
   readonly name: string
-  /** It has missed writes: whoever had the disk open was killed. */
+  /** It has missed writes, because the process that had the disk open was killed. */
   readonly isLost: boolean
 }
 
-/** Which record of changes a backup may build on, or why it must read everything. */
+/** The backup whose record of changes may be used, or the reason why everything must be read. */
 export type Changes = { readonly since: string } | { readonly fullBecause: string }
 
 /** `parent` is the newest complete backup of the storage; undefined when there is none. */

@@ -1,5 +1,5 @@
-/** Backups of real disks: by a point that their storage keeps where it does, else of one that a guest has open by a
- *  point that QEMU keeps, and of any other through qemu-nbd. */
+/** Backups of real disks. When the storage has snapshots, the backup reads one of those. Otherwise it uses a point in
+ *  QEMU when a guest has the disk open, and qemu-nbd for any other disk. */
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -32,31 +32,31 @@ import { type BackupWork, HalfWritten, type WorkOptions, type WorkResult } from 
 import { copyBackup, writeBackup } from './write-backup.ts'
 
 export interface DiskWorkOptions {
-  /** A folder, or a bucket by its URL; without one there is the object storage of zones only. */
+  /** A folder, or the URL of a bucket. When undefined, only the object storage of zones is available. */
   readonly location: string | undefined
-  /** The same of other zones, from which backups are copied here, by zone. */
+  /** Locations of other zones, by zone. Backups are copied from there. */
   readonly sources?: Readonly<Record<string, string>>
   /** Holds the credentials of a bucket. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly bytesPerSecond: number
-  /** For files that live as long as a backup takes. */
+  /** For files that are needed only during a backup. */
   readonly folder: string
   readonly hypervisor: Pick<Hypervisor, 'monitorOf' | 'inspect'>
   readonly volumes: VolumeStore
-  /** Held while a disk is given to a guest, or is changed without one. */
+  /** Held while a guest gets a disk, and while a disk is changed without a guest. */
   readonly diskLocks: KeyedMutex
   /** The guest that has the disk open, or may open it at any moment. */
   readonly userOf: (volume: string) => Promise<string | undefined>
-  /** Throws Unavailable while another host has the disk. */
+  /** Throws Unavailable while another host uses the disk. */
   readonly requireFree?: (volume: string) => Promise<void>
   readonly store: Store
-  /** Of the node. */
+  /** Kubernetes namespace of the node. */
   readonly namespace: string
   readonly clock: Clock
   readonly random: Random
 }
 
-/** The longest that the platform lets a backup take: the deadline of its operation. */
+/** The longest time that the platform allows for a backup: the deadline of its operation. */
 const LONGEST_BACKUP_SECONDS = 12 * 3_600
 
 const DiskInfo = z.looseObject({
@@ -69,7 +69,7 @@ const DiskInfo = z.looseObject({
     .optional(),
 })
 
-/** The folder is there. */
+/** The folder must exist. */
 export function openDiskWork(options: DiskWorkOptions): BackupWork {
   const { location, sources = {}, environment, bytesPerSecond, clock, random, store, namespace } = options
   const bandwidth = openBandwidth(bytesPerSecond, clock)
@@ -125,7 +125,7 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
     async abandon(job) {
       if (job.work === 'restore') await rm(markOf(options.folder, job), { force: true })
       if (job.work !== 'write' || job.volume === undefined) return
-      // What a complete backup left is closed too: then this changes nothing.
+      // Also closes what a complete backup left behind; then nothing remains to change.
       await closePoint(options, job, { isComplete: false })
     },
     async fill(source, path, work) {
@@ -143,7 +143,7 @@ type OpenPlace = Kind & { readonly store: ObjectStore }
 const kindOfLocation = (location: string): Kind =>
   isBucket(location) ? { target: 'vault', isSameHost: false } : { target: 'zone-object-store', isSameHost: true }
 
-/** What opens it is read anew each time: the platform may change it. */
+/** The file with the credentials is read each time, because the platform may change it. */
 async function openObjectPlace(
   { store, namespace, clock }: Pick<DiskWorkOptions, 'store' | 'namespace' | 'clock'>,
   tenant: { readonly accountId: string; readonly zone: string },
@@ -224,7 +224,7 @@ async function copy(
   return { sizeBytes }
 }
 
-/** Undefined when it cannot be read: then everything is. */
+/** Undefined when the manifest cannot be read. Then the backup reads everything. */
 const readParent = (repository: Repository, parent: string | undefined): Promise<Manifest | undefined> =>
   parent === undefined
     ? Promise.resolve(undefined)
@@ -235,7 +235,7 @@ const readParent = (repository: Repository, parent: string | undefined): Promise
 
 interface Point {
   readonly changes: Changes
-  /** Undefined when everything must be read. */
+  /** Undefined when the backup must read everything. */
   readonly changed: (disk: NbdDisk) => Promise<readonly Range[] | undefined>
   readonly signal: AbortSignal
 }
@@ -252,7 +252,8 @@ const changedBy =
   async (disk) =>
     bitmap === undefined ? undefined : disk.ranges(bitmapContext(bitmap))
 
-/** The point stays until a later backup is complete: what was written since is known then, whoever wrote it where. */
+/** The point is kept until a later backup is complete. It shows what was written since, regardless of who wrote it and
+ *  on which host. */
 const readFromPoint =
   (points: DiskPoints): ReadPoint =>
   async (options, job, parent, { signal }, read) => {
@@ -261,7 +262,8 @@ const readFromPoint =
     const isFrozen = await diskLocks.run(volumeOf(job), () => takePoint(options, points, job))
     const known = (await points.list()).filter((name) => name !== own)
     const { changes, changed } = await changesTo(points, own, parent, known)
-    // The cluster does not say who only reads, so this ends when a guest opens the disk, and goes on at the same point.
+    // The cluster does not report readers, so the read stops when a guest opens the disk. It is retried at the same
+    // point.
     const result = await reads.run(volumeOf(job), signal, (both) =>
       withServedDisk({ folder, path: points.pathOf(own), clock }, (disk) =>
         read(disk, { changes, changed: async () => changed, signal: both }),
@@ -271,7 +273,8 @@ const readFromPoint =
     return { ...result, isFrozen }
   }
 
-/** Answers whether the file systems of a guest were frozen. Of a point that is there already it is not known. */
+/** Returns whether the file systems of the guest were frozen. Returns false for a point that exists already, because
+ *  that is not recorded. */
 async function takePoint(
   { hypervisor, userOf }: Pick<DiskWorkOptions, 'hypervisor' | 'userOf'>,
   points: DiskPoints,
@@ -320,7 +323,7 @@ const readFromGuest: ReadPoint = async (options, job, parent, { signal }, read) 
     try {
       return await read(disk, { changes, changed: changedBy(bitmap), signal: both })
     } catch (error) {
-      // A guest that moves takes no point along.
+      // The point is lost when the guest migrates.
       if (both.aborted && !signal.aborted) await closeGuestPoint(found, { isComplete: false })
       throw error
     } finally {
@@ -362,9 +365,10 @@ async function restore(
   const { volumes, diskLocks, folder } = options
   const volume = volumeOf(job)
   const { name } = job.backup
-  // Outlives the agent: what the next one finds may be half of the backup and half of what was there before.
+  // The mark outlives the agent. It tells the next agent that the disk may hold half of the backup and half of its old
+  // data.
   const mark = markOf(folder, job)
-  // No guest opens the disk before all of it is there.
+  // No guest may open the disk before the restore is complete.
   return diskLocks.run(volume, async () => {
     try {
       const manifest = await repository.getManifest(name)
@@ -397,7 +401,7 @@ async function fill(
   await fillFrom(options, repository, await repository.getManifest(backup), path, work)
 }
 
-/** Nobody else has the disk in the file. What it has beyond the backup becomes zeros. */
+/** Nobody else uses the disk in the file. Everything in it beyond the backup becomes zeros. */
 async function fillFrom(
   { folder, clock }: Pick<DiskWorkOptions, 'folder' | 'clock'>,
   repository: Repository,
@@ -439,7 +443,7 @@ async function verify(
   }
 }
 
-/** Ends the backup's point wherever it was made. */
+/** Removes the backup's point, from the storage or from the guest. */
 async function closePoint(
   options: DiskWorkOptions,
   job: BackupJobSpec,
@@ -466,7 +470,7 @@ async function closePoint(
   })
 }
 
-/** Undefined when no guest runs that has the disk. */
+/** Undefined when no running guest has the disk. */
 async function guestPointOptions({ hypervisor, volumes, userOf, folder, clock }: DiskWorkOptions, job: BackupJobSpec) {
   const volume = volumeOf(job)
   const guest = await userOf(volume)

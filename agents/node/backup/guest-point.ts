@@ -1,6 +1,7 @@
-/** A point of a disk that a running guest has open, by QMP. The guest goes on writing; what it overwrites is copied
- *  aside before, into a file that lives as long as the backup. The point outlives the agent: everything is named after
- *  the backup and found again. It ends with the guest's process. */
+/** A point of a disk that a running guest has open, through QMP. The guest continues to write. Before the guest
+ *  overwrites data, QEMU copies the old data to a file that exists as long as the backup runs. The point outlives the
+ *  agent: everything is named after the backup, so the next agent finds it. It is lost when the guest's process exits.
+ */
 import { rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -14,28 +15,29 @@ import { bitmapOf, type Changes, changesSince, isBackupBitmap } from './bitmaps.
 export interface GuestPointOptions {
   readonly execute: Qmp['execute']
   readonly whileFrozen: GuestMonitor['whileFrozen']
-  /** The disk's file, as QEMU names it. */
+  /** The disk's file, under the name that QEMU uses. */
   readonly path: string
   readonly backup: string
   /** The newest complete backup of the storage. */
   readonly parent: string | undefined
-  /** Where what the guest overwrites is kept. */
+  /** File for the old data that the guest overwrites. */
   readonly overwrittenFile: string
-  /** Lets QEMU open the file; answers how QEMU names it. */
+  /** Lets QEMU open the file; returns the name that QEMU uses for it. */
   readonly give: (path: string) => Promise<string>
-  /** Where the point can be read, as QEMU resolves it. */
+  /** Path of the socket at which the point can be read, as QEMU resolves it. */
   readonly socket: string
-  /** The same for others. */
+  /** Path of the same socket for other processes. */
   readonly connectSocket: string
   readonly clock: Clock
 }
 
 export interface GuestPoint {
   readonly exportName: string
-  /** Records what has changed; absent when everything must be read. */
+  /** Records what has changed. Absent when the backup must read everything. */
   readonly bitmap?: string
   readonly changes: Changes
-  /** The guest's file systems were frozen at the point. Of a point that was made by an agent before it is not known. */
+  /** The guest's file systems were frozen at the point. False when an earlier agent created the point, because that is
+   *  not recorded. */
   readonly isFrozen: boolean
 }
 
@@ -63,7 +65,7 @@ const Exports = z.array(z.looseObject({ id: z.string() }))
 const namesOf = (backup: string) => ({
   job: bitmapOf(backup),
   exportName: bitmapOf(backup),
-  /** Of changes up to the point only: the bitmap of the parent goes on recording. */
+  /** Holds changes up to the point only. The bitmap of the parent continues to record. */
   frozen: `point-${backup}`,
   node: `point-${backup.replaceAll('-', '')}`.slice(0, NODE_NAME_CHARACTERS_MAXIMUM),
 })
@@ -79,8 +81,8 @@ const diskNode = async ({ execute, path }: Pick<GuestPointOptions, 'execute' | '
   return node
 }
 
-/** Makes the point, or finds the one that was made for this backup. All disks' writes before it are in it, none after.
- */
+/** Creates the point, or finds the one that was created for this backup. It contains all writes to the disk before it
+ *  and none after. */
 export async function openGuestPoint(options: GuestPointOptions): Promise<GuestPoint> {
   const { execute, backup, parent } = options
   const { job, exportName, frozen } = namesOf(backup)
@@ -150,8 +152,8 @@ async function makePoint(options: GuestPointOptions, node: Node): Promise<GuestP
   return { exportName, ...(isIncremental ? { bitmap: frozen } : {}), changes, isFrozen }
 }
 
-/** Ends the point. When the backup is complete, changes are recorded from its point on and no longer from earlier ones;
- *  otherwise they are recorded as if it had never begun. Free when it has ended; may be repeated. */
+/** Closes the point. When the backup is complete, only changes since its point are recorded from now on. Otherwise the
+ *  records are as if the backup had never started. Does nothing when the point is closed; may be repeated. */
 export async function closeGuestPoint(
   options: Omit<GuestPointOptions, 'parent' | 'give' | 'whileFrozen'>,
   { isComplete }: { readonly isComplete: boolean },
@@ -166,8 +168,8 @@ export async function closeGuestPoint(
     await execute('block-dirty-bitmap-remove', { node, name })
 }
 
-/** Ends whatever is there of the point but the record of changes that it began; that goes too when the point was only
- *  half made. */
+/** Removes everything that exists of the point except the bitmap that it started. Removes the bitmap too when the point
+ *  was only half created. */
 async function endPoint(
   {
     execute,
@@ -181,7 +183,7 @@ async function endPoint(
   const { job, exportName, frozen, node } = namesOf(backup)
   if (Exports.parse(await execute('query-block-exports')).some(({ id }) => id === exportName))
     await execute('block-export-del', { id: exportName, mode: 'hard' })
-  await execute('nbd-server-stop').catch(() => undefined) // there may be none
+  await execute('nbd-server-stop').catch(() => undefined) // no server may run
   const jobs = async () => Jobs.parse(await execute('query-block-jobs')).some(({ device }) => device === job)
   if (await jobs()) await execute('block-job-cancel', { device: job, force: true })
   for (let polls = 0; await jobs(); polls++) {

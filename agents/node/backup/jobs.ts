@@ -1,6 +1,6 @@
-/** The reconciler of BackupJobs: work that takes hours runs beside the reconciles, which report how far it is. The work
- *  of a job is done once: its end is noted in the ledger, so that an older object of it is answered from there. A
- *  restore that ran a second time would write over what came after it. */
+/** The reconciler of BackupJobs. Work that takes hours runs beside the reconciles, which report its progress. The work
+ *  of a job is done once: its end is recorded in the ledger, and the ledger answers for an older object of the same
+ *  job. A second run of a restore would overwrite newer data. */
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { StoreAway } from '../../../kit/chunks/object-store.ts'
@@ -26,14 +26,14 @@ export interface BackupJobOptions {
 
 type JobObject = KubeObject<BackupJobSpec, BackupJobStatus>
 
-/** How the work of a job that goes on is, as this process knows it. */
+/** State of a job that this process is working on. */
 export interface Course {
   readonly progress: WorkProgress
-  /** Of the last attempt that did not succeed. */
+  /** Reason of the last attempt that failed. */
   readonly failure?: string
   /** An attempt to restore has left the disk half written. */
   readonly isHalfWritten?: boolean
-  /** That failed; those that came at a bad time do not count. */
+  /** Number of failed attempts. Attempts that failed for a passing reason do not count. */
   readonly attempts: number
 }
 
@@ -50,11 +50,11 @@ const DETAIL_CHARACTERS_MAXIMUM = 1_000
 
 export interface ObservedJob {
   readonly course?: Course | undefined
-  /** What the host knows of the job of this name. */
+  /** The host's ledger entry for the job's name. */
   readonly known?: BytesEntry | undefined
 }
 
-/** Guards in order: deleting, ended, the job of another object, done before, ended before, not begun, under way. */
+/** Guards in order: deleting, ended, name used by another object, done before, ended before, not started, under way. */
 export function planBackupJob(job: JobObject, { course, known }: ObservedJob): readonly Action[] {
   const { metadata, status } = job
   const isTaken = isOfAnother(job, known)
@@ -67,7 +67,7 @@ export function planBackupJob(job: JobObject, { course, known }: ObservedJob): r
         ]
   if (status?.state === 'done' || status?.state === 'failed') return []
   if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
-  // What could not be done may be asked for anew, by another object.
+  // Work that failed may be requested again, by another object.
   if (known?.job?.report !== undefined && (known.job.report.state === 'done' || known.uid === (metadata.uid ?? '')))
     return [report(known.job.report)]
   if (known?.state === 'removed' && known.uid === metadata.uid) return [report({ state: 'failed', detail: ENDED })]
@@ -75,8 +75,8 @@ export function planBackupJob(job: JobObject, { course, known }: ObservedJob): r
   return [report(reportOf(course, 'running'))]
 }
 
-/** Other work was done under this name for another object. What was ended before it was done says nothing: a disk that
- *  comes back to this host brings its work along. */
+/** Other work was done under this name for another object. Work that was ended before it was done does not count: a
+ *  disk that returns to this host brings its work along. */
 const isOfAnother = ({ metadata: { uid }, spec }: JobObject, known: BytesEntry | undefined): boolean =>
   known !== undefined &&
   known.uid !== uid &&
@@ -100,7 +100,7 @@ const reportOf = (
   }
 }
 
-/** What an attempt has left behind is said no longer when it is not said again. */
+/** Clears the detail of an earlier attempt unless this status sets it again. */
 const report = (
   status: { readonly [Field in keyof BackupJobStatus]?: BackupJobStatus[Field] | undefined },
 ): Extract<Action, { readonly do: 'status' }> => ({
@@ -108,7 +108,7 @@ const report = (
   status: { detail: undefined, ...status },
 })
 
-/** Of an attempt that did not succeed. */
+/** The course after an attempt that failed. */
 function courseAfter(course: Course, error: unknown): Course {
   const isHalfWritten = error instanceof HalfWritten
   const cause = isHalfWritten ? error.cause : error
@@ -121,7 +121,7 @@ function courseAfter(course: Course, error: unknown): Course {
   }
 }
 
-/** Written before it is reported. */
+/** Writes the ledger entry before the report. */
 function note(
   { ledger, clock }: Pick<BackupJobOptions, 'ledger' | 'clock'>,
   { metadata, spec }: JobObject,

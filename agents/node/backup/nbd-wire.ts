@@ -1,5 +1,5 @@
-/** Numbers and frames of the NBD protocol, "fixed newstyle" with structured replies, as its specification in the
- *  project's `doc/proto.md` defines them. */
+/** Numbers and frames of the NBD protocol, "fixed newstyle" with structured replies, as `doc/proto.md` of the NBD
+ *  project defines them. */
 
 export const MAGIC = {
   greeting: 0x4e42444d41474943n,
@@ -9,16 +9,16 @@ export const MAGIC = {
   simpleReply: 0x67446698,
   structuredReply: 0x668e33ef,
 } as const
-/** Fixed newstyle, and no padding behind the export's description. */
+/** Fixed newstyle, and no padding after the export's description. */
 export const CLIENT_FLAGS = 3
 export const OPTION = { go: 7, structuredReply: 8, setMetaContext: 10 } as const
 export const OPTION_REPLY = { ack: 1, info: 3, metaContext: 4 } as const
-/** Option replies of this bit are errors. */
+/** Option replies with this bit are errors. */
 export const OPTION_ERROR = 0x80000000
 export const INFO_EXPORT = 0
 export const COMMAND = { read: 0, write: 1, disconnect: 2, flush: 3, writeZeroes: 6, blockStatus: 7 } as const
 export const CHUNK_TYPE = { none: 0, offsetData: 1, offsetHole: 2, blockStatus: 5 } as const
-/** Reply chunks of this bit are errors. */
+/** Reply chunks with this bit are errors. */
 export const CHUNK_ERROR = 0x8000
 export const FLAG_DONE = 1
 export const GREETING_BYTES = 18
@@ -51,7 +51,7 @@ export function requestFrame({ command, handle, offset, length }: Request): Buff
   return frame
 }
 
-/** A string behind its length. */
+/** A string after its length. */
 export function counted(text: string): Buffer {
   const bytes = Buffer.from(text)
   return Buffer.concat([number32(bytes.length), bytes])
@@ -63,16 +63,16 @@ export function number32(value: number): Buffer {
   return bytes
 }
 
-/** Incoming bytes, taken in pieces of the length that the protocol says comes next. What is long is taken straight into
- *  where it belongs. */
+/** Queue of incoming bytes. The reader takes pieces of the length that the protocol announces. Long pieces go straight
+ *  to their destination. */
 export class ByteQueue {
   readonly #parts: Buffer[] = []
   #failure: Error | undefined
   #wake: (() => void) | undefined
-  /** What is left of the place that the next bytes belong to. */
+  /** Remaining part of the destination of the next bytes. */
   #place: Buffer | undefined
 
-  /** The buffer may be used again afterwards. */
+  /** The caller may reuse the buffer afterwards. */
   push(part: Buffer): void {
     const placed = this.#place === undefined ? 0 : part.copy(this.#place)
     if (placed > 0) this.#place = this.#place?.subarray(placed)
@@ -87,14 +87,14 @@ export class ByteQueue {
     this.#wake?.()
   }
 
-  /** Throws when the bytes cannot come any more. */
+  /** Throws when the connection has ended before the bytes arrived. */
   async take(count: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(count)
     await this.takeInto(bytes)
     return bytes
   }
 
-  /** Fills the place. Throws when the bytes cannot come any more. */
+  /** Fills the place. Throws when the connection has ended before the bytes arrived. */
   async takeInto(place: Buffer): Promise<void> {
     this.#place = place.subarray(this.#takeHeld(place))
     try {
@@ -107,7 +107,7 @@ export class ByteQueue {
     }
   }
 
-  /** Answers how many of the bytes were here. */
+  /** Returns how many of the bytes had arrived already. */
   #takeHeld(place: Buffer): number {
     let taken = 0
     while (taken < place.length) {

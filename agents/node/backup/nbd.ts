@@ -1,5 +1,5 @@
-/** A client of an NBD server of this host, over its UNIX socket: reads and writes disks, and asks which parts of them
- *  hold data or have changed. QEMU and qemu-nbd are the servers. */
+/** A client for NBD servers on this host, over a UNIX socket. It reads and writes disks, and queries which parts hold
+ *  data or have changed. The servers are QEMU and qemu-nbd. */
 import type { Socket } from 'node:net'
 import { connectLocalSocket } from '../drivers/hypervisor/local-socket.ts'
 import {
@@ -24,10 +24,10 @@ import {
   STRUCTURED_REPLY_BYTES,
 } from './nbd-wire.ts'
 
-/** Which parts of the disk read as zeros. */
+/** Context for the parts of the disk that read as zeros. */
 export const ALLOCATION = 'base:allocation'
 const ALLOCATION_ZERO = 2
-/** Which parts the bitmap has recorded as written. */
+/** Context for the parts that the bitmap has recorded as written. */
 export const bitmapContext = (bitmap: string): string => `qemu:dirty-bitmap:${bitmap}`
 const BITMAP_DIRTY = 1
 
@@ -38,13 +38,13 @@ export interface Range {
 
 export interface NbdDisk {
   readonly sizeBytes: number
-  /** At most READ_BYTES_MAXIMUM. Into the place when there is one, which has this length. */
+  /** At most READ_BYTES_MAXIMUM bytes. Reads into `place` if it is given; it must have this length. */
   read(offset: number, length: number, place?: Buffer): Promise<Buffer>
   write(offset: number, bytes: Buffer): Promise<void>
   zero(offset: number, length: number): Promise<void>
   /** Resolves when everything written is on the disk. */
   flush(): Promise<void>
-  /** In order; the context is one that was asked for when it was opened. */
+  /** In order. `context` must be one of those requested at the opening. */
   ranges(context: string): Promise<Range[]>
   close(): void
 }
@@ -55,12 +55,12 @@ export interface NbdOptions {
   readonly contexts?: readonly string[]
 }
 
-/** Of QEMU. */
+/** Limit of QEMU. */
 export const READ_BYTES_MAXIMUM = 32 * 1024 * 1024
 const REPLY_BYTES_MAXIMUM = READ_BYTES_MAXIMUM + 64
 const STATUS_BYTES_MAXIMUM = 2 ** 31
 const NAMES_BYTES_MAXIMUM = 65_536
-/** Taken from the socket at once. */
+/** Size of the buffer for one read from the socket. */
 const RECEIVE_BYTES = 262_144
 
 export class NbdError extends Error {
@@ -70,7 +70,7 @@ export class NbdError extends Error {
   }
 }
 
-/** NbdError when the server has no such export or context, or does not speak the protocol. */
+/** NbdError when the server does not have the export or a context, or does not speak the protocol. */
 export async function openNbd({ socket: path, exportName, contexts = [] }: NbdOptions): Promise<NbdDisk> {
   const incoming = new ByteQueue()
   const socket = await connectLocalSocket(path, {
@@ -139,7 +139,7 @@ async function negotiate(
 
 interface Pending {
   readonly offset: number
-  /** Of a read: what has come of it. Each part of it comes once, as data or as a hole. */
+  /** Data of a read that has arrived. Each part arrives once, as data or as a hole. */
   readonly bytes: Buffer | undefined
   readonly statuses: Map<number, Buffer>
   error?: Error
@@ -255,13 +255,13 @@ class Disk implements NbdDisk {
   }
 }
 
-/** Takes a part of what was read straight to where it belongs. */
+/** Copies a part of the read straight to its destination. */
 async function takeData(pending: Pending, length: number, incoming: ByteQueue): Promise<void> {
   const offset = Number((await incoming.take(8)).readBigUInt64BE())
   await incoming.takeInto(placeOf(pending, offset, length - 8))
 }
 
-/** Where in what is being read a part of the disk belongs. */
+/** The part of the read buffer for a part of the disk. */
 function placeOf({ bytes, offset }: Pending, from: number, length: number): Buffer {
   const at = from - offset
   if (bytes === undefined || at < 0 || length < 0 || at + length > bytes.length)
@@ -269,7 +269,7 @@ function placeOf({ bytes, offset }: Pending, from: number, length: number): Buff
   return bytes.subarray(at, at + length)
 }
 
-/** Takes another part of the answer. */
+/** Handles the next part of the answer. */
 function take(pending: Pending, type: number, payload: Buffer): void {
   if ((type & CHUNK_ERROR) !== 0) {
     pending.error = new NbdError(payload.toString('utf8', 6) || `the NBD server: error ${payload.readUInt32BE(0)}`)

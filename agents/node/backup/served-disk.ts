@@ -1,4 +1,4 @@
-/** A disk that no guest has open, served by qemu-nbd on a UNIX socket for as long as the work with it takes. */
+/** Serves a disk that no guest has open, with qemu-nbd on a UNIX socket, for the time of the work. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,18 +8,18 @@ import { formatOf } from '../drivers/storage/rbd-path.ts'
 import { ALLOCATION, bitmapContext, type NbdDisk, type NbdOptions, openNbd } from './nbd.ts'
 
 export interface ServedDiskOptions {
-  /** Where the socket is made. */
+  /** Folder for the socket. */
   readonly folder: string
-  /** As programs of the host take it. */
+  /** The path as programs of the host accept it. */
   readonly path: string
   readonly isWritable?: boolean
-  /** The bitmap to be read with it. */
+  /** The bitmap to serve with it. */
   readonly bitmap?: string | undefined
   readonly clock: Clock
 }
 
 const SERVER_PROGRAM = 'qemu-nbd'
-/** Absolute, as qemu-nbd wants it, and short, as addresses of sockets must be. */
+/** Absolute, because qemu-nbd requires it, and short, because the address of a socket must be. */
 const SOCKET_OF_SERVER = '/proc/self/cwd/s'
 const EXPORT_NAME = 'disk'
 const READY_MILLISECONDS = 10_000
@@ -28,8 +28,8 @@ const END_MILLISECONDS = 60_000
 const ERROR_CHARACTERS = 300
 const CONNECTIONS = 8
 
-/** Does the work with the disk and ends the server, however the work ends. Rejects when the disk cannot be opened, as
- *  while a guest has it, or has no such bitmap. */
+/** Runs the work with the disk, and stops the server in every case. Rejects when the disk cannot be opened, for example
+ *  because a guest has it open, or when it has no such bitmap. */
 export async function withServedDisk<Result>(
   options: ServedDiskOptions,
   work: (disk: NbdDisk) => Promise<Result>,
@@ -46,9 +46,9 @@ export async function withServedDisk<Result>(
     return result
   } finally {
     disk?.close()
-    // A writer closes its disk in order, so that what its bitmaps recorded is kept; killed, it only makes the next
-    // backup a full one. To a cluster that is not told, a disk is open for half a minute more. Asked to end before it
-    // serves, qemu-nbd may overhear it.
+    // A server that writes must close its disk in order, so that its bitmaps are kept; if it is killed, the next backup
+    // is a full one. A cluster that is not informed considers the disk open for another 30 seconds. Before qemu-nbd
+    // serves, it may miss SIGTERM.
     const isOrderly = (isWritable || formatOf(options.path) === 'raw') && disk !== undefined
     const forget = clock.after(isOrderly ? END_MILLISECONDS : 0, () => server.child.kill('SIGKILL'))
     if (isOrderly) server.child.kill('SIGTERM')
@@ -61,7 +61,7 @@ export async function withServedDisk<Result>(
 interface DiskServer {
   readonly child: ChildProcess
   readonly ended: Promise<void>
-  /** Why it ended. */
+  /** Why the server exited. */
   readonly failure: () => string | undefined
 }
 
@@ -98,8 +98,8 @@ function startServer({ path, isWritable = false, bitmap }: ServedDiskOptions, fo
   return { child, ended, failure: () => (end === undefined ? undefined : output.trim() || end) }
 }
 
-/** The socket is there before the server listens, and the server listens before it has opened its disk: until it
- *  answers or ends, it is tried again. */
+/** The socket file exists before the server listens, and the server listens before it has opened its disk. So this
+ *  retries until the server answers or exits. */
 async function openWhenReady({ child, ended, failure }: DiskServer, clock: Clock, nbd: NbdOptions): Promise<NbdDisk> {
   let isLate = false
   const forget = clock.after(READY_MILLISECONDS, () => {

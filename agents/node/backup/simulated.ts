@@ -1,4 +1,4 @@
-/** Backups that are only remembered. The map is the simulated store, shared by the hosts of a zone. */
+/** Simulated backups, in memory only. The map is the simulated store, which the hosts of a zone share. */
 import { defined } from '../../../domain/defined.ts'
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -8,7 +8,7 @@ import type { BackupWork } from './work.ts'
 const WORK_MILLISECONDS = 1_000
 const GIBIBYTE = 1_073_741_824
 
-/** Complete backups by name, with the size of their disks in bytes. */
+/** Sizes of complete backups in bytes, by name of the backup. */
 export type SimulatedStore = Map<string, number>
 
 export interface SimulatedBackupsOptions {
@@ -16,7 +16,7 @@ export interface SimulatedBackupsOptions {
   readonly clock: Clock
   /** The stores of other zones that the host reaches. */
   readonly sourceOf?: (zone: string) => SimulatedStore | undefined
-  /** Takes down which volume began as which backup. */
+  /** Records which volume was created from which backup. */
   readonly filled?: Map<string, string>
 }
 

@@ -1,6 +1,6 @@
-/** Writes one point of a disk into the repository, or a copy of a backup that another one has. What has changed since
- *  the parent is read, everything else is taken from the parent's manifest. May be killed and repeated: chunks that are
- *  there already are not sent again. */
+/** Writes one point of a disk to the repository, or copies a backup from another repository. It reads what has changed
+ *  since the parent and takes the rest from the parent's manifest. It may be killed and repeated: chunks that exist
+ *  already are not sent again. */
 import { forEachConcurrently } from '../../../kit/chunks/concurrently.ts'
 import {
   CHUNK_BYTES,
@@ -18,19 +18,19 @@ import type { Range } from './nbd.ts'
 
 export interface DiskPoint {
   readonly sizeBytes: number
-  /** Into the place, which has this length. */
+  /** Reads into `place`, which has this length. */
   read(offset: number, length: number, place: Buffer): Promise<Buffer>
-  /** Everything outside of these reads as zeros. */
+  /** Everything outside of these ranges reads as zeros. */
   readonly data: readonly Range[]
-  /** Written since the parent's point. Undefined when that is not known: then everything is read. */
+  /** Ranges written since the parent's point. Undefined when that is unknown; then everything is read. */
   readonly changed?: readonly Range[] | undefined
 }
 
 export interface BackupProgress {
-  /** Of the disk, that were compared with what the repository holds. */
+  /** Bytes of the disk that were compared with the repository. */
   readonly bytesDone: number
   readonly bytesTotal: number
-  /** That had to be sent. */
+  /** Bytes that had to be sent. */
   readonly bytesSent: number
 }
 
@@ -38,7 +38,7 @@ interface TargetOptions {
   readonly repository: Repository
   readonly backup: string
   readonly parent?: Manifest | undefined
-  /** No backup takes longer. What was written before that by others may be swept away at any moment. */
+  /** No backup takes longer. A sweep may remove older chunks of others at any moment. */
   readonly longestBackupSeconds: number
   readonly clock: Clock
   readonly onProgress?: (progress: BackupProgress) => void
@@ -52,15 +52,15 @@ export interface WriteOptions extends TargetOptions {
 }
 
 export interface CopyOptions extends TargetOptions {
-  /** With the same key. */
+  /** The repository to copy from, with the same key. */
   readonly from: Repository
-  /** Name of the backup there. */
+  /** Name of the backup in that repository. */
   readonly source: string
 }
 
 const WORKERS = 8
 
-/** Resolves when the backup can be restored: its manifest was written last, and reads back the same. */
+/** Resolves when the backup can be restored: its manifest was written last and verified by reading it back. */
 export async function writeBackup(options: WriteOptions): Promise<Manifest> {
   const { repository, point, backup, origin, parent, clock, onProgress, signal } = options
   const { sizeBytes } = point
@@ -78,7 +78,7 @@ export async function writeBackup(options: WriteOptions): Promise<Manifest> {
     if (!isZero(content)) {
       const digest = repository.digestOf(content)
       const sent = await send(digest, async () => content)
-      progress.bytesSent += sent // read after the wait: others add to it meanwhile
+      progress.bytesSent += sent // add after the wait: concurrent sends change it meanwhile
       setDigest(digests, chunk, digest)
     }
     free.push(place)
@@ -95,7 +95,7 @@ export async function writeBackup(options: WriteOptions): Promise<Manifest> {
   })
 }
 
-/** As `writeBackup`, of a backup that another repository has. Damaged when a part of that cannot be had. */
+/** Like `writeBackup`, but copies a backup of another repository. Damaged when a part of it cannot be read. */
 export async function copyBackup(options: CopyOptions): Promise<Manifest> {
   const { from, source, backup, parent, onProgress, signal } = options
   const manifest = await from.getManifest(source)
@@ -114,13 +114,13 @@ export async function copyBackup(options: CopyOptions): Promise<Manifest> {
   return complete(options, { ...manifest, backup, parent: parent?.backup })
 }
 
-/** Answers how many bytes had to be sent: none of what the parent has, and of equal chunks one. */
+/** Returns how many bytes had to be sent: none for chunks that the parent has, and equal chunks only once. */
 function openSender({ repository, parent, longestBackupSeconds, clock }: TargetOptions) {
   const known = new Set(parent === undefined ? [] : eachDigest(parent))
   const underWay = new Map<string, Promise<number>>()
   const youngEnough = new Date(clock.now().getTime() - longestBackupSeconds * 1000)
   const send = async (digest: Buffer, read: () => Promise<Buffer>): Promise<number> => {
-    // An attempt that was killed may have sent it.
+    // A killed attempt may have sent it.
     if (await repository.holdsChunk(digest, youngEnough)) return 0
     const content = await read()
     await repository.putChunk(digest, content)
@@ -131,7 +131,7 @@ function openSender({ repository, parent, longestBackupSeconds, clock }: TargetO
     if (known.has(name)) return 0
     const other = underWay.get(name)
     if (other !== undefined) {
-      await other // what it cannot send, nobody has
+      await other // when this fails, the chunk is stored nowhere
       return 0
     }
     const sending = send(digest, read).finally(() => underWay.delete(name))
@@ -145,7 +145,7 @@ function openSender({ repository, parent, longestBackupSeconds, clock }: TargetO
 async function complete({ repository, parent, signal }: TargetOptions, manifest: Manifest): Promise<Manifest> {
   signal?.throwIfAborted()
   await repository.putManifest(manifest)
-  // A sweep that did not know of this manifest kept the parent's chunks if the parent is still there.
+  // If the parent still exists, a sweep that did not know this manifest has kept the parent's chunks.
   if (parent !== undefined && !(await repository.hasManifest(parent.backup))) {
     await repository.removeManifest(manifest.backup)
     throw new Damaged(manifestName(parent.backup), 'was removed while its chunks were being used')
@@ -153,7 +153,7 @@ async function complete({ repository, parent, signal }: TargetOptions, manifest:
   return manifest
 }
 
-/** Fills in what the parent has; answers the chunks that must be read. */
+/** Fills in the digests that the parent has; returns the chunks that must be read. */
 function inheritAndSelect(digests: Buffer, { point, parent }: WriteOptions): number[] {
   const { sizeBytes, data, changed } = point
   const hasData = chunksOf(data, sizeBytes)
@@ -170,7 +170,7 @@ function inheritAndSelect(digests: Buffer, { point, parent }: WriteOptions): num
   })
 }
 
-/** One for each chunk that a range touches. */
+/** One byte for each chunk, 1 when a range touches it. */
 function chunksOf(ranges: readonly Range[], sizeBytes: number): Uint8Array {
   const touched = new Uint8Array(chunkCountOf(sizeBytes))
   for (const { offset, length } of ranges)

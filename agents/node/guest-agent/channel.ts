@@ -1,6 +1,6 @@
-/** A client of the QEMU guest agent, over the socket of a guest's virtio port: commands one after the other. Wire
- *  format of the "QEMU Guest Agent Protocol Reference". Whatever is at the other end belongs to the customer: it may
- *  answer nothing, anything, too much, or without an end. */
+/** A client of the QEMU guest agent, over the socket of a guest's virtio port: one command after the other. The wire
+ *  format is in the "QEMU Guest Agent Protocol Reference". The other end belongs to the customer: it may send nothing,
+ *  anything, too much, or never stop. */
 import type { Socket } from 'node:net'
 import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
@@ -8,8 +8,8 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import { connectLocalSocket } from '../drivers/hypervisor/local-socket.ts'
 
 export interface GuestAgent {
-  /** The command's `return`, as the guest sends it: to be checked. GuestAgentFailed when the agent refuses, answers
-   *  something else, or does not answer in time; then nothing more can be asked. */
+  /** The command's `return`, as the guest sends it; the caller must check it. GuestAgentFailed when the agent refuses,
+   *  sends something else, or does not answer in time. After a failure the channel cannot be used. */
   execute(command: string, input?: Readonly<Record<string, unknown>>): Promise<unknown>
   close(): void
 }
@@ -17,12 +17,12 @@ export interface GuestAgent {
 export interface GuestAgentOptions {
   readonly socket: string
   readonly clock: Clock
-  /** Of all commands together, from now on. */
+  /** Limit for all commands together, from now on. */
   readonly timeoutMilliseconds: number
 }
 
 export class GuestAgentFailed extends Error {
-  /** Nothing serves the port: there is no guest any more. */
+  /** Nothing serves the port: the guest no longer exists. */
   readonly isGone: boolean
   constructor(message: string, options?: ErrorOptions & { readonly isGone?: boolean }) {
     super(message, options)
@@ -31,20 +31,20 @@ export class GuestAgentFailed extends Error {
   }
 }
 
-/** Until the agent says that it is there. What is written to the port before the guest has opened it is lost, so that
- *  asking again soon finds a guest that has just booted, and waiting longer for one answer does not. */
+/** Limit for one greeting of the agent. Data that is written before the guest has opened the port is lost. So short
+ *  waits and repeated greetings find a guest that has just booted; one long wait does not. */
 const GREETING_MILLISECONDS = 5_000
-/** Of one answer, and of what comes before it. */
+/** Limit of one answer, and of the data before it. */
 const ANSWER_BYTES_MAXIMUM = 65_536
 const REFUSAL_CHARACTERS_MAXIMUM = 200
-/** Never part of JSON: it makes the other side forget what an earlier client left half sent. */
+/** Never part of JSON: it makes the other side discard what an earlier client sent incompletely. */
 const SENTINEL = 0xff
 const LINE_FEED = 0x0a
 
 const Refusal = z.looseObject({ error: z.looseObject({ desc: z.string() }) })
 const Returned = z.looseObject({ return: z.unknown() })
 
-/** An agent that has just answered. GuestAgentFailed when none does in time. */
+/** Connects to an agent that answers a greeting. GuestAgentFailed when none does in time. */
 export async function openGuestAgent({
   socket: path,
   clock,
@@ -92,7 +92,7 @@ const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
 
 interface Answers {
-  /** The next answer; only one may be waited for. */
+  /** The next answer. Only one call may wait at a time. */
   next(options?: { readonly afterSentinel?: boolean }): Promise<unknown>
   fail(why: string): void
 }
@@ -103,7 +103,7 @@ interface Waiting {
   isInAnswer: boolean
 }
 
-/** What comes while nothing is waited for is thrown away. */
+/** Data that arrives while nobody waits for it is discarded. */
 function readAnswers(socket: Socket): Answers {
   let waiting: Waiting | undefined
   let failure: GuestAgentFailed | undefined

@@ -1,6 +1,6 @@
-/** Freezing the file systems of a guest for the moment in which a point of its disks is made. A guest whose agent does
- *  not do that in time is not waited for. What was frozen is thawed whatever happens: that it may be frozen is on the
- *  disk before it is, and whoever attaches to the guest next thaws it. */
+/** Freezes the file systems of a guest while a point of its disks is taken. A guest whose agent does not freeze in time
+ *  is not waited for. Frozen file systems are always thawed: a mark on the disk is written before the freeze, and the
+ *  next agent that attaches to the guest thaws it. */
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -14,17 +14,17 @@ import { type GuestAgent, GuestAgentFailed, openGuestAgent } from './channel.ts'
 /** Files in the guest's folder. */
 export const GUEST_AGENT_FILES = {
   socket: 'agent.sock',
-  /** There while file systems may be frozen. */
+  /** Exists while file systems may be frozen. */
   frozen: 'frozen',
 } as const
-/** The character device behind the port, as QEMU names it. */
+/** The character device behind the port, under QEMU's name. */
 export const GUEST_AGENT_DEVICE = 'agent'
 
-/** From the first word to the agent until everything is frozen. */
+/** From the first message to the agent until everything is frozen. */
 const FREEZE_MILLISECONDS = 10_000
 const THAW_MILLISECONDS = 10_000
 const BACKOFF = { baseMilliseconds: 1_000, maximumMilliseconds: 60_000 }
-/** Of a guest that came from another host, which may have frozen it: most have no agent. */
+/** Attempts for a guest that came from another host, which may have frozen it. Most guests have no agent. */
 const ARRIVAL_ATTEMPTS = 6
 
 export interface Frozen<Result> {
@@ -33,28 +33,28 @@ export interface Frozen<Result> {
   readonly isFrozen: boolean
 }
 
-/** Is told whether the guest says that its file systems are frozen. */
+/** `isFrozen`: the guest reports that its file systems are frozen. */
 export type FrozenWork<Result> = (isFrozen: boolean) => Promise<Result>
 
-/** How the guest is reached. */
+/** Access to the guest. */
 export interface FreezableGuest {
   readonly execute: Qmp['execute']
-  /** The guest's. */
+  /** The guest's folder. */
   readonly folder: string
 }
 
 export interface FreezerOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Ends what is tried again and again. */
+  /** Stops the retries. */
   readonly signal: AbortSignal
 }
 
 export interface Freezer {
-  /** Does the work once, with the file systems of the guest frozen where that is possible. */
+  /** Does the work once, with the file systems of the guest frozen if possible. */
   whileFrozen<Result>(guest: FreezableGuest, work: FrozenWork<Result>): Promise<Frozen<Result>>
-  /** Thaws, in the background, what another agent may have left frozen: that of this host, or of the host that the
-   *  guest came from. */
+  /** Thaws in the background what another agent may have left frozen: an earlier agent of this host, or the agent of
+   *  the host that the guest came from. */
   recover(folder: string, from: 'this-host' | 'another-host'): void
 }
 
@@ -74,7 +74,7 @@ export function openFreezer({ clock, log, signal }: FreezerOptions): Freezer {
     }
   }
 
-  /** How many file systems were frozen; an agent that does not say so in time may freeze them all the same. */
+  /** Returns how many file systems were frozen. An agent that does not answer in time may still freeze them. */
   const freeze = (folder: string): Promise<number> =>
     ask(folder, FREEZE_MILLISECONDS, async (agent) => {
       await writeDurably(markOf(folder), '')
@@ -88,7 +88,7 @@ export function openFreezer({ clock, log, signal }: FreezerOptions): Freezer {
       return thawed
     })
 
-  /** Whether nothing is left to be done. */
+  /** Returns whether nothing is left to do. */
   const thawOnce = (folder: string, isMarked: boolean): Promise<boolean> =>
     locks.run(folder, async () => {
       if (isMarked && !(await mayBeFrozen(folder))) return true
@@ -118,7 +118,7 @@ export function openFreezer({ clock, log, signal }: FreezerOptions): Freezer {
         let thawed = 0
         try {
           const result = await work(frozen > 0)
-          // Some thaw by themselves when it takes too long: then less is known of the point.
+          // Some guests thaw by themselves after a time. Then the point counts as not frozen.
           if (await mayBeFrozen(folder)) thawed = await thaw(folder).catch(noneWhenFailed)
           return { result, isFrozen: frozen > 0 && thawed > 0 }
         } finally {
@@ -131,7 +131,7 @@ export function openFreezer({ clock, log, signal }: FreezerOptions): Freezer {
 
 const CharacterDevices = z.array(z.looseObject({ label: z.string(), 'frontend-open': z.boolean() }))
 
-/** Whether a program of the guest has the port open: no other can answer. */
+/** Whether a program in the guest has the port open. Without one, nothing can answer. */
 async function isPortOpen(execute: Qmp['execute']): Promise<boolean> {
   const devices = CharacterDevices.parse(await execute('query-chardev'))
   return devices.some((device) => device.label === GUEST_AGENT_DEVICE && device['frontend-open'])
@@ -144,7 +144,7 @@ const mayBeFrozen = (folder: string): Promise<boolean> =>
     () => false,
   )
 
-/** Agents count file systems; a guest may answer anything. */
+/** Agents return a number of file systems; a guest may send anything. */
 const countOf = (answer: unknown): number => (typeof answer === 'number' && answer > 0 ? answer : 0)
 
 function noneWhenFailed(error: unknown): number {

@@ -1,16 +1,16 @@
-/** Runs a program in a guest by its agent, without any network. What it answers belongs to the guest: it is bounded
- *  here, and to be checked by the caller. */
+/** Runs a program in a guest through its agent, without a network. The output comes from the guest: its size is limited
+ *  here, and the caller must check its content. */
 import { z } from 'zod'
 import { GuestAgentFailed, type GuestAgentOptions, openGuestAgent } from './channel.ts'
 
 export interface GuestProgram {
   /** Absolute path in the guest. */
   readonly path: string
-  /** What it reads. */
+  /** Its standard input. */
   readonly input: Buffer
 }
 
-/** How often it is asked whether the program has ended: less and less, because the answer costs the guest as well. */
+/** Intervals between polls for the program's exit. They grow, because each poll also costs the guest time. */
 const POLL = { firstMilliseconds: 100, growth: 1.5, mostMilliseconds: 1_000 } as const
 const ERROR_CHARACTERS_MAXIMUM = 300
 
@@ -22,8 +22,8 @@ const Status = z.looseObject({
   'err-data': z.string().optional(),
 })
 
-/** What the program has written when it ends with 0. GuestAgentFailed when it ends otherwise, or not in time, and when
- *  the agent does not answer. */
+/** The program's output when it exits with 0. GuestAgentFailed when it exits otherwise or not in time, or when the
+ *  agent does not answer. */
 export async function runInGuest(options: GuestAgentOptions, { path, input }: GuestProgram): Promise<Buffer> {
   const agent = await openGuestAgent(options)
   try {

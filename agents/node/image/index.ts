@@ -1,4 +1,4 @@
-/** The reconciler of Images: the image is on the host, or it is gone. */
+/** The reconciler of Images: creates the image on the host, or removes it. */
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Reconciler } from '../../../kit/reconcile/reconciler.ts'
@@ -17,7 +17,7 @@ export interface ImageOptions extends Omit<VolumeOptions, 'images'> {
 
 interface ImageParts extends ImageOptions {
   readonly imports: Copies
-  /** What each served image is served for. */
+  /** The operation (`spec.serve.id`) for which each image is served. */
   readonly servedFor: Map<string, string>
 }
 
@@ -114,7 +114,7 @@ const imageEffects = (parts: ImageParts): Handlers => {
 const sourceOf = ({ snapshot, backup }: ImageSpec): string =>
   snapshot === undefined ? `backup ${backup?.name ?? ''}` : `snapshot ${snapshot.name}`
 
-/** Makes it of a snapshot or a backup, which nothing changes meanwhile. */
+/** Creates it from a snapshot or a backup, which does not change meanwhile. */
 async function readInto(
   { customImages, volumes, backups }: ImageParts,
   {
@@ -144,13 +144,13 @@ async function readInto(
   return customImages.fill(name, { sizeGibibytes, origin, write }, signal)
 }
 
-/** Copies a disk that no guest has open. A guest that needs it comes first: then this throws Unavailable. */
+/** Copies a disk that no guest has open. A guest that needs the disk has priority: then this throws Unavailable. */
 async function makeOf(
   parts: ImageParts,
   { name, volume, signal }: { readonly name: string; readonly volume: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const { customImages, volumes, diskLocks, diskReads } = parts
-  // The lock is held until the read has begun, and not until it ends.
+  // The lock is held until the read has started, not until it ends.
   const { ended } = await diskLocks.run(volume, async () => {
     const user = await userOf(parts, volume)
     const held = await volumes.inspect(volume)

@@ -1,4 +1,4 @@
-/** What to do for one Image: pure. The image is on the host, or it is gone. */
+/** Decides what to do for one Image: create it on the host, or remove it. Pure. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { IMAGE_GIBIBYTES_MAXIMUM, type ImageSpec, type ImageStatus } from '../../../resources/instance/index.ts'
@@ -12,13 +12,13 @@ export type ImageObject = KubeObject<ImageSpec, ImageStatus>
 
 export interface ObservedImage {
   readonly held: HeldImage | undefined
-  /** The import that is under way or has just failed. */
+  /** The import that is running or has just failed. */
   readonly fetching: CopyState | undefined
-  /** What the host knows of the image of this name. */
+  /** The host's ledger entry for an image of this name. */
   readonly bytes?: BytesEntry | undefined
-  /** Where it is served, and for what. */
+  /** Address where it is served, and for which operation. */
   readonly serving?: ImageStatus['serving']
-  /** The disk that it is to be made of: whether it is on the host, and the guest that may have it open. */
+  /** The disk to create it from: whether it is on the host, and the guest that may have it open. */
   readonly volume?: { readonly isHere: boolean; readonly user: string | undefined } | undefined
 }
 
@@ -63,13 +63,13 @@ const report = (
   },
 })
 
-/** Guards in order: deleting, the image of another object, unknown to the ledger, here, failed, not here. */
+/** Guards in order: deleting, image of another object, unknown to the ledger, present, failed, absent. */
 export function planImage(image: ImageObject, observed: ObservedImage): Action[] {
   const { metadata, spec, status } = image
   const { held, bytes } = observed
   const isTaken = isOfAnother(image, observed)
   if (metadata.deletionTimestamp !== undefined) {
-    // Once reported, it stays so: the object goes when the platform has read it.
+    // The report is final: the object is deleted when the platform has read it.
     if (status?.isRemoved === true) return []
     return [
       ...(isTaken ? [] : [effect('remove', {})]),
@@ -80,10 +80,10 @@ export function planImage(image: ImageObject, observed: ObservedImage): Action[]
   if (held !== undefined && (bytes?.state !== 'made' || bytes.uid !== metadata.uid))
     return [effect('noteMade', {}), requeue]
   if (held !== undefined) return planHeld(image, observed, held)
-  // What was refused once is refused again: whoever made the object decides what follows.
+  // A refusal is final: whoever created the object decides what follows.
   if (status?.state === 'error' && !isNameTaken(status.conditions)) return []
   if (spec.url !== undefined) return planFetch(spec, observed)
-  // What is fetched, copied or read of a point is the same a second time; a disk has changed since.
+  // A second fetch, copy or read of a snapshot gives the same data. A disk has changed since.
   if (spec.volume !== undefined && (status?.state === 'ready' || status?.state === 'lost' || wasMade(observed)))
     return [report('lost', { detail: LOST })]
   if (spec.volume !== undefined) return planMake(observed)
@@ -104,7 +104,7 @@ function planHeld(
   return [isNameTaken(status?.conditions) ? { ...ready, conditions: [NAME_FREE] } : ready]
 }
 
-/** What is here was made for another object of the name. */
+/** The image on the host was created for another object of the name. */
 const isOfAnother = ({ metadata: { uid } }: ImageObject, { held, bytes }: ObservedImage): boolean =>
   held !== undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
 const TAKEN = 'An image that was made for another object of this name is on the host. It stays.'
@@ -112,7 +112,7 @@ const TAKEN = 'An image that was made for another object of this name is on the 
 const wasMade = ({ bytes }: ObservedImage): boolean => bytes?.madeFor !== undefined
 const LOST = 'The image was made from the disk once, and is no longer on this host.'
 
-/** A disk that is larger than it may be waits until it may be as large: then the file is fetched again. */
+/** A disk that is too large waits until its limit allows its size. Then the file is fetched again. */
 function planFetch({ maximumGibibytes = IMAGE_GIBIBYTES_MAXIMUM }: ImageSpec, { fetching }: ObservedImage): Action[] {
   if (fetching?.is === 'running') return [report('creating', { detail: 'being fetched' })]
   if (fetching !== undefined) {
@@ -125,7 +125,7 @@ function planFetch({ maximumGibibytes = IMAGE_GIBIBYTES_MAXIMUM }: ImageSpec, { 
   return [report('creating', { detail: 'being fetched' }), effect('fetch', {})]
 }
 
-/** A guest that needs the disk comes first: then it is made anew when that has ended. */
+/** A guest that needs the disk has priority. The image is then created again after the guest has stopped. */
 function planMake({ fetching, volume }: ObservedImage): Action[] {
   if (fetching?.is === 'failed' && fetching.isFinal === true) return [report('error', { detail: fetching.reason })]
   if (fetching?.is === 'running') return [report('creating', { detail: 'being made of the disk' })]
@@ -139,7 +139,7 @@ function planMake({ fetching, volume }: ObservedImage): Action[] {
   return [report('creating', { detail: obstacle }), wait(VOLUME_SECONDS, 'the disk')]
 }
 
-/** What has failed and is not final ends by itself after a while, and is tried again. */
+/** A failure that is not final expires after a while. Then the read is retried. */
 function planRead(what: 'snapshot' | 'backup', { fetching }: ObservedImage): Action[] {
   if (fetching?.is === 'failed')
     return [report(fetching.isFinal === true ? 'error' : 'creating', { detail: fetching.reason })]

@@ -17,7 +17,7 @@ const TYPE_BITS = { folder: 0o040000, file: 0o100000, link: 0o120000, 'character
 const DEFAULT_MODES = { folder: 0o755, file: 0o644, link: 0o777, 'character-device': 0o600 }
 const TRAILER = 'TRAILER!!!'
 
-/** Entries in the given order (folders before what is in them); paths without a leading slash. */
+/** Entries in the given order (folders before their content); paths without a leading slash. */
 export function writeCpio(entries: readonly ArchiveEntry[]): Buffer {
   const records = entries.map((entry, index) => record(entry, index + 1))
   return Buffer.concat([

@@ -1,5 +1,5 @@
-/** Debian packages without installing them: downloaded from where the host's own apt gets them, and unpacked into a
- *  folder. Needs no root. */
+/** Gets the content of Debian packages without installing them: downloads them from the sources of the host's apt and
+ *  unpacks them into a folder. Needs no root. */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defined } from '../../../domain/defined.ts'
@@ -12,12 +12,12 @@ const UPDATE_TIMEOUT_MILLISECONDS = 180_000
 
 export interface PackageChoice {
   readonly names: readonly string[]
-  /** Meta packages of the distribution's kernels; the first that apt knows is taken, as the kernel that it stands for.
-   *  None when absent. */
+  /** Meta packages of the distribution's kernels. The first one that apt knows is used, and the kernel that it depends
+   *  on is downloaded. No kernel when absent. */
   readonly kernels?: readonly string[]
 }
 
-/** Downloads and unpacks the newest packages, one on top of the other, into `<folder>/root`; answers that path.
+/** Downloads the newest packages and unpacks them, one on top of the other, into `<folder>/root`; returns that path.
  *  ImageUnavailable when the host has no apt or cannot reach its mirror. */
 export async function unpackPackages(choice: PackageChoice, folder: string): Promise<string> {
   const downloads = join(folder, 'packages')
@@ -27,7 +27,7 @@ export async function unpackPackages(choice: PackageChoice, folder: string): Pro
   try {
     await download(choice, [], downloads).catch(async (error: unknown) => {
       if (error instanceof ProgramFailed && error.isMissing) throw error
-      // Nobody ran `apt-get update` here, or long ago: lists of our own.
+      // Nobody has run `apt-get update` recently, so this uses separate package lists.
       const own = ['-o', `Dir::State::Lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${join(folder, 'cache')}`]
       await apt('apt-get', [...own, 'update'], folder, UPDATE_TIMEOUT_MILLISECONDS)
       await rm(downloads, { recursive: true })

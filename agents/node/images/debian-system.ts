@@ -1,37 +1,37 @@
-/** What a template of Debian is made of. */
+/** Contents of a template of Debian. */
 
-/** Argument of a Linux kernel that leaves cmpxchg16b alone, which old emulators get wrong for kernels. */
+/** Argument of a Linux kernel that then avoids cmpxchg16b, which old emulators get wrong for kernels. */
 export const WITHOUT_CX16 = 'clearcpuid=cx16'
 
-/** Of systemd-networkd: routes and rules that others make stay when it sets an interface up again. */
+/** Configuration of systemd-networkd: it keeps routes and rules of others when it sets an interface up again. */
 export const FOREIGN_ROUTES_STAY = {
   'etc/systemd/networkd.conf.d/svccloud.conf':
     '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n',
 } as const
 
-/** What is put on top of the smallest Debian. */
+/** Additions to the minimal Debian. */
 export interface DebianSystem {
   readonly packages: readonly string[]
-  /** What the packages are, for people. */
+  /** Description of the packages, for people. */
   readonly installs: string
   /** Text by path, without the leading slash. */
   readonly files: Readonly<Record<string, string>>
-  /** The same, of files that are executed. */
+  /** Content of executable files by path. */
   readonly programs: Readonly<Record<string, string>>
   /** Units that start at boot, and units that never start by themselves. */
   readonly enabled: readonly string[]
   readonly masked: readonly string[]
-  /** Run inside, when everything is there. */
+  /** Run in the new system, once everything is in place. */
   readonly commands: readonly (readonly string[])[]
   /** Targets of symbolic links by path. */
   readonly links: Readonly<Record<string, string>>
-  /** Puts more into the system at that path, when everything else is there. Throws ImageUnavailable when it has nothing
-   *  to put. */
+  /** Adds more to the system at that path, once everything else is in place. Throws ImageUnavailable when it has
+   *  nothing to add. */
   readonly fill?: (root: string) => Promise<void>
   readonly diskBytes: number
-  /** Of the kernel, beside those that every image has. */
+  /** Kernel arguments, besides those of every image. */
   readonly kernelArguments: readonly string[]
 }
 
-/** Versions sort by their time. */
+/** Versions sort by time. */
 export const debianVersion = (now: Date): string => now.toISOString().replace(/[-:]|\.\d+/g, '')

@@ -1,7 +1,7 @@
-/** Templates of Debian, built with debootstrap: by the agent of a host when the first server of one is made there, or
- *  before by `npm run image:debian`, `image:managed`, `image:database` and `image:kubernetes`. Needs root. The system
- *  has no boot loader: its kernel lies beside its disk, and the hypervisor loads it. The disk is one file system
- *  without partitions, which grows to the size of the volume at first boot. */
+/** Templates of Debian, built with debootstrap: by the agent of a host for the first server of a template, or
+ *  beforehand by `npm run image:debian`, `image:managed`, `image:database` and `image:kubernetes`. Needs root. The
+ *  system has no boot loader: its kernel is a file beside its disk, and the hypervisor loads it. The disk is one file
+ *  system without partitions, which grows to the size of the volume at first boot. */
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -59,10 +59,11 @@ const SOURCE_ROUTES = '/usr/libexec/svccloud/source-routes'
 const FILES: Readonly<Record<string, string>> = {
   'etc/fstab': '/dev/vda / ext4 defaults,discard 0 1\n',
   'etc/hostname': 'localhost\n',
-  // The platform's disk is the only source; looking for others costs seconds at every boot.
+  // The platform's disk is the only source; a search for others costs seconds at every boot.
   'etc/cloud/cloud.cfg.d/90-svccloud.cfg':
     'datasource_list: [NoCloud, None]\nsystem_info:\n  network:\n    renderers: [networkd]\ngrowpart:\n  mode: "off"\n',
-  // Of interfaces that are plugged in later: cloud-init sets up those that it finds at boot, and before this one.
+  // For interfaces that are plugged in later. cloud-init configures the interfaces that exist at boot, and takes
+  // precedence.
   'etc/systemd/network/90-plugged-in.network':
     '[Match]\nType=ether\n\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n\n[DHCPv4]\nRouteMetric=2048\n\n' +
     '[IPv6AcceptRA]\nRouteMetric=2048\n',
@@ -88,13 +89,13 @@ export const debianSystem = async (): Promise<DebianSystem> => ({
   kernelArguments: [],
 })
 
-/** The image is made of the files when all are there; waiting until each is on the host's disk would be for nothing. */
+/** Skips the sync of each file: the image is created from the files once all exist. */
 const UNSYNCED = ['-o', 'Dpkg::Options::=--force-unsafe-io']
 
-/** Keeps packages from starting their services on the host. */
+/** Prevents packages from starting their services on the host. */
 const NO_SERVICES = 'usr/sbin/policy-rc.d'
 
-/** What a host needs besides, and which Debian packages bring it. */
+/** Other programs that a host needs, and the Debian packages that contain them. */
 const PROGRAMS: readonly (readonly [program: string, packageName: string])[] = [
   ['wget', 'wget'],
   ['gpgv', 'gpgv'],
@@ -104,18 +105,18 @@ const PROGRAMS: readonly (readonly [program: string, packageName: string])[] = [
 ]
 
 export interface DebianBuild {
-  /** Where the image is made; it is not there yet. */
+  /** Folder for the image; it must not exist. */
   readonly image: string
-  /** May be thrown away afterwards. */
+  /** Folder that may be deleted afterwards. */
   readonly work: string
-  /** Where packages come from; debootstrap's own choice when absent. */
+  /** Source of packages; debootstrap's default when absent. */
   readonly mirror?: string | undefined
   readonly system: DebianSystem
-  /** Says which part of the work begins. */
+  /** Called at the start of each step. */
   readonly onStep: (what: string) => void
 }
 
-/** ImageUnavailable with the reason when this host cannot. */
+/** Throws ImageUnavailable with the reason when this host cannot build images. */
 async function requirePrograms(): Promise<void> {
   if (!isRoot())
     throw new ImageUnavailable(
@@ -129,7 +130,7 @@ async function requirePrograms(): Promise<void> {
     })
 }
 
-/** debootstrap as it is called here: the host's own, else that of its package, unpacked and not installed. */
+/** The command for debootstrap: the host's own, or that of its package, unpacked but not installed. */
 async function findDebootstrap(work: string): Promise<{ readonly call: readonly string[]; readonly folder?: string }> {
   if (await runProgram('which', ['debootstrap']).catch(() => undefined)) return { call: ['debootstrap'] }
   const folder = join(work, 'debootstrap')
@@ -161,7 +162,7 @@ export async function buildDebian({ image, work, mirror, system, onStep }: Debia
   const [program = 'debootstrap', ...flags] = debootstrap.call
   await run(program, ...flags, '--variant=minbase', SUITE, root, ...(mirror === undefined ? [] : [mirror]))
   await put(root, system)
-  // By apt and not by debootstrap, which does not know of packages that stand in for others.
+  // Uses apt, because debootstrap does not know packages that replace others.
   onStep(`installing ${system.installs} (a few minutes)`)
   await writeFile(join(root, NO_SERVICES), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   await run(
@@ -180,7 +181,7 @@ export async function buildDebian({ image, work, mirror, system, onStep }: Debia
   for (const command of system.commands) await run('chroot', root, ...command)
   await run('chroot', root, 'apt-get', 'clean')
   await rm(join(root, NO_SERVICES))
-  // Every machine makes its own.
+  // Every machine creates its own.
   await writeFile(join(root, 'etc/machine-id'), '')
   for (const name of await readdir(join(root, 'etc/ssh')).catch(() => []))
     if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))

@@ -1,5 +1,5 @@
-/** The custom images of a host: each is one qcow2 file that depends on no other, with a record that states that it is
- *  complete. Volumes begin as copies of it, so that it can go while they live. */
+/** The custom images of a host. Each is one qcow2 file that depends on no other file, with a record that marks it as
+ *  complete. Volumes are created as copies, so an image can be removed while they exist. */
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -22,40 +22,41 @@ import { whileRoom } from './room.ts'
 
 export interface HeldImage {
   readonly name: string
-  /** Least size of a volume that begins as it. */
+  /** Minimum size of a volume that is created from it. */
   readonly sizeGibibytes: number
-  /** The template's version that its data began as: guests boot the kernel of that. */
+  /** The version of the template that its data come from; guests boot the kernel of that version. */
   readonly origin?: HeldVolume['source']
   /** Absolute path of the qcow2 file. */
   readonly path: string
 }
 
 export interface ImageStore {
-  /** Of all that is here, also of what is only half here. */
+  /** Names of all images, including half-created ones. */
   names(): Promise<readonly string[]>
-  /** Undefined when it is not here, or only half. */
+  /** Undefined when it is not here, or only half of it. */
   inspect(name: string): Promise<HeldImage | undefined>
-  /** Fetches it, whole or not at all; free when it is here. Throws ImageRefused for a file that cannot be had or is not
-   *  taken, and DiskTooLarge. */
+  /** Fetches it completely or not at all; does nothing when it is here. Throws ImageRefused for a file that cannot be
+   *  fetched or is not accepted, and DiskTooLarge. */
   import(
     name: string,
     source: ImportSource & { readonly maximumGibibytes?: number },
     signal?: AbortSignal,
   ): Promise<void>
-  /** Makes it of a disk that nobody writes to, named as programs of this host take it; whole or not at all; free when
-   *  it is here. Throws ImageRefused for a disk that is too large. */
+  /** Creates it from a disk that nobody writes to, with the path for programs of this host. Completely or not at all;
+   *  does nothing when it is here. Throws ImageRefused for a disk that is too large. */
   make(name: string, from: LocalDisk, signal?: AbortSignal): Promise<void>
-  /** Makes it of what `write` writes to the qcow2 file; whole or not at all; free when it is here. */
+  /** Creates it from the data that `write` writes to the qcow2 file. Completely or not at all; does nothing when it is
+   *  here. */
   fill(name: string, from: WrittenDisk, signal?: AbortSignal): Promise<void>
-  /** Makes it of what another host serves; whole or not at all; free when it is here. */
+  /** Creates it from a disk that another host serves. Completely or not at all; does nothing when it is here. */
   copy(name: string, from: RemoteDisk, signal?: AbortSignal): Promise<void>
-  /** Lets another host copy it, until `stopServing`, `remove` or the end of the agent. */
+  /** Lets another host copy it, until `stopServing` or `remove`, or until the agent exits. */
   serve(name: string, key: string): Promise<void>
-  /** Resolves when nobody reads it any more. Free when nobody does. */
+  /** Resolves when nobody reads it. Does nothing when it is not served. */
   stopServing(name: string): Promise<void>
   /** Undefined when it is not served. */
   servedAt(name: string): Omit<ServedDisk, 'key'> | undefined
-  /** Free when it is not here. */
+  /** Does nothing when it is not here. */
   remove(name: string): Promise<void>
 }
 
@@ -64,7 +65,8 @@ export interface LocalDisk {
   readonly origin?: HeldVolume['source']
 }
 export interface WrittenDisk {
-  /** Of the empty disk that the file is before it is written; it is not there when absent. */
+  /** Size of the empty disk that the file contains before `write`. When absent, the file does not exist before `write`.
+   */
   readonly sizeGibibytes?: number
   readonly write: (path: string, signal: AbortSignal) => Promise<void>
   readonly origin?: HeldVolume['source'] | undefined
@@ -83,16 +85,16 @@ const Record = z.strictObject({
 })
 
 export interface ImageStoreOptions {
-  /** This agent's alone. */
+  /** Folder of this agent only. */
   readonly folder: string
   /** Serves images to other hosts. */
   readonly server: DiskServer
   readonly clock: Clock
-  /** How a file becomes a disk. */
+  /** Turns a file into a disk. */
   readonly importDisk?: typeof importImage
 }
 
-/** Removes what an agent that was killed left unfinished. */
+/** First removes what a killed agent left unfinished. */
 export async function openImageStore({
   folder,
   server,
@@ -110,7 +112,7 @@ interface Writing {
   readonly origin: HeldImage['origin']
   readonly write: (to: string, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal | undefined
-  /** What waits for another host instead has no turn, so that it holds up nobody. */
+  /** Waits for its turn among conversions. Work that waits for another host takes no turn, so that it delays nobody. */
   readonly isConversion?: boolean
 }
 
@@ -119,7 +121,7 @@ class QcowImages implements ImageStore {
   readonly #server: DiskServer
   readonly #clock: Clock
   readonly #importDisk: typeof importImage
-  /** Of conversions, each of which reads and writes a disk as fast as the host can. */
+  /** Turns of conversions. Each reads and writes a disk as fast as the host can. */
   readonly #turns = new Turns()
 
   constructor({ folder, server, clock, importDisk }: Required<ImageStoreOptions>) {
@@ -173,7 +175,7 @@ class QcowImages implements ImageStore {
 
   fill(name: string, { sizeGibibytes, write, origin }: WrittenDisk, signal?: AbortSignal): Promise<void> {
     const start = async (to: string, stop: AbortSignal) => {
-      await rm(to, { force: true }) // what an attempt before this one wrote
+      await rm(to, { force: true }) // left by an earlier attempt
       if (sizeGibibytes !== undefined) await makeEmptyDisk(to, sizeGibibytes)
       await write(to, stop)
     }
@@ -206,7 +208,7 @@ class QcowImages implements ImageStore {
     await syncToDisk(this.#folder)
   }
 
-  /** What was made until an error is gone. */
+  /** Creates the image. On an error it removes what exists until then. */
   async #write(name: string, { origin, write, signal, isConversion }: Writing): Promise<void> {
     if ((await this.inspect(name)) !== undefined) return
     const unfinished = this.#unfinishedOf(name)
@@ -226,7 +228,7 @@ class QcowImages implements ImageStore {
     await rename(path, this.#diskOf(name))
     await syncToDisk(this.#folder)
     const sizeGibibytes = Math.ceil(virtualBytes / GIBIBYTE)
-    // The record states that it is there: written last, removed first.
+    // The record marks the image as complete: written last, removed first.
     await writeDurably(this.#recordOf(name), JSON.stringify({ name, sizeGibibytes, ...defined({ origin }) }))
   }
 
@@ -241,7 +243,7 @@ class QcowImages implements ImageStore {
   }
 }
 
-/** Images that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
+/** Simulated images, in memory only. The map is the simulated host's disk: it outlives the agents that use it. */
 export function simulatedImages(held = new Map<string, HeldImage>(), host = 'simulated'): ImageStore {
   const served = new Set<string>()
   const put = async (name: string, origin?: HeldImage['origin']): Promise<void> => {

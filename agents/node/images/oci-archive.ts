@@ -1,4 +1,4 @@
-/** Images of containers that no registry has, as archives (opencontainers.org, image layout): pure. */
+/** Builds images of containers that no registry has, as archives (opencontainers.org, image layout). Pure. */
 import { createHash } from 'node:crypto'
 import { tarOf } from './tar.ts'
 
@@ -6,13 +6,13 @@ const OCI = 'application/vnd.oci.image'
 
 export interface OciImage {
   readonly name: string
-  /** Archives, each on top of those before. */
+  /** Archives, each on top of the previous ones. */
   readonly layers: readonly Buffer[]
-  /** How its processes begin. */
+  /** Configuration of its processes. */
   readonly config: object
 }
 
-/** The same bytes for the same image. */
+/** The same image gives the same bytes. */
 export function ociArchive({ name, layers, config: begins }: OciImage): Buffer {
   const blobs = new Map<string, Buffer>()
   const add = (content: Buffer, mediaType: string) => {

@@ -1,10 +1,10 @@
-/** How a finished image gets its name. */
+/** Publishes a finished image under its name. */
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncToDisk } from '../../../kit/sys/durable-file.ts'
 
-/** Gives the finished folder its name, which lasts; when another was faster, that one's stays and this one is dropped.
- */
+/** Renames the finished folder; the name is durable when this resolves. If another agent was faster, its folder stays
+ *  and this one is removed. */
 export async function publish(folder: string, path: string): Promise<void> {
   try {
     await rename(folder, path)

@@ -1,15 +1,15 @@
-/** What a template is on a host: a folder of its own per version, complete or absent, shared by all agents of the host.
- *  Versions are never removed while agents run: volumes are overlays on their disks and guests start from their
- *  kernels. */
+/** A template on a host: one folder for each version, complete or absent, shared by all agents of the host. Versions
+ *  are never removed while agents run, because volumes are overlays on their disks and guests start from their kernels.
+ */
 import type { GuestBoot } from '../drivers/hypervisor/hypervisor.ts'
 
 export interface TemplateImage {
   readonly name: string
-  /** Names the build; volumes remember which one they were made from. */
+  /** Identifies the build; volumes record the version that they were created from. */
   readonly version: string
-  /** Undefined for a disk that brings its own boot loader. */
+  /** Undefined for a disk that has its own boot loader. */
   readonly boot: GuestBoot | undefined
-  /** Absolute path of the qcow2 file that boot volumes begin as; absent for a system that lives in memory. */
+  /** Absolute path of the backing file of boot volumes, in qcow2; absent for a system that runs in memory. */
   readonly disk?: string
 }
 
@@ -23,7 +23,7 @@ export interface TemplateManifest {
 
 export const MANIFEST_FILE = 'manifest.json'
 
-/** The image cannot be had on this host, for a reason that a person can act on. */
+/** The image is not available on this host, for a reason that a person can act on. */
 export class ImageUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -1,15 +1,15 @@
-/** Room on the file system that holds images: what is written there leaves a reserve, so that the disks of guests
- *  beside it do not run out of room. */
+/** Free space on the file system that holds images. Writes of images keep a reserve, so that disks of guests on the
+ *  same file system do not run out of space. */
 import { statfs } from 'node:fs/promises'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { freeBytes } from '../../../kit/sys/disk-space.ts'
 
 export interface Room {
-  /** On the file system that is looked at. */
+  /** A folder on the file system. */
   readonly folder: string
   readonly clock: Clock
-  /** Bytes that stay free; `reserveOf` the file system when absent. */
+  /** Bytes that stay free; the default is `reserveOf` the file system. */
   readonly reserveBytes?: number | undefined
 }
 
@@ -18,7 +18,7 @@ const RESERVE_SHARE = 0.05
 const RESERVE_BYTES_MAXIMUM = 10 * GIBIBYTE
 const LOOK_MILLISECONDS = 2_000
 
-/** The host has no room for it now. */
+/** The host has not enough space now. */
 export class NoRoom extends Unavailable {
   constructor() {
     super('room on the host for the image')
@@ -26,19 +26,19 @@ export class NoRoom extends Unavailable {
   }
 }
 
-/** A twentieth of the file system, 10 GiB at the most. */
+/** 5 % of the file system, 10 GiB at most. */
 export async function reserveOf(folder: string): Promise<number> {
   const { blocks, bsize } = await statfs(folder)
   return Math.min(blocks * bsize * RESERVE_SHARE, RESERVE_BYTES_MAXIMUM)
 }
 
-/** Throws NoRoom when writing so many bytes would leave less than the reserve. */
+/** Throws NoRoom when writing this many bytes would use the reserve. */
 export async function requireRoom({ folder, reserveBytes }: Room, bytes: number): Promise<void> {
   const reserve = reserveBytes ?? (await reserveOf(folder))
   if ((await freeBytes(folder)) - bytes < reserve) throw new NoRoom()
 }
 
-/** Does the work for as long as the reserve is free; then it is aborted, and NoRoom is thrown when it has ended. */
+/** Does the work as long as the reserve is free. Otherwise aborts it, and throws NoRoom when it has ended. */
 export async function whileRoom<Result>(
   room: Room,
   signal: AbortSignal | undefined,

@@ -1,5 +1,6 @@
-/** The script by which servers answer at the interface that was asked, for images that get their addresses by DHCP. */
+/** The script that lets servers answer on the interface that a request came in on, for images that get their addresses
+ *  by DHCP. */
 import { join } from 'node:path'
 
-/** The script here; images have it under a path of their own. */
+/** The script in this project; each image has its own path for it. */
 export const SOURCE_ROUTES_FILE = join(import.meta.dirname, 'source-routes')

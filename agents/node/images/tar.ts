@@ -1,11 +1,11 @@
-/** Archives of plain files, of their other names and of folders (POSIX ustar), of root and of no time: pure. */
+/** Archives of plain files, hard links and folders (POSIX ustar), owned by root, with time 0. Pure. */
 
 export interface TarFile {
-  /** At most 100 bytes; that of a folder ends with a slash. */
+  /** At most 100 bytes; the name of a folder ends with a slash. */
   readonly name: string
   readonly content: Buffer
   readonly mode?: number
-  /** Name of a file before it that this is another name of; it has no content of its own then. */
+  /** Name of an earlier file that this is a hard link to; then it has no content. */
   readonly linkTo?: string
 }
 
@@ -32,7 +32,7 @@ function headerOf({ name, content, mode = 0o644, linkTo = '' }: TarFile): Buffer
   octal(0, 116, 8)
   octal(content.length, 124, 12)
   octal(0, 136, 12)
-  // The sum counts its own place as spaces; 0 is a plain file, 1 another name of one, 5 a folder.
+  // For the checksum its own field counts as spaces. Type 0 is a plain file, 1 a hard link, 5 a folder.
   header.write(`        ${name.endsWith('/') ? 5 : linkTo === '' ? 0 : 1}`, 148, 'latin1')
   header.write(linkTo, 157, 'utf8')
   header.write('ustar\x0000', 257, 'latin1')

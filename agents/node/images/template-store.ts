@@ -1,4 +1,4 @@
-/** The templates of a host: built once, under a lock that agents share, and published by a rename. */
+/** The templates of a host. Each is built once, under a lock that agents share, and published by a rename. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -16,22 +16,22 @@ import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
 
 export type ImageState =
   | { readonly is: 'ready'; readonly image: TemplateImage }
-  /** Nobody has made it here yet; `step` while somebody does. */
+  /** It does not exist yet. `step` is given while an agent builds it. */
   | { readonly is: 'absent'; readonly step?: string }
-  /** It cannot be made here, or the last attempt failed. */
+  /** It cannot be built here, or the last attempt failed. */
   | { readonly is: 'unavailable'; readonly reason: string }
 
 export interface TemplateStore {
   /** The newest version of the template. */
   newest(name: string): Promise<ImageState>
-  /** A version that a volume of this host was made from. */
+  /** The version that a volume of this host was created from. */
   version(name: string, version: string): Promise<ImageState>
-  /** Begins to make the template, where it can be made; free while that is under way, done, or failed less than a
-   *  minute ago. */
+  /** Starts to build the template, if it can be built. Does nothing while it is being built, when it exists, or for a
+   *  minute after a failure. */
   prepare(name: string): void
   /** Names of the templates that are ready here. */
   built(): Promise<readonly string[]>
-  /** Calls back when making a template has ended, or has got further. The answer ends it. */
+  /** Calls back when a build has ended or made progress. Returns a function that stops the calls. */
   onChange(listener: () => void): () => void
 }
 
@@ -50,7 +50,7 @@ const Manifest = z.strictObject({
 })
 
 export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions): TemplateStore {
-  /** Which part of the work is under way, by template. */
+  /** The current step, by template. */
   const preparing = new Map<string, string>()
   const failures = new Map<string, { readonly reason: string; readonly atMilliseconds: number }>()
   const listeners = new Set<() => void>()
@@ -116,11 +116,11 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
 }
 
 interface Recipe {
-  /** What servers are made from; undefined until it is built. */
+  /** The image for new servers; undefined until it is built. */
   readonly find: (folder: string) => Promise<TemplateImage | undefined>
-  /** Name of the version that is built now. */
+  /** Name of a version that is built now. */
   readonly version: (now: Date) => Promise<string>
-  /** Builds it as `image` in the folder. */
+  /** Builds the image into the folder `image` below `work`. */
   readonly build: (work: string, onStep: (what: string) => void) => Promise<void>
 }
 
@@ -137,7 +137,7 @@ const RECIPES: Readonly<Partial<Record<string, Recipe>>> = {
     build: async (work, onStep) =>
       buildDebian({ image: join(work, 'image'), work, system: await debianSystem(), onStep }),
   },
-  // One of another recipe speaks another language than its host.
+  // A version of another recipe may not understand the protocol of its host.
   ...Object.fromEntries(
     MANAGED_TEMPLATES.map((template): [string, Recipe] => [
       template,
@@ -151,10 +151,11 @@ const RECIPES: Readonly<Partial<Record<string, Recipe>>> = {
   ),
 }
 const RETRY_MILLISECONDS = 60_000
-/** Of one host, as its report takes them. */
+/** Limit of the templates in a host's report. */
 const TEMPLATES_MAXIMUM = 64
 
-/** Builds the template unless it is there. Agents of a host build each template once, and different ones at once. */
+/** Builds the template unless it exists. Agents of a host build each template once, and different templates in
+ *  parallel. */
 async function prepare(
   { folder, clock, log }: TemplateStoreOptions,
   name: string,
@@ -184,13 +185,13 @@ async function prepare(
 const WORK = 'work-'
 const workPrefix = (name: string): string => `${WORK}${name}-`
 
-/** What builders that were killed left behind. Only for the holder of the lock. */
+/** Removes what killed builds left behind. Only the holder of the lock may call it. */
 async function removeAbandonedWork(folder: string, template: string): Promise<void> {
   for (const name of await readdir(folder))
     if (name.startsWith(workPrefix(template))) await rm(join(folder, name), { recursive: true, force: true })
 }
 
-/** Versions of images that people build sort by their time. */
+/** Versions of images that were built by hand sort by time. */
 async function newestPublished(
   folder: string,
   name: string,

@@ -1,5 +1,5 @@
-/** The effects of the plan for Instances. Each may be repeated: it may have happened already, wholly, when it is called
- *  again. What must outlive the guest is written to the ledger before the guest changes. */
+/** The effects of the plan for Instances. Each may be repeated, even when it has happened completely before. Facts that
+ *  must outlive the guest are written to the ledger before the guest changes. */
 import { defined } from '../../../domain/defined.ts'
 import { type InstanceSpec } from '../../../resources/instance/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -20,7 +20,7 @@ import {
 import { DETAIL_CHARACTERS_MAXIMUM, type InstanceEffects, type InstanceObject, POWER_BUTTON_SECONDS } from './plan.ts'
 
 interface Parts extends InstanceOptions {
-  /** When the power button of each guest was pressed last, by the monotonic clock. */
+  /** Time of the last press of each guest's power button, by the monotonic clock. */
   readonly lastPress: Map<string, number>
 }
 
@@ -58,7 +58,7 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       await hypervisor.cancelSend(name)
     },
     async noteTransfer({ transfer }, { metadata: { name }, spec: { send: order } }) {
-      // Written first: what is reported as handed over is never begun with here again.
+      // Recorded first: a guest that was reported as handed over never starts here again.
       if (transfer.role === 'send' && transfer.phase === 'completed' && order?.id === transfer.id)
         for (const volume of order.mirroredVolumes)
           noteSuperseded(parts, volume, { transferId: transfer.id, instance: name })
@@ -87,20 +87,20 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       await hypervisor.destroy(name)
     },
     async forget(_input, { metadata: { name, uid = '' } }) {
-      // Written first: whatever is left of it, it is not started again for this object.
+      // Recorded first: this object's guest is never started again, even if parts of it remain.
       if (ledger.bytesOf('guest', uid) === undefined)
         ledger.putBytes('guest', uid, { uid, state: 'removed', at: nowText(parts) })
       await usage.takeReading(name)
       await hypervisor.forget(name)
       await giveBack(parts, ledger.get(name)?.volumes ?? [])
       ledger.remove(name)
-      // Before it counts as removed: whoever waits for that reads the count of the host next.
+      // Reported before it counts as removed, because observers then read the count of the host.
       await parts.reportHeld()
     },
   }
 }
 
-/** No guest has the volumes any more. One that cannot be given back now is, as soon as the host is looked at. */
+/** Returns volumes that no guest has. A volume that cannot be returned now is returned at the next look at the host. */
 async function giveBack({ ownership, log }: Parts, volumes: readonly string[]): Promise<void> {
   for (const volume of volumes)
     await ownership
@@ -125,7 +125,7 @@ async function accept(
   const known = ledger.get(name)
   const guest = guestOf(spec)
   if (known === undefined) ledger.put(name, { uid, generation, incarnation, guest })
-  // Whatever was started for an earlier object of the name has ended.
+  // The guest of an earlier object of the name has ended.
   else if (known.uid !== uid) {
     const ended = known.ended ?? { at: nowText(parts), reason: 'crashed' as const }
     ledger.put(name, {
@@ -136,8 +136,8 @@ async function accept(
       ...(known.incarnation === 0 || incarnation > known.incarnation ? {} : { ended }),
     })
   } else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation, guest })
-  // The guest is here, and its start is missing in the ledger. One that has arrived has the disks that it was awaited
-  // with.
+  // The guest is here, and the ledger lacks its start. A guest that has arrived has the disks that the receiver was
+  // prepared with.
   else {
     const { volumes } = known
     for (const volume of volumes ?? []) await parts.ownership.take(volume, true)
@@ -152,7 +152,7 @@ async function accept(
   }
 }
 
-/** Resolves when nothing but guests reads the disk any more. */
+/** Resolves when only guests read the disk. */
 async function yieldDisk({ backups, diskReads }: Parts, volume: string): Promise<void> {
   await backups?.yieldDisk(volume)
   await diskReads.end(volume)
@@ -169,9 +169,9 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   }
   await requireNewest(parts, instance)
   for (const volume of volumesOf(instance.spec)) await parts.ownership.take(volume)
-  // The guest is to go on here after all: the other host did not get it.
+  // The guest starts here after all, because it did not arrive at the other host.
   for (const volume of volumesOf(instance.spec)) noteSuperseded(parts, volume, undefined)
-  // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
+  // Recorded before the process starts: a crash in between costs an incarnation, and never causes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
     uid,
     generation,
@@ -251,7 +251,7 @@ async function send(
   log.info('guest is being sent', { instance: name, attempt })
 }
 
-/** The ledger names the volume before the guest has it, so that nothing else happens to the disk whoever crashes. */
+/** Gives the guest a disk. The ledger names the volume first, so that nothing else uses the disk after a crash. */
 async function plug(parts: Parts, { volume }: InstanceEffects['plug'], instance: InstanceObject): Promise<void> {
   const { hypervisor, volumes, ledger, log } = parts
   const { name } = instance.metadata
@@ -277,7 +277,7 @@ async function unplug(
   { volume, isForced }: InstanceEffects['unplug'],
   { metadata: { name } }: InstanceObject,
 ): Promise<void> {
-  // Where the guest has it open; by now the volume may lie elsewhere.
+  // The path that the guest has open; by now the volume may be in another place.
   const path = (await hypervisor.inspect(name))?.disks.find((each) => volumes.nameOf(each) === volume)
   if (path === undefined) return
   await hypervisor.unplugDisk(name, path, isForced)
@@ -315,7 +315,7 @@ async function requestStop(
     .catch((error: unknown) => log.info('power button not pressed', { instance: name, error }))
 }
 
-/** A timer may fire this much early. */
+/** Tolerance for timers that fire early. */
 const TIMER_SLACK_MILLISECONDS = 100
 
 async function end(
@@ -324,7 +324,7 @@ async function end(
   { metadata: { name } }: InstanceObject,
 ): Promise<void> {
   const { hypervisor, ledger, usage, lastPress, log } = parts
-  // Written first: once the guest is gone nothing but the ledger has the reason.
+  // Recorded first: once the guest is deleted, only the ledger has the reason.
   changeEntry(ledger, name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(parts), reason } }))
   await usage.takeReading(name)
   await hypervisor.destroy(name)

@@ -1,4 +1,4 @@
-/** What the reconciler of Instances works with, and what of it each start and each observation needs. */
+/** Parts of the reconciler of Instances, and the data that each start and each observation needs. */
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
@@ -33,21 +33,21 @@ export interface InstanceOptions {
   readonly backups?: Pick<BackupWork, 'yieldDisk'>
   readonly diskReads: DiskReads
   readonly usage: Pick<Usage, 'takeReading'>
-  /** Writes how many guests the host holds. */
+  /** Reports how many guests the host holds. */
   readonly reportHeld: () => Promise<void>
-  /** Guests reach the metadata service. */
+  /** Whether guests reach the metadata service. */
   readonly isMetadataServed?: boolean
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
 }
 
-/** Reached from outside through the host, where guests have no address of their own. */
+/** Ports that are forwarded from the host, where guests have no address of their own. */
 const FORWARDED_PORTS = [22]
 
 export const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
 
-/** What the ledger keeps of it. */
+/** The guest as the ledger records it. */
 export const guestOf = ({
   server: { namespace, name },
   cores,
@@ -58,15 +58,15 @@ export const guestOf = ({
   memoryMebibytes,
 })
 
-/** As the hypervisor is given them. */
+/** The interfaces in the form for the hypervisor. */
 export const interfacesOf = ({ interfaces }: InstanceSpec): GuestInterface[] =>
   interfaces.map(({ macAddress, portName, slot }) => ({ macAddress, portName, slot }))
 
-/** The disk brings its own boot loader. */
+/** The disk has its own boot loader. */
 const BOOTS_ITSELF: ImageState = { is: 'ready', image: { name: '', version: '', boot: undefined } }
 
-/** The version of the template that the boot volume began as, or the disk that its image was made from; the newest one
- *  while there is no boot volume. One that began as neither brings its own boot loader. */
+/** The version of the template that the boot volume, or the disk of its image, was created from; the newest version if
+ *  there is no boot volume. A volume from another source has its own boot loader. */
 export async function imageOf(
   { volumes, images }: Pick<InstanceOptions, 'volumes' | 'images'>,
   spec: InstanceSpec,
@@ -76,7 +76,7 @@ export async function imageOf(
   return bootVolume !== undefined || spec.template === '' ? BOOTS_ITSELF : images.newest(spec.template)
 }
 
-/** Whether a guest may begin with the volume: it is on the host, is what counts, and is not being deleted. */
+/** Whether a guest may start with the volume: it is on the host, its data are current, and it is not being deleted. */
 export const isUsable = async (
   { caches, volumes, ledger, namespace }: Pick<InstanceOptions, 'caches' | 'volumes' | 'ledger' | 'namespace'>,
   volume: string,
@@ -98,8 +98,8 @@ export const withDisks = <T>(options: InstanceOptions, spec: InstanceSpec, work:
     return work()
   })
 
-/** Throws Unavailable unless this is the newest spec: the cache of an agent that has just connected may be stale, and
- *  no guest is started by a stale spec. */
+/** Throws Unavailable unless this is the newest spec. The cache of an agent that has just connected may be stale, and a
+ *  stale spec must not start a guest. */
 export async function requireNewest(
   { store }: Pick<InstanceOptions, 'store'>,
   instance: InstanceObject,
@@ -115,7 +115,7 @@ export async function requireNewest(
     throw new Unavailable(`the newest spec of ${instance.metadata.name}`, undefined)
 }
 
-/** What the hypervisor is given. Throws Unavailable while the template is not ready. */
+/** The definition for the hypervisor. Throws Unavailable while the template is not ready. */
 export async function definitionOf(
   options: InstanceOptions,
   { metadata: { name, uid = '' }, spec }: InstanceObject,

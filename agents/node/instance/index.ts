@@ -1,4 +1,4 @@
-/** The reconciler of Instances: reads the host, and carries out what the plan decides. */
+/** The reconciler of Instances: observes the host and carries out the plan. */
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance/index.ts'
@@ -13,7 +13,7 @@ import { type ObservedInstance, planInstance } from './plan.ts'
 
 const VOLUME_INDEX = 'volume'
 
-/** What the guest has open, by its own account and nobody's memory; those of the spec first, in its order. */
+/** Volumes that the guest has open, as the hypervisor reports. Those of the spec come first, in its order. */
 function openIn(guest: Guest | undefined, volumes: Pick<VolumeStore, 'nameOf'>, wanted: readonly string[]): string[] {
   const open = [...new Set((guest?.disks ?? []).flatMap((path) => volumes.nameOf(path) ?? []))]
   return [

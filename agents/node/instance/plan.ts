@@ -1,7 +1,7 @@
-/** What to do for one Instance: pure. The agent has no choices of its own: spec, ledger and guest decide.
- *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older
- *  spec than the one acted on changes nothing; it is reported as removed when nothing of the guest is left on the host;
- *  what shall be received is never booted; and a guest that was handed over never goes on. */
+/** Decides what to do for one Instance. Pure. Spec, ledger and guest determine everything. These always hold: an
+ *  incarnation is started at most once. A guest is never started before the previous one has ended. A spec older than
+ *  the last one that was acted on changes nothing. An Instance is reported as removed when nothing of its guest is left
+ *  on the host. A guest that is to be received is never booted. A guest that was handed over never continues. */
 import { defined } from '../../../domain/defined.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -24,17 +24,17 @@ export interface ObservedInstance {
   readonly entry: LedgerEntry | undefined
   /** Names of the volumes that the guest has open. */
   readonly guestVolumes?: readonly string[]
-  /** Those of them that the guest has not got. */
+  /** Those of `guestVolumes` that the guest does not have. */
   readonly unheldVolumes?: readonly string[]
   /** Names of disks that are not on the host yet. */
   readonly missingVolumes: readonly string[]
-  /** One of them that will not come. */
+  /** One of `missingVolumes` that will never be on the host. */
   readonly lostVolume?: string | undefined
-  /** A disk of shared storage that another host has, and that host. Looked at before a start. */
+  /** A disk of shared storage that another host has, and that host. Checked before a start. */
   readonly heldElsewhere?: { readonly volume: string; readonly node: string } | undefined
-  /** RFC 3339: when the guest of this object was removed from the host, by its deletion. */
+  /** RFC 3339: when the guest of this object was removed from the host because the object was deleted. */
   readonly removedAt?: string | undefined
-  /** It was reported that the guest of another object had the name. */
+  /** The status reports that the guest of another object had the name. */
   readonly hadNameTaken?: boolean
   readonly image: ImageState
   readonly hypervisor: HypervisorKind
@@ -51,13 +51,13 @@ export interface InstanceEffects {
   readonly accept: { readonly generation: number; readonly incarnation: number }
   readonly prepare: Record<string, never>
   readonly start: { readonly incarnation: number }
-  /** Gives the guest a disk of the spec that it has not got. */
+  /** Plugs in a disk of the spec that the guest does not have. */
   readonly plug: { readonly volume: string }
-  /** Takes one from it that the spec does not have. */
+  /** Unplugs a disk that is not in the spec. */
   readonly unplug: { readonly volume: string; readonly isForced: boolean }
-  /** Gives the guest an interface of the spec that it has not got. */
+  /** Plugs in an interface of the spec that the guest does not have. */
   readonly plugInterface: { readonly portName: string }
-  /** Takes one from it that the spec does not have. */
+  /** Unplugs an interface that is not in the spec. */
   readonly unplugInterface: { readonly portName: string }
   /** The guest has released the volume. */
   readonly forgetVolume: { readonly volume: string }
@@ -65,14 +65,14 @@ export interface InstanceEffects {
   readonly giveUpStop: { readonly id: string }
   readonly noteStopped: { readonly id: string }
   readonly end: { readonly reason: EndReason; readonly stopId?: string }
-  /** Waits for the guest as spec.receive says. */
+  /** Waits for the guest, as in spec.receive. */
   readonly receive: { readonly attempt: number }
-  /** Sends it as spec.send says. */
+  /** Sends it, as in spec.send. */
   readonly send: { readonly attempt: number }
   readonly cancelSend: Record<string, never>
-  /** The attempt is over; its end outlives the guest. */
+  /** The attempt has ended; its result outlives the guest. */
   readonly noteTransfer: { readonly transfer: Transfer }
-  /** The attempt is over without the guest: what has waited for it goes. */
+  /** The attempt has ended without the guest: removes the waiting receiver. */
   readonly endReception: { readonly transfer: Transfer }
   readonly discard: Record<string, never>
   readonly forget: Record<string, never>
@@ -84,23 +84,22 @@ const effect = <Name extends keyof InstanceEffects>(name: Name, input: InstanceE
   input,
 })
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
-/** The effect changed what there is to see. */
+/** The effect changed the observed state. */
 const requeue: Action = { do: 'wait', seconds: 0, for: 'the next look' }
 
-/** How often the power button is pressed while a guest does not stop: one that is still booting has not heard the
- *  first. */
+/** Interval between presses of the power button while a guest does not stop: a guest that is still booting misses the
+ *  first one. */
 export const POWER_BUTTON_SECONDS = 5
 const STALE_SECONDS = 60
-/** What a guest is given to shut down when its instance does not say how it is to end. */
+/** Time for a guest to shut down when its instance does not specify how to stop it. */
 const STOP_SECONDS_DEFAULT = 60
 const MISSING_SECONDS = 30
 const HELD_ELSEWHERE_SECONDS = 5
-/** How often the progress of a transfer is reported. */
+/** Interval between reports of a transfer's progress. */
 const PROGRESS_SECONDS = 1
 
-/** Guards in order: deleted, the guest of another object, removed before, a spec from the past, a guest of an older
- *  incarnation, a spec that is news, waiting for a guest, a transfer that ended, handed over, running, ended, to be
- *  begun, at rest. */
+/** Guards in order: deleted, guest of another object, removed before, outdated spec, guest of an older incarnation, new
+ *  spec, waiting for a guest, ended transfer, handed over, running, ended, to be started, at rest. */
 export function planInstance(instance: InstanceObject, observed: ObservedInstance, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
@@ -130,14 +129,15 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
       : [statusOf('handed_over', observed, entry)]
   if (observed.guest?.state === 'running')
     return isEndWanted ? planStop(spec, observed, entry, now) : planRunning(instance, observed, entry, now)
-  // It has gone, and an agent that begins anew has not heard QEMU say so yet: its end here would be taken for a crash.
+  // It has left, and an agent that has just started does not have QEMU's confirmation yet. Its end here must not count
+  // as a crash.
   if (observed.guest?.state === 'handed_over' && observed.guest.transfer?.phase === 'transferring')
     return [wait(PROGRESS_SECONDS, 'the end of the sending to be known')]
   if (observed.guest?.state === 'off' && observed.guest.transfer?.phase === 'transferring')
     return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
   if (observed.guest !== undefined || (incarnation > 0 && entry.ended === undefined))
     return [planEnded(spec, observed.guest, entry, isEndWanted), requeue]
-  // Who was reported to send the guest had it: a host that has forgotten it does not boot it a second time.
+  // A host that was reported to send the guest had it. If it has forgotten the guest, it must not boot it again.
   if (incarnation === 0 && spec.send !== undefined && spec.incarnation > 0)
     return [effect('accept', { generation, incarnation: spec.incarnation }), requeue]
   if (spec.power === 'running' && spec.incarnation > incarnation)
@@ -153,7 +153,7 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
   ]
 }
 
-/** Once reported, it stays so: the object goes when the platform has read it. */
+/** The report is final: the object is deleted when the platform has read it. */
 function planRemoval({ status }: InstanceObject, { incarnation }: LedgerEntry, isTaken: boolean): Action[] {
   if (status?.isRemoved === true) return []
   const removed = {
@@ -164,16 +164,16 @@ function planRemoval({ status }: InstanceObject, { incarnation }: LedgerEntry, i
   return [...(isTaken ? [] : [effect('forget', {})]), { do: 'status', status: removed }]
 }
 
-/** What the host knows of the object. What it did for an earlier one of the name was done all the same: nothing of that
- *  runs any more, and no incarnation is started a second time. */
+/** The host's record of the object. Incarnations of an earlier object of the name count too: their guest has ended, and
+ *  none of them is started a second time. */
 function entryFor(uid: string, { entry }: ObservedInstance): LedgerEntry {
   if (entry === undefined || entry.uid === uid) return entry ?? { uid, generation: 0, incarnation: 0 }
   return { uid, generation: 0, incarnation: entry.incarnation, ended: entry.ended ?? UNKNOWN_END }
 }
-/** Replaced by what the ledger notes when it accepts the object. */
+/** Replaced by the ledger's record when it accepts the object. */
 const UNKNOWN_END: LedgerEntry['ended'] = { at: '', reason: 'crashed' }
 
-/** The guest of another object of the name runs here: it goes on, and this object gets nothing. */
+/** The guest of another object of the name runs here. It continues, and nothing is done for this object. */
 function planTaken({ status }: InstanceObject, { incarnation }: LedgerEntry): Action {
   const message =
     'A guest of another object of this name runs on the host. It goes on, and nothing of this one is done.'
@@ -184,7 +184,8 @@ function planTaken({ status }: InstanceObject, { incarnation }: LedgerEntry): Ac
   }
 }
 
-/** The object is of a Kubernetes that was put back to an older state: what was removed is not begun again. */
+/** Kubernetes was restored to an older state and still has this object. A guest that was removed is not started again.
+ */
 const planRemoved = ({ status }: InstanceObject, at: string): Action => ({
   do: 'status',
   status: {
@@ -202,8 +203,8 @@ const isOf = (
   { id, attempt }: { readonly id: string; readonly attempt: number },
 ): transfer is Transfer => transfer?.role === role && transfer.id === id && transfer.attempt >= attempt
 
-/** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived
- *  for all that this host knows: it counts as handed over, and the receiver tells. */
+/** The end of an attempt that the ledger does not have yet. A guest that ended while it was sent may have arrived, as
+ *  far as this host can know. It counts as handed over, and the receiver decides. */
 function unrecordedEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
   const transfer = guest?.transfer
   if (transfer === undefined) return undefined
@@ -225,7 +226,7 @@ function planReceiving({ power, receive }: InstanceSpec, observed: ObservedInsta
   return [effect('endReception', { transfer: { ...transfer, phase: 'failed', detail } }), requeue]
 }
 
-/** Makes ready for the guest, unless this attempt is over. */
+/** Prepares for the guest, unless this attempt has ended. */
 function planReception(
   { spec, status }: InstanceObject,
   order: ReceiveOrder,
@@ -247,7 +248,7 @@ function planReception(
   ]
 }
 
-/** The report of a transfer that this host has not begun. Keeps the time at which it was reported first. */
+/** The report of a transfer that this host has not started. Keeps the time of its first report. */
 function pendingTransfer(
   { id, attempt }: ReceiveOrder | SendOrder,
   role: Transfer['role'],
@@ -277,11 +278,11 @@ function pendingTransfer(
 const heldVolumes = ({ guestVolumes = [], unheldVolumes = [] }: ObservedInstance): readonly string[] =>
   guestVolumes.filter((volume) => !unheldVolumes.includes(volume))
 
-/** How often a guest is asked for a disk: one that is still booting has not heard the first time. */
+/** Interval between requests to release a disk: a guest that is still booting misses the first one. */
 const UNPLUG_SECONDS = 2
 
-/** Brings the disks of a running guest to those of the spec, before anything else happens to it; undefined when it has
- *  them. The boot disk stays whatever the spec says. */
+/** Makes the disks of a running guest match the spec, before anything else happens to it; undefined when they match.
+ *  The boot disk always stays. */
 function planDisks(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] | undefined {
   const { guest, guestVolumes = [], missingVolumes } = observed
   const held = heldVolumes(observed)
@@ -314,7 +315,7 @@ function planDisks(spec: InstanceSpec, observed: ObservedInstance, entry: Ledger
     : [statusOf('running', observed, entry), wait(MISSING_SECONDS, 'the volumes of the guest')]
 }
 
-/** Brings the interfaces of a running guest to those of the spec, like its disks; those without a slot stay. */
+/** Makes the interfaces of a running guest match the spec, like its disks; interfaces without a slot stay. */
 function planInterfaces(
   { metadata: { name }, spec }: InstanceObject,
   observed: ObservedInstance,
@@ -364,8 +365,8 @@ function planRunning(instance: InstanceObject, observed: ObservedInstance, entry
         entry,
       ),
     ]
-  // The receiver has no device of it, and QEMU would refuse all that was sent. What was refused once stays refused: the
-  // controllers begin another attempt.
+  // The receiver lacks the device of the disk, and QEMU would refuse everything that was sent. An attempt that was
+  // refused stays refused: the controllers start another one.
   if ((observed.guest.cutOffSlots ?? []).length > 0 || isRefused(status?.transfer, order))
     return [
       statusOf(
@@ -383,8 +384,8 @@ export const CUT_OFF_DETAIL =
 const isRefused = (reported: Transfer | undefined, order: SendOrder): boolean =>
   isOf(reported, 'send', order) && reported.phase === 'failed' && reported.detail === CUT_OFF_DETAIL
 
-/** The report of the attempt of less than PROGRESS_SECONDS ago, and when the next is due. A status write wakes the
- *  reconciler itself, so reports that follow each other at once would never end. */
+/** The report of this attempt if it is younger than PROGRESS_SECONDS, and the time until the next one. A status write
+ *  wakes the reconciler itself, so immediate reports would never end. */
 function recentReport(
   status: InstanceStatus | undefined,
   { id, attempt, role, phase }: Transfer,
@@ -420,14 +421,14 @@ function planStop(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerE
     : [effect('giveUpStop', { id: stop.id }), requeue]
 }
 
-/** The guest is no more, or it was begun and never observed. */
+/** The guest has ended, or it was started and never observed. */
 function planEnded(spec: InstanceSpec, guest: Guest | undefined, entry: LedgerEntry, isEndWanted: boolean): Action {
   const isRequested = isEndWanted && entry.stop?.outcome !== 'timed_out'
   const reason = isRequested ? 'requested' : guest?.state === 'off' ? 'guest_shutdown' : 'crashed'
   return effect('end', { reason, ...(isRequested && spec.stop !== undefined ? { stopId: spec.stop.id } : {}) })
 }
 
-/** A guest that waits longer gets a status that says for what. */
+/** A guest that waits longer gets a status with the reason. */
 const STATUS_DELAY_SECONDS = 10
 
 function planStart(
@@ -439,7 +440,8 @@ function planStart(
   const obstacle = obstacleTo(spec, observed)
   if (obstacle === undefined) return [effect('start', { incarnation: spec.incarnation }), requeue]
   const seconds = (now.getTime() - Date.parse(metadata.creationTimestamp ?? '')) / 1_000
-  // A new server's instance is made together with its disk, which is there before anybody could read of it.
+  // A new server's instance is created together with its disk, which usually exists before anybody could read the
+  // status.
   if (status === undefined && obstacle.state === 'waiting' && seconds >= 0 && seconds < STATUS_DELAY_SECONDS)
     return [...obstacle.remedy, wait(STATUS_DELAY_SECONDS - seconds, obstacle.detail)]
   return [statusOf(obstacle.state, observed, entry, obstacle.detail), ...obstacle.remedy]
@@ -451,7 +453,7 @@ interface Obstacle {
   readonly remedy: readonly Action[]
 }
 
-/** What a guest needs of the host and does not have yet. */
+/** The first requirement of a guest that the host does not fulfil yet. */
 function obstacleTo(
   { template }: InstanceSpec,
   { missingVolumes, lostVolume, heldElsewhere, image }: ObservedInstance,
@@ -509,5 +511,5 @@ function statusOf(
   return { do: 'status', status, ...(wasTaken ? { conditions: [NAME_FREE] } : {}) }
 }
 
-/** As the schema of the status has it. */
+/** As in the schema of the status. */
 export const DETAIL_CHARACTERS_MAXIMUM = 1024

@@ -1,5 +1,5 @@
-/** The reconciler of managed machines: delivers to each guest what it shall run, by its guest agent and no network, and
- *  brings back what it says that it runs. Nothing is remembered here that a restart of the agent would miss. */
+/** The reconciler of managed machines. It delivers to each guest its configuration, through its guest agent and without
+ *  a network, and reports what the guest runs. It keeps nothing in memory that a restart of the agent would lose. */
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
@@ -39,14 +39,14 @@ export interface ManagedMachineOptions {
   readonly log: Logger
 }
 
-/** A guest that is frozen, or on its way, does not answer for a moment. */
+/** A guest that is frozen or migrating does not answer for a moment. */
 const SILENCES_MAXIMUM = 3
-/** What only counts is written so often at most. */
+/** Minimum interval between reports in which only counters have changed. */
 const REPORT_SECONDS = 30
 const DETAIL_CHARACTERS_MAXIMUM = 1_000
 const MILLISECONDS = 1_000
 
-/** What this process knows of a guest. */
+/** State of the contact with a guest, in this process. */
 interface Contact {
   readonly dueAt: number
   readonly silences: number
@@ -65,10 +65,10 @@ export function managedMachineReconciler(
       silences,
     })
 
-  /** What it answers is the guest's word, which changes whenever it likes. */
+  /** Sends a request. The answer is the guest's claim, which may change at any time. */
   async function ask(machine: MachineObject, request: object): Promise<EffectReport> {
     const beganAt = clock.monotonicMilliseconds()
-    // Until there is an answer it is not due again, however that ends.
+    // Not due again while the request runs, whatever its result.
     meet(machine, HURRY_SECONDS, silencesOf(machine))
     try {
       const answer = readAnswer(
@@ -123,7 +123,7 @@ export function managedMachineReconciler(
   }
 }
 
-/** The document of exactly this machine and generation; Unavailable while it is not there. */
+/** The document of exactly this machine and generation; Unavailable while it does not exist. */
 async function documentOf(
   { store, namespace }: ManagedMachineOptions,
   { metadata, spec }: MachineObject,
@@ -138,7 +138,7 @@ async function documentOf(
   return document
 }
 
-/** GuestAgentFailed for what is no answer. */
+/** GuestAgentFailed when the output is not an answer. */
 function readAnswer(output: Buffer): MachineAnswer {
   try {
     return MachineAnswer.parse(JSON.parse(output.toString()))
@@ -147,8 +147,8 @@ function readAnswer(output: Buffer): MachineAnswer {
   }
 }
 
-/** What is believed of it: which configuration it runs, when it is one of this machine; and whether that is well. What
- *  another machine would say of itself is no report of this one; one that has no configuration yet is nobody else. */
+/** The trusted part of the answer: its configuration if it belongs to this machine, and whether it is healthy. The
+ *  report of another machine is ignored. A machine without a configuration has no name yet and is accepted. */
 function statusOf(machine: MachineObject, answer: MachineAnswer, now: Date) {
   const { metadata, spec, status } = machine
   const { generation, fingerprint } = answer
@@ -164,10 +164,10 @@ function statusOf(machine: MachineObject, answer: MachineAnswer, now: Date) {
   return judged(isHealthy, detail.slice(0, DETAIL_CHARACTERS_MAXIMUM), {
     running,
     ...(isKept || report.length > MACHINE_REPORT_BYTES_MAXIMUM ? {} : { report, reportedAt: now.toISOString() }),
-  } as Partial<ManagedMachineStatus>) // undefined takes away what it ran before
+  } as Partial<ManagedMachineStatus>) // undefined clears an earlier configuration
 }
 
-/** What somebody waits for. */
+/** The parts of a report that somebody may wait for. */
 const withoutCounts = (report: MachineAnswer['report'] | undefined): string =>
   JSON.stringify([
     report?.services,

@@ -1,4 +1,4 @@
-/** What is asked of the guest of a managed machine, and when: pure. */
+/** Decides what to ask the guest of a managed machine, and when. Pure. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { ManagedMachineSpec, ManagedMachineStatus } from '../../../resources/managed-machine/index.ts'
@@ -6,23 +6,23 @@ import type { ManagedMachineSpec, ManagedMachineStatus } from '../../../resource
 export type MachineObject = KubeObject<ManagedMachineSpec, ManagedMachineStatus>
 
 export interface ObservedMachine {
-  /** The guest runs on this host. */
+  /** Whether the guest runs on this host. */
   readonly isRunning: boolean
-  /** Until it is asked again: 0 when that is due. */
+  /** Time until the next request; 0 when it is due. */
   readonly dueInSeconds: number
 }
 
-/** While it does not run what it shall. */
+/** Interval while it does not run its configuration. */
 export const HURRY_SECONDS = 2
 export const POLL_SECONDS = 10
-/** A guest that is so slow that answering is work has better things to do. */
+/** Pause as a multiple of the time of an answer: a guest for which answering is work needs its time for other work. */
 const REST_BY_ANSWER = 3
 
-/** Until it is asked again, after an answer that took so long. */
+/** Seconds until the next request, after an answer that took this many seconds. */
 export const restAfter = (seconds: number, isHealthy: boolean): number =>
   isHealthy ? POLL_SECONDS : Math.min(POLL_SECONDS, Math.max(HURRY_SECONDS, seconds * REST_BY_ANSWER))
 
-/** The guest runs what its host is to deliver. */
+/** Whether the guest runs the configuration of the spec. */
 export const runsAsWanted = ({ spec: { configuration } }: Pick<MachineObject, 'spec'>, running: Running): boolean =>
   configuration !== undefined &&
   running?.generation === configuration.generation &&

@@ -1,11 +1,12 @@
-/** Who may speak to the agent: whoever knows the token of the Secret `agent-access` in the node's namespace. */
+/** Authenticates callers of the agent: they must have the token of the Secret `agent-access` in the node's namespace.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { AGENT_ACCESS_SECRET_NAME } from '../../../resources/instance/index.ts'
 
-/** The Secret is read again when it is this old, and for an unknown token no more often than that. */
+/** The Secret is read again at this age. An unknown token does not cause more reads. */
 const FRESH_MILLISECONDS = 60_000
 const REREAD_MILLISECONDS = 1_000
 
@@ -15,7 +16,7 @@ export interface AccessOptions {
   readonly clock: Clock
 }
 
-/** Whether an Authorization header carries the token. Throws when the Secret cannot be read. */
+/** Checks whether an Authorization header has the token. Throws when the Secret cannot be read. */
 export function openAccess({
   store,
   namespace,

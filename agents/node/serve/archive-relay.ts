@@ -1,21 +1,22 @@
-/** Passes what the machines of databases say to the store of their archives, and back: they have no other way there.
- *  What is said is encrypted between the two, and the store knows its tenants by their keys; the host reads nothing. */
+/** Relays connections between the machines of databases and the store of their archives, which they cannot reach
+ *  otherwise. The data are encrypted between the two ends, and the store identifies its tenants by their keys; the host
+ *  can read nothing. */
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 
 export interface ArchiveRelayOptions {
   readonly host: string
   readonly port: number
-  /** Whether the guest that the connection is known by is the machine of a database. */
+  /** Whether the guest of the connection's mark is the machine of a database. */
   readonly isDatabase: (mark: string) => boolean
   readonly clock: Clock
 }
 
-/** Without a byte either way. */
+/** Limit of the time without a byte in either direction. */
 const IDLE_MILLISECONDS = 300_000
 const CONNECT_MILLISECONDS = 10_000
 
-/** Takes a connection of a guest, of which nothing may have been read. */
+/** Takes over a connection of a guest; nothing may have been read from it. */
 export const archiveRelay =
   ({ host, port, isDatabase, clock }: ArchiveRelayOptions) =>
   (guest: Socket, mark: string): void => {
@@ -33,7 +34,7 @@ export const archiveRelay =
     store.pipe(guest)
   }
 
-/** `HOST:PORT`, as the environment has it; the host of an IPv6 address in brackets. Undefined for what is none. */
+/** Parses `HOST:PORT` from the environment; an IPv6 address is in brackets. Undefined when the text is invalid. */
 export function parseHostPort(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, bracketed, plain, port = ''] = /^(?:\[([0-9a-f:]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain

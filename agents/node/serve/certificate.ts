@@ -1,5 +1,5 @@
-/** The agent's own certificate. Nobody signs it: the agent tells its fingerprint in its NodeReport, and callers compare
- *  that. */
+/** The agent's own certificate. Nobody signs it: the agent publishes its fingerprint in its NodeReport, and callers
+ *  compare that. */
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,8 +20,8 @@ const FILE = 'agent.pem'
 const LIFETIME_DAYS = 3_650
 const RENEW_BEFORE_DAYS = 365
 
-/** The certificate of the folder; made when there is none that lasts another year. Key and certificate share a file, so
- *  that they match. */
+/** The certificate in the folder. A new one is created unless it is valid for another year. Key and certificate share a
+ *  file, so that they match. */
 export async function openCertificate(folder: string, clock: Clock, random: Random): Promise<AgentCertificate> {
   const path = join(folder, FILE)
   const kept = await readFile(path, 'utf8').catch(() => undefined)

@@ -1,6 +1,5 @@
-/** The console of one guest as a stream of lines, and input to it.
- *  First the tail, then a status, then output and statuses as they come, a ping when nothing else was said, and an end
- *  when the agent ends it. */
+/** The console of one guest as a stream of lines, and input to it. First the tail, then a status, then output and
+ *  statuses as they occur, a ping when nothing else was sent, and an end when the agent closes the stream. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { drained } from '../../../kit/sys/drain.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -8,7 +7,7 @@ import type { ConsolePosition, ConsoleStatus, GuestConsole } from '../drivers/hy
 
 const PING_MILLISECONDS = 10_000
 const CHUNK_BYTES_MAXIMUM = 16_384
-/** A reader that is so far behind starts anew from the tail. */
+/** A reader that is this far behind restarts from the tail. */
 const UNREAD_BYTES_MAXIMUM = 1024 * 1024
 export const INPUT_BYTES_MAXIMUM = 4_096
 
@@ -18,7 +17,7 @@ export type ConsoleLine =
   | { readonly type: 'ping' }
   | { readonly type: 'end'; readonly reason: 'removed' | 'agent_stopping' | 'slow_client' }
 
-/** Answers with the stream; resolves when it has ended, whoever ended it. */
+/** Sends the stream; resolves when either side has ended it. */
 export function streamConsole(
   console: GuestConsole,
   response: ServerResponse,
@@ -29,7 +28,7 @@ export function streamConsole(
     let cancelPing = () => {}
     let isBehind = false
     let isOver = false
-    /** A reader that takes nothing any more is not waited for for ever. */
+    /** Waits for the reader, but not forever if it reads nothing. */
     const awaitReader = async () => {
       if (isBehind) return
       isBehind = true
@@ -86,7 +85,7 @@ export type InputRefusal = {
   readonly reason: 'empty' | 'server_stopped' | 'too_large' | 'not_connected'
 }
 
-/** Types the body on the console. Undefined when it was taken. */
+/** Types the body on the console. Undefined when it was accepted. */
 export async function takeInput(console: GuestConsole, request: IncomingMessage): Promise<InputRefusal | undefined> {
   const chunks: Buffer[] = []
   let length = 0

@@ -1,4 +1,4 @@
-/** The agent's HTTPS listener: consoles of its guests and what they have moved, for callers with the token. HTTP/1.1;
+/** The agent's HTTPS listener: consoles and traffic counters of its guests, for callers with the token. HTTP/1.1;
  *  errors are `{reason, message}`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -12,13 +12,13 @@ import { streamConsole, takeInput } from './console.ts'
 
 export interface ListenerOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly certificate: AgentCertificate
   readonly isAuthorized: (authorization: string | undefined) => Promise<boolean>
   /** Undefined when this node has no such Instance. */
   readonly consoleOf: (instance: string) => GuestConsole | undefined
-  /** What the guests have moved. */
+  /** Traffic of the guests. */
   readonly usage: () => Promise<readonly GuestUsage[]>
   readonly clock: Clock
   readonly log: Logger
@@ -64,7 +64,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       request.on('error', () => response.destroy())
       response.on('error', () => response.destroy())
       answer(request, response).catch((error: unknown) => {
-        // whoever has gone waits for no answer
+        // a client that has disconnected expects no answer
         log[request.socket.destroyed ? 'info' : 'error']('request failed', { error })
         response.destroy()
       })
@@ -133,5 +133,5 @@ const refuse = (response: ServerResponse, status: number, reason: keyof typeof M
     .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' })
     .end(JSON.stringify({ reason, message: MESSAGES[reason] }))
 
-/** For the last lines of streams to leave. */
+/** Time for the last lines of streams to be sent. */
 const STOP_MILLISECONDS = 500

@@ -7,23 +7,23 @@ import type { Logger } from '../../../kit/sys/log.ts'
 import { answerMetadata, type RequestingGuest } from './metadata-service.ts'
 
 export interface MetadataHttpOptions {
-  /** The guest by what its connection is known by; undefined when there is none. */
+  /** The guest with the connection's mark; undefined when there is none. */
   readonly guestOf: (mark: string) => Promise<RequestingGuest | undefined>
   readonly clock: Clock
   readonly log: Logger
 }
 
 export interface MetadataHttp {
-  /** Answers on the connection; nothing of it may have been read. */
+  /** Answers on the connection; nothing may have been read from it. */
   take(socket: Socket, mark: string): void
   /** Ends all connections. */
   close(): void
 }
 
 const HEADER_BYTES_MAXIMUM = 8_192
-/** For each half of a connection: until its guest is known, and from then on. */
+/** Limit for each phase of a connection: until its guest is known, and from then on. */
 export const REQUEST_MILLISECONDS = 5_000
-/** At the same time, of all guests of the host. */
+/** Limit of concurrent connections of all guests of the host. */
 export const CONNECTIONS_MAXIMUM = 256
 
 export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): MetadataHttp {
@@ -48,18 +48,18 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
 
   const http = createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, (request, response) => {
     answer(request, response).catch((error: unknown) => {
-      // The guest asks again; what is away is noticed by those who keep asking for it.
+      // The guest retries. Callers that keep retrying report an outage.
       const isOrdinary = error instanceof Unavailable || request.socket.destroyed
       log[isOrdinary ? 'info' : 'warn']('metadata could not be sent to a guest', { error })
       response.destroy()
     })
   })
-  // A client that has closed its half, as `nc` does at the end of its input, still gets an answer.
+  // A client that has closed its sending side, as `nc` does at the end of its input, still gets an answer.
   Object.assign(http, { httpAllowHalfOpen: true })
   return {
     take(socket, mark) {
       marks.set(socket, mark)
-      // A server that does not listen itself keeps no time.
+      // An HTTP server that does not listen itself enforces no timeouts.
       socket.once(
         'close',
         clock.after(REQUEST_MILLISECONDS, () => socket.destroy()),

@@ -1,5 +1,5 @@
-/** How the host knows which guest asks for its metadata: every guest's connections begin with a secret that only the
- *  host can make. It is derived from the guest's name and a key of the host, so that nothing is kept per guest. */
+/** Identifies the guest that requests its metadata: every connection of a guest starts with a secret that only the host
+ *  can create. It is derived from the guest's name and a key of the host, so that nothing is stored for each guest. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,19 +7,19 @@ import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 
 export interface MetadataKeys {
-  /** Stores where the service listens now, for the drivers that connect guests to it. */
+  /** File with the current port of the service, for the drivers that connect guests to it. */
   readonly portFile: string
-  /** What the connections of a guest begin with; one line. */
+  /** The first line of a guest's connections. */
   secretOf(guest: string): string
-  /** The guest that has the secret; undefined when none has. */
+  /** The guest with this secret; undefined when there is none. */
   guestOf(secret: string): string | undefined
-  /** Makes the guest's tokens. */
+  /** Key for the guest's tokens. */
   tokenKeyOf(guest: string): string
 }
 
 const KEY_BYTES = 32
 
-/** The key is made once and kept in the folder. */
+/** The key is created once and stored in the folder. */
 export async function openMetadataKeys(folder: string, random: Random): Promise<MetadataKeys> {
   const file = join(folder, 'metadata.key')
   const kept = await readFile(file, 'utf8').catch(() => undefined)

@@ -1,5 +1,6 @@
-/** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU connects each
- *  connection of a guest to it by a small program (`metadata-pipe`), whose first line is the secret of the guest. */
+/** The listener of the metadata service for guests in user-mode networking: a port on the loopback. For each connection
+ *  of a guest QEMU starts a small program (`metadata-pipe`), which connects to the port and sends the guest's secret as
+ *  first line. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import {
   CONNECTIONS_MAXIMUM,
@@ -15,7 +16,7 @@ export interface MetadataListener {
 
 const SECRET_LENGTH_MAXIMUM = 128
 
-/** Guests are known by their secrets. Resolves when it listens. */
+/** Identifies guests by their secrets. Resolves when it listens. */
 export async function startMetadataListener(options: MetadataHttpOptions): Promise<MetadataListener> {
   const http = openMetadataHttp(options)
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -43,7 +44,7 @@ export async function startMetadataListener(options: MetadataHttpOptions): Promi
   }
 }
 
-/** What follows the line is left in the socket. */
+/** Leaves the data after the line in the socket. */
 function readLine(socket: Socket, take: (line: string) => void): void {
   let head = Buffer.alloc(0)
   const look = () => {

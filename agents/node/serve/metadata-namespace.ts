@@ -1,8 +1,8 @@
-/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service has
- *  the address 169.254.169.254 in it and nowhere else, so that it never conflicts with what the host itself reaches at
- *  that address. It prints `here` once the namespace exists, waits until its parent has moved the interface into it,
- *  hands the listening servers to the parent, and ends with the parent. Its packets have a hop limit of one: no answer
- *  to a guest is routed further. */
+/** The process that owns the network namespace of the metadata service, on hosts with a network of OVN. The service has
+ *  the address 169.254.169.254 only in this namespace, so that it never conflicts with the host's own use of that
+ *  address. The process prints `here` once the namespace exists, waits until its parent has moved the interface into
+ *  it, passes the listening servers to the parent, and exits with the parent. Its packets have a hop limit of one: no
+ *  answer to a guest is routed further. */
 import { createServer } from 'node:net'
 import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/network/metadata-service.ts'
 import {
@@ -19,7 +19,7 @@ import { runProgram } from '../run-program.ts'
 import { INNER_INTERFACE } from './metadata-port.ts'
 
 const METADATA_PORT = 80
-/** Of the store of archives, as the machines of databases know it. */
+/** Port of the store of archives, for the machines of databases. */
 const ARCHIVE_PORT = 443
 
 onFatal((error) => printErrorLine(String(error)))

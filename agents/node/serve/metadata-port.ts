@@ -1,7 +1,7 @@
-/** Where guests of a network of OVN reach the metadata service: the host's own end of the port that the zone's switch
- *  has for it, in a network namespace of its own. The guest of a connection is found by the hardware address that the
- *  source address resolves to: OVN itself answers such requests, and lets no guest use the address of another, neither
- *  to send from it nor to claim it. Needs root, or namespaces of the agent's own. */
+/** The listener of the metadata service for guests in a network of OVN: the host's end of the service's port at the
+ *  zone's switch, in a separate network namespace. The guest of a connection is identified by the hardware address that
+ *  the source address resolves to. OVN itself answers these address requests, and no guest can send from another
+ *  guest's address or claim it. Needs root, or separate namespaces for the agent. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import type { Server, Socket } from 'node:net'
@@ -17,9 +17,9 @@ import { runProgram } from '../run-program.ts'
 import { CONNECTIONS_MAXIMUM, type MetadataHttpOptions, openMetadataHttp } from './metadata-http.ts'
 
 export interface MetadataPortOptions extends MetadataHttpOptions {
-  /** Zone of the host's guests; undefined as long as there are none. */
+  /** Zone of the host's guests; undefined while there are none. */
   readonly zone: () => string | undefined
-  /** Where Open vSwitch and the guests are, when not in the agent's own network namespace. */
+  /** Namespace of Open vSwitch and the guests, if it is not the agent's own network namespace. */
   readonly namespace?: string | undefined
   /** Takes connections to the port of the archive; they are refused when it is absent. */
   readonly relay?: ((socket: Socket, mark: string) => void) | undefined
@@ -28,15 +28,15 @@ export interface MetadataPortOptions extends MetadataHttpOptions {
 const OUTER_INTERFACE = 'svcmetadata'
 export const INNER_INTERFACE = 'eth0'
 const PROGRAM = join(import.meta.dirname, 'metadata-namespace.ts')
-/** As many as guests of user-mode networking have. */
+/** As many as for guests of user-mode networking. */
 const GUEST_CONNECTIONS_MAXIMUM = 8
 const LOOK_MILLISECONDS = 500
-/** Until it is tried again on a host that refuses. */
+/** Pause after a failure. */
 const RETRY_MILLISECONDS = 5_000
 const READY_MILLISECONDS = 15_000
 
-/** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made
- *  anew. */
+/** Serves until the signal aborts. Identifies guests by their hardware addresses. Restarts what ends or breaks
+ *  meanwhile. */
 export async function runMetadataPort(
   { zone, namespace, relay = refuse, ...options }: MetadataPortOptions,
   signal: AbortSignal,
@@ -70,7 +70,7 @@ interface Place {
   readonly namespace: string | undefined
 }
 
-/** Until the namespace is gone. */
+/** Serves until the namespace ends. */
 async function serve(
   place: Place,
   takes: Readonly<Record<'archive' | 'listening', Take>>,
@@ -86,7 +86,7 @@ async function serve(
     namespace.on('error', reject)
     namespace.once('exit', () => resolve())
   })
-  ended.catch(() => {}) // thrown to whoever waits for it
+  ended.catch(() => {}) // callers that wait for it get the error
   const end = () => namespace.kill('SIGKILL')
   signal.addEventListener('abort', end, { once: true })
   const tooLate = clock.after(READY_MILLISECONDS, end)
@@ -109,7 +109,7 @@ async function serve(
     signal.removeEventListener('abort', end)
     end()
     for (const server of servers) server?.close()
-    await unplug().catch(() => '') // the next one does it
+    await unplug().catch(() => '') // the next attempt does it
   }
 }
 
@@ -120,7 +120,7 @@ const messageOf = (namespace: ChildProcess, ended: Promise<void>, expected: stri
   Promise.race([
     new Promise<Server | undefined>((resolve) =>
       namespace.on('message', (message, handle) => {
-        // the program beside this file says nothing else
+        // `metadata-namespace.ts` sends no other messages
         if ((message as { readonly is?: unknown }).is === expected) resolve(handle as Server | undefined)
       }),
     ),
@@ -129,11 +129,11 @@ const messageOf = (namespace: ChildProcess, ended: Promise<void>, expected: stri
     }),
   ])
 
-/** The interface goes with the namespace, and may have left its name in the bridge. */
+/** The kernel deletes the interface with the namespace, but its name may remain in the bridge. */
 async function plugIn(pid: number, { zone, namespace }: Place): Promise<void> {
   const run = runInside(namespace)
   await unplug()
-  await run('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
+  await run('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // usually there is none
   await run('ip', [
     'link',
     'add',
@@ -148,7 +148,7 @@ async function plugIn(pid: number, { zone, namespace }: Place): Promise<void> {
     'netns',
     String(pid),
   ])
-  // The userspace datapath fills in no checksums.
+  // The userspace datapath computes no checksums.
   await run('ethtool', ['-K', OUTER_INTERFACE, 'tx', 'off'])
   await run('ip', ['link', 'set', OUTER_INTERFACE, 'up'])
   await runProgram('ovs-vsctl', [
@@ -167,7 +167,7 @@ function accept(server: Server | undefined, pid: number, take: Take): void {
   const connections = new Map<string, number>()
   if (server === undefined) return
   server.maxConnections = CONNECTIONS_MAXIMUM
-  // A client that has closed its half still gets an answer.
+  // A client that has closed its sending side still gets an answer.
   Object.assign(server, { allowHalfOpen: true })
   server.on('connection', (socket: Socket) => {
     socket.on('error', () => socket.destroy())
@@ -188,7 +188,7 @@ function accept(server: Server | undefined, pid: number, take: Take): void {
   })
 }
 
-/** The hardware address that the namespace's kernel sends to for the address; empty when it knows none. */
+/** The hardware address that the namespace's kernel has for the address; empty when it has none. */
 async function neighbour(pid: number, address: string): Promise<string> {
   const lines = (await readFile(`/proc/${pid}/net/arp`, 'utf8')).split('\n').map((line) => line.split(/\s+/))
   return lines.find(([ip]) => ip === address)?.[3] ?? ''

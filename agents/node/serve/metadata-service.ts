@@ -1,6 +1,6 @@
-/** The metadata service: what it answers a guest at 169.254.169.254, as one pure function. `metadata-http.ts` serves
- *  it. A program in the guest that can be tricked into fetching a URL must not be able to read secrets: every path
- *  needs a token that only a PUT with a header gives, and requests that a proxy forwarded or that name another Host are
+/** The metadata service at 169.254.169.254, as one pure function from request to answer. `metadata-http.ts` serves it.
+ *  A program in the guest that can be tricked into fetching a URL must not be able to read secrets. So every path needs
+ *  a token that only a PUT with a header returns, and requests that a proxy forwarded or that name another Host are
  *  refused. cloud-init cannot get a token: the NoCloud paths are open to requests with its user agent. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { METADATA_ADDRESS } from '../../../domain/network/metadata-service.ts'
@@ -21,13 +21,13 @@ export interface MetadataAnswer {
   readonly body: string | Buffer
 }
 
-/** The guest that asks. */
+/** The requesting guest. */
 export interface RequestingGuest {
   /** The metadata setting of its server. */
   readonly isEnabled: boolean
   readonly document: MetadataDocument
   readonly userData: () => Promise<Buffer | undefined>
-  /** Makes its tokens: other guests' tokens are worth nothing. */
+  /** Key for its tokens; tokens of other guests are invalid. */
   readonly tokenKey: string
 }
 
@@ -42,7 +42,7 @@ const raw = (body: string | Buffer, type: MetadataAnswer['type'] = 'text/plain; 
   body,
 })
 
-/** Documents by path; each is made when it is asked for. */
+/** Documents by path; each is created on request. */
 const DOCUMENTS: Readonly<
   Record<string, (guest: RequestingGuest) => Promise<MetadataAnswer | undefined> | MetadataAnswer>
 > = {
@@ -54,7 +54,7 @@ const DOCUMENTS: Readonly<
   '/metadata/v1/network-config': ({ document }) => raw(networkConfigText(document)),
 }
 
-/** cloud-init asks for each of these and takes 404 for trouble, so all of them have an answer. */
+/** cloud-init requests each of these and treats 404 as an error, so all of them have an answer. */
 const NO_CLOUD: typeof DOCUMENTS = {
   '/meta-data': ({ document }) => raw(metaDataText(document)),
   '/user-data': async ({ userData }) => raw((await userData()) ?? NO_USER_DATA, 'application/octet-stream'),
@@ -62,7 +62,7 @@ const NO_CLOUD: typeof DOCUMENTS = {
   '/network-config': ({ document }) => raw(networkConfigText(document)),
 }
 
-/** Unknown paths have answers too. Throws Unavailable when the user data cannot be read now. */
+/** Also answers unknown paths. Throws Unavailable when the user data cannot be read now. */
 export async function answerMetadata(
   request: MetadataRequest,
   guest: RequestingGuest,
@@ -99,7 +99,7 @@ function newToken(
   return raw(`${expiry}.${sign(expiry, tokenKey)}`)
 }
 
-/** Nothing is stored: a token holds when it expires, and a signature by this guest's key. */
+/** Tokens are not stored: a token contains its expiry, signed with this guest's key. */
 function isToken(token: string | readonly string[] | undefined, { tokenKey }: RequestingGuest, now: Date): boolean {
   const [, expiry, signature] = /^(\d{1,12})\.([0-9a-f]{64})$/.exec(typeof token === 'string' ? token : '') ?? []
   if (expiry === undefined || signature === undefined || Number(expiry) * 1_000 < now.getTime()) return false

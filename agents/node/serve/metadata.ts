@@ -1,8 +1,7 @@
-/** What a guest may know of itself: one document, and the forms in which guests read it. Pure.
- *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and by the service at 169.254.169.254
- *  (`metadata-service.ts`).
- *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the
- *  guest could be tricked into asking. */
+/** The metadata of a guest: one document, and the forms in which guests read it. Pure.
+ *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and through the service at 169.254.169.254
+ *  (`metadata-service.ts`). The disk is attached regardless of the metadata setting: the setting controls the service,
+ *  which a program in the guest could be tricked into requesting. */
 import { METADATA_ADDRESS } from '../../../domain/network/metadata-service.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { writeIso } from '../images/iso9660.ts'
@@ -35,7 +34,7 @@ export interface MetadataDocument {
   readonly vendor_data: null
 }
 
-/** Addresses are null where the zone gives none. */
+/** Addresses are null if the zone assigns none. */
 export function metadataDocument(spec: InstanceSpec): MetadataDocument {
   const { id, title, zone, region, plan, publicKeys, labels } = spec.metadata
   return {
@@ -70,8 +69,8 @@ export function metaDataText(document: MetadataDocument): string {
   ].join('\n')
 }
 
-/** NoCloud `network-config`, version 2: every interface is found by its MAC address, has the addresses that are known,
- *  and asks the network for the rest, routes included. One line for each field, so that a shell can read it too. */
+/** NoCloud `network-config`, version 2. Every interface is identified by its MAC address, has its known addresses, and
+ *  requests the rest from the network, including routes. One line for each field, so that a shell can read it too. */
 export function networkConfigText(document: MetadataDocument): string {
   const interfaces = document.interfaces.flatMap(({ mac, ipv4, ipv6 }, index) => {
     const addresses = [ipv4, ipv6].flatMap((given) => (given === null ? [] : [`${given.address}/${given.prefix}`]))
@@ -87,15 +86,15 @@ export function networkConfigText(document: MetadataDocument): string {
   return ['version: 2', ...(interfaces.length === 0 ? ['ethernets: {}'] : ['ethernets:', ...interfaces]), ''].join('\n')
 }
 
-/** What cloud-init wants when there is no user data of the customer's. */
+/** Content for cloud-init when the customer has given no user data. */
 export const NO_USER_DATA = '#cloud-config\n{}\n'
 
-/** User data as the disk carries it: itself, or where the metadata service has it. What the service can switch off is
- *  not left on a disk. */
+/** User data for the disk: the data, or a reference to the metadata service. Data that the service can switch off must
+ *  not stay on a disk. */
 export const seedUserData = (userData: Buffer | undefined, isServed: boolean): Buffer | undefined =>
   userData !== undefined && isServed ? Buffer.from(`#include\nhttp://${METADATA_ADDRESS}/user-data\n`) : userData
 
-/** The bytes of the seed disk: the same for the same input. */
+/** The bytes of the seed disk; the same input gives the same bytes. */
 export function seedDisk(document: MetadataDocument, userData: Buffer | undefined): Buffer {
   return writeIso(SEED_LABEL, {
     'meta-data': Buffer.from(metaDataText(document)),

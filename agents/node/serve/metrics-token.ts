@@ -1,6 +1,6 @@
-/** Who may read the agent's metrics, which name the accounts and servers of the host: whoever knows the token of a file
- *  that the operator gives to agents and to whatever reads their metrics. An agent cannot ask the cluster whose token
- *  it is shown: a host in an attacker's hands would collect them. */
+/** Authenticates readers of the agent's metrics, which contain the accounts and servers of the host. They must have the
+ *  token in a file that the operator gives to agents and to readers. An agent cannot ask the cluster about a token that
+ *  it received: a compromised host would collect the tokens. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { MetricsAccess } from '../../../kit/http/probes.ts'
@@ -8,13 +8,13 @@ import type { MetricsAccess } from '../../../kit/http/probes.ts'
 const LOOPBACKS: readonly string[] = ['127.0.0.1', '::1', 'localhost']
 
 export interface MetricsTokenOptions {
-  /** Holds the token. It may be replaced at any time. */
+  /** File with the token. It may be replaced at any time. */
   readonly file: string | undefined
-  /** Where the metrics are served. */
+  /** Address at which the metrics are served. */
   readonly host: string
 }
 
-/** Judges an Authorization header. Without a file, only what runs on the host itself may read. */
+/** Checks an Authorization header. Without a file, only programs on the host itself may read. */
 export function openMetricsToken({
   file,
   host,

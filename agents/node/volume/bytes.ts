@@ -1,4 +1,4 @@
-/** What the ledger is told of the bytes of a name: before each change of them, and after it. */
+/** Records changes of the bytes of a name in the ledger, before and after each change. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { VolumeSpec } from '../../../resources/instance/index.ts'
@@ -15,7 +15,7 @@ interface Maker {
   readonly uid?: string | undefined
 }
 
-/** Of other bytes of the name. */
+/** Clears facts about earlier bytes of the name. */
 const NOTHING_ELSE = { superseded: undefined, served: undefined, snapshots: undefined } as const
 
 function note(
@@ -28,7 +28,7 @@ function note(
   ledger.putBytes(kind, name, { ...before, ...change(before), at: clock.now().toISOString() })
 }
 
-/** Notes that they are made for the object, does it, and notes that they are whole. */
+/** Records that the bytes are being created for the object, creates them, and records that they are complete. */
 export async function making(
   notes: BytesNotes,
   kind: BytesKind,
@@ -40,11 +40,11 @@ export async function making(
   noteMade(notes, kind, { name, uid })
 }
 
-/** They are there and whole. */
+/** Records that they exist and are complete. */
 export const noteMade = (notes: BytesNotes, kind: BytesKind, { name, uid = '' }: Maker): void =>
   note(notes, kind, name, () => ({ uid, state: 'made', madeFor: uid }))
 
-/** Notes that they are ended for the object, does it, and notes that they are gone: that stays. */
+/** Records that the bytes are being removed for the object, removes them, and records that permanently. */
 export async function removing(
   notes: BytesNotes,
   kind: BytesKind,
@@ -56,26 +56,26 @@ export async function removing(
   note(notes, kind, name, () => ({ uid, state: 'removed', ...NOTHING_ELSE }))
 }
 
-/** The names of the points that are in them from now on. */
+/** Records the names of their current snapshots. */
 export const noteSnapshots = (notes: BytesNotes, name: string, snapshots: readonly string[]): void => {
   const before = notes.ledger.bytesOf('volume', name)
   if (before !== undefined) notes.ledger.putBytes('volume', name, { ...before, snapshots: [...snapshots] })
 }
 
-/** The guest that had them was handed over with them; undefined when it is to go on here after all. */
+/** Records that the guest that had them was handed over with them; undefined when it continues here after all. */
 export const noteSuperseded = (notes: BytesNotes, name: string, superseded: BytesEntry['superseded']): void => {
   const before = notes.ledger.bytesOf('volume', name)
   if (before !== undefined) notes.ledger.putBytes('volume', name, { ...before, superseded })
 }
 
-/** They are read by another host from now on; undefined when that is over and they stay what counts. */
+/** Records that another host reads them from now on; undefined when that has ended and these bytes stay current. */
 export const noteServed = (notes: BytesNotes, name: string, served: BytesEntry['served']): void => {
   const before = notes.ledger.bytesOf('volume', name)
   if (before !== undefined) notes.ledger.putBytes('volume', name, { ...before, served })
 }
 
-/** Whether this Volume is older than the order to serve the bytes to another host, which may have them: Kubernetes was
- *  put back, or its cache is behind. */
+/** Whether this Volume is older than the order to serve the bytes to another host, which may have them. Then Kubernetes
+ *  was restored, or its cache is stale. */
 export const isOlderThanServing = (
   entry: BytesEntry | undefined,
   { metadata: { uid, generation = 0 }, spec: { serve } }: KubeObject<Pick<VolumeSpec, 'serve'>>,
@@ -85,7 +85,8 @@ export const isOlderThanServing = (
   generation < entry.served.generation &&
   serve?.id !== entry.served.id
 
-/** What counts is on another host, for good: the Instance that was handed over with the disk is gone from here. */
+/** Whether the current data are permanently on another host: the Instance that was handed over with the disk was
+ *  removed from this host. */
 export function isSuperseded(ledger: Pick<Ledger, 'get' | 'bytesOf'>, name: string): boolean {
   const superseded = ledger.bytesOf('volume', name)?.superseded
   return superseded !== undefined && ledger.get(superseded.instance)?.transfer?.id !== superseded.transferId

@@ -1,5 +1,5 @@
-/** Copies of disks from other hosts and out of backups, which take longer than a turn. They end with the agent; the
- *  next one begins them anew. */
+/** Copies of disks from other hosts and from backups, which take longer than a turn. They stop with the agent; the next
+ *  agent starts them again. */
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { SourceLost } from '../drivers/storage/volume-store.ts'
@@ -7,17 +7,17 @@ import { DiskTooLarge, ImageRefused } from '../images/import/index.ts'
 
 export type CopyState =
   | { readonly is: 'running'; readonly progress?: string }
-  /** What is final is not tried again by this agent. */
+  /** This agent does not retry a final failure. */
   | {
       readonly is: 'failed'
       readonly reason: string
       readonly isFinal?: boolean
-      /** Of the disk, when that is larger than it may be now. */
+      /** Size of the disk, when it is larger than the current limit. */
       readonly neededGibibytes?: number
     }
 
 interface Copy {
-  /** Where from. */
+  /** Source of the copy. */
   readonly origin: string
   readonly stop: AbortController
   state: CopyState
@@ -39,7 +39,8 @@ export class Copies {
     return this.#copies.get(name)?.state
   }
 
-  /** Begins; free while a copy from there is under way or has just failed. One from elsewhere is ended first. */
+  /** Starts a copy; does nothing while a copy from the same source runs or has just failed. Ends a copy from another
+   *  source first. */
   async begin(
     name: string,
     origin: string,
@@ -68,7 +69,7 @@ export class Copies {
       .then(() => this.#emit(name))
   }
 
-  /** Resolves when nothing copies any more. */
+  /** Resolves when no copy runs. */
   async end(name: string): Promise<void> {
     const copy = this.#copies.get(name)
     this.#copies.delete(name)

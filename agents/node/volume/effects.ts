@@ -1,5 +1,5 @@
-/** The effects of the plan for Volumes. Each may be repeated: it may have happened already, wholly, when it is called
- *  again. A disk is never changed while a guest may have it open. */
+/** The effects of the plan for Volumes. Each may be repeated, even when it has happened completely before. A disk is
+ *  never changed while a guest may have it open. */
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
@@ -40,7 +40,7 @@ export interface VolumeOptions {
 
 export interface VolumeParts extends VolumeOptions {
   readonly copies: Copies
-  /** The operation that each served disk is served for. */
+  /** The operation for which each served disk is served. */
   readonly servedFor: Map<string, string>
 }
 
@@ -52,7 +52,7 @@ type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'na
   readonly ledger: Pick<Ledger, 'get'>
 }
 
-/** The guest that has the disk open, or may open it at any moment. One that no object names has what it has. */
+/** The guest that has the disk open, or may open it at any moment. A guest without an object counts too. */
 export async function userOf(
   { caches, hypervisor, volumes, ledger, namespace }: UserOptions,
   volume: string,
@@ -72,7 +72,7 @@ export async function userOf(
   )?.name
 }
 
-/** Does the work while no guest of any host can begin to use the disk. Throws Unavailable when one has it. */
+/** Does the work while no guest of any host can start to use the disk. Throws Unavailable when one has it. */
 const whileUnused = (parts: VolumeParts, name: string, work: () => Promise<void>): Promise<void> =>
   whileUnusedHere(parts, name, async () => {
     await parts.ownership.requireFree(name)
@@ -86,14 +86,14 @@ const whileUnusedHere = (parts: VolumeOptions, name: string, work: () => Promise
     await work()
   })
 
-/** This host holds it no longer. What lies in a pool stays there, also with the host that has it. */
+/** Stops holding the disk. Its data stay in a pool, even if another host has them. */
 export const releaseUnused = (options: VolumeOptions, name: string): Promise<void> =>
   whileUnusedHere(options, name, async () => {
     await options.ownership.give(name)
     await options.volumes.release(name)
   })
 
-/** Where the disk is served and for which operation; undefined when it is not. */
+/** Address and operation of the serving; undefined when the disk is not served. */
 export function servingOf({ servedFor, volumes }: VolumeParts, name: string): VolumeStatus['serving'] {
   const [id, at] = [servedFor.get(name), volumes.servedAt(name)]
   return id === undefined || at === undefined ? undefined : { id, ...at }
@@ -115,7 +115,7 @@ export const volumeEffects = (parts: VolumeParts): Handlers => ({
 
 type MakingEffect = 'prepare' | 'create' | 'adopt' | 'noteMade' | 'copy' | 'copySnapshot' | 'fill'
 
-/** Makes it, whole or not at all, unless another host has what lies in the pool. */
+/** Creates the disk completely or not at all, unless another host has it in the pool. */
 async function make(
   parts: VolumeParts,
   { metadata, spec }: VolumeObject,
@@ -183,14 +183,14 @@ const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
   },
 })
 
-/** For people: how much of a backup has been read. */
+/** Text for people: how much of a backup has been read. */
 export const progressOf = (backup: string, { bytesDone = 0, bytesTotal = 0 }: WorkProgress): string =>
   `${tenthsOf(bytesDone, bytesTotal)} % of ${bytesTotal} bytes of backup ${backup} are here`
 
-/** In percent, by tens: not every chunk is worth a report. */
+/** In percent, in steps of 10, because not every chunk is worth a report. */
 const tenthsOf = (done: number, total: number): number => (total === 0 ? 0 : Math.floor((done / total) * 10) * 10)
 
-/** Does the work while nothing changes about whether a guest has the disk, which is none of another host. */
+/** Does the work while the disk's guest cannot change. The guest is undefined or one of this host. */
 const whileSettled = (parts: VolumeParts, name: string, work: (user: string | undefined) => Promise<void>) =>
   parts.diskLocks.run(name, async () => {
     const user = await userOf(parts, name)
@@ -201,7 +201,8 @@ const whileSettled = (parts: VolumeParts, name: string, work: (user: string | un
     await work(user)
   })
 
-/** A disk that a guest has open is changed by that guest's QEMU only; any other while no guest can begin to use it. */
+/** Only a guest's QEMU changes a disk that the guest has open. Any other disk is changed while no guest can start to
+ *  use it. */
 const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'removeSnapshot' | 'noteSnapshots'> => {
   const knownOf = (name: string) => parts.ledger.bytesOf('volume', name)?.snapshots ?? []
   const { volumes, hypervisor, log } = parts
@@ -233,7 +234,7 @@ const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'r
 
 const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | 'stopServing' | 'keep'> => {
   const { store, volumes, hypervisor, servedFor, log, namespace } = parts
-  /** Only the guest that has a disk open can make it larger. */
+  /** Only the guest that has a disk open can grow it. */
   const growIn = (user: string) => async (path: string, sizeGibibytes: number) => {
     if (!(await hypervisor.growDisk(user, path, sizeGibibytes)))
       throw new Unavailable(`guest ${user}, which has disk ${path}`, undefined)
@@ -247,7 +248,7 @@ const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | '
     },
     async serve({ id }, { metadata: { name, generation = 0 }, spec: { serve } }) {
       if (serve?.id !== id) return
-      // Written first: once another host may have it, an older object of it starts nothing here.
+      // Recorded first: once another host may have the data, an older object of the disk starts nothing here.
       noteServed(parts, name, { id, generation })
       const key = await readMoveKey(store, namespace, serve.secretName)
       await whileUnused(parts, name, async () => void (await volumes.serve(name, key)))
@@ -270,7 +271,7 @@ const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release'>
     async remove(_input, { metadata, spec: { pool } }) {
       const { name } = metadata
       await copies.end(name)
-      // Also when this host has never held it: it removes the data for a host that was lost.
+      // Also works when this host has never held the disk: it removes the data for a host that was lost.
       if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
       await whileUnused(parts, name, () => removing(parts, 'volume', metadata, () => volumes.remove(name)))
       log.info('volume removed', { volume: name })

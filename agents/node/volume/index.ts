@@ -1,4 +1,4 @@
-/** The reconciler of Volumes: the disk is on the host, or it is gone. */
+/** The reconciler of Volumes: creates the disk on the host, or removes it. */
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
@@ -13,7 +13,7 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
   const copies = new Copies(options.clock)
   const room = new SnapshotRoom(options)
   const parts = { ...options, copies, servedFor: new Map<string, string>() }
-  /** A cache that is behind proves nothing. */
+  /** Whether the newest object is older than the order to serve the disk. A stale cache proves nothing. */
   async function isOlder(volume: VolumeObject): Promise<boolean> {
     const entry = ledger.bytesOf('volume', volume.metadata.name)
     if (!isOlderThanServing(entry, volume)) return false
@@ -65,7 +65,7 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
         copy: copies.state(name),
         hasBackups: options.backups !== undefined,
         snapshots:
-          // What lies on shared storage may have come here with snapshots that another host took.
+          // A disk on shared storage may have arrived with snapshots that another host took.
           held === undefined ||
           (held.pool === undefined && spec.snapshots === undefined && status?.snapshots === undefined)
             ? []

@@ -1,8 +1,8 @@
-/** Which host has a disk on shared storage. A host notes itself beside the disk before a guest of its can open it, and
- *  takes that back when no guest has it any more. It takes a disk over from another host only when that host has let
- *  go of it, when the guest itself has come from there, or when that host was proven to run nothing since the boot
- *  that is noted. So a Kubernetes that was put back to an older state never gives a disk a second writer, and never
- *  has one host remove what the guest of another has. */
+/** Owners of disks on shared storage. A host records itself beside the disk before one of its guests can open it, and
+ *  removes the record when no guest has the disk. It takes a disk from another host only in three cases: that host has
+ *  released it, the guest itself came from there, or that host provably runs nothing since the recorded boot. So if
+ *  Kubernetes is restored to an older state, a disk never gets a second writer, and a host never removes a disk that
+ *  another host's guest has. */
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import { Volume } from '../../../resources/instance/index.ts'
@@ -11,28 +11,28 @@ import type { VolumeOwner, VolumeStore } from '../drivers/storage/volume-store.t
 export interface OwnershipOptions {
   readonly caches: Caches
   readonly volumes: VolumeStore
-  /** This host as it runs now. */
+  /** This host with its current boot. */
   readonly holder: () => Promise<VolumeOwner>
   readonly namespace: string
 }
 
 export interface Ownership {
-  /** Another host that has the disk, and has not been proven to run nothing; undefined when there is none. */
+  /** Another host that has the disk and may still run its guest; undefined when there is none. */
   otherOwnerOf(volume: string): Promise<string | undefined>
-  /** Throws Unavailable while there is one. The pool is named when this host does not hold the volume yet. */
+  /** Throws Unavailable while another host has the disk. Give the pool when this host does not hold the volume yet. */
   requireFree(volume: string, pool?: string): Promise<void>
-  /** This host has the disk from now on. Throws Unavailable while another one has it, unless the guest came from
-   *  there. */
+  /** Makes this host the owner. Throws Unavailable while another host has the disk, unless the guest came from there.
+   */
   take(volume: string, isArrived?: boolean): Promise<void>
-  /** No guest of this host has the disk any more. Free when this host does not have it. */
+  /** Releases the disk when no guest of this host has it. Does nothing when this host is not the owner. */
   give(volume: string): Promise<void>
-  /** What this process has noted last, where it was it that noted anything. */
+  /** The last change that this process recorded, if any. */
   lastNoted(volume: string): 'taken' | 'given' | undefined
 }
 
 export function openOwnership({ caches, volumes, holder, namespace }: OwnershipOptions): Ownership {
   const noted = new Map<string, 'taken' | 'given'>()
-  /** Of an owner that may still run. */
+  /** An owner that may still run. */
   async function livingOwnerOf(volume: string, pool?: string) {
     const [owner, self] = [await volumes.ownerOf(volume, pool), await holder()]
     const { takesOverFrom = [] } = caches.of(Volume).get({ namespace, name: volume })?.spec ?? {}

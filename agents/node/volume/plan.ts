@@ -1,5 +1,5 @@
-/** What to do for one Volume: pure. The disk is on the host, or it is gone; nothing happens to it while a guest may
- *  have it open. */
+/** Decides what to do for one Volume: create the disk on the host, or remove it. Pure. Nothing happens to the disk
+ *  while a guest may have it open. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
@@ -17,24 +17,24 @@ export interface ObservedVolume {
   readonly held: HeldVolume | undefined
   /** Name of a guest that may have it open. */
   readonly user: string | undefined
-  /** Undefined when it does not begin as a template. */
+  /** Undefined when it is not created from a template. */
   readonly image: ImageState | undefined
-  /** Undefined when it does not begin as one, or that is not on the host yet. */
+  /** Undefined when it is not created from a custom image, or the image is not on the host yet. */
   readonly customImage?: HeldImage | undefined
-  /** Where it is served, and for which operation. */
+  /** Address and operation of its serving. */
   readonly serving?: VolumeStatus['serving']
   readonly copy?: CopyState | undefined
-  /** The host has a place for backups. */
+  /** Whether the host has a place for backups. */
   readonly hasBackups?: boolean
-  /** Of its pool: whether the host has mounted it, and whether the volume lies in it. */
+  /** For a volume in a pool: whether the host has mounted the pool, and whether the volume is in it. */
   readonly pool?: { readonly isMounted: boolean; readonly hasVolume: boolean } | undefined
-  /** In the disk. Not read when nobody asks for any. */
+  /** Snapshots in the disk. Not read when the spec requests none. */
   readonly snapshots?: readonly HeldSnapshot[]
-  /** What the host knows of the disk of this name. */
+  /** The host's ledger entry for a disk of this name. */
   readonly bytes?: BytesEntry | undefined
-  /** What counts is on another host, whatever lies here. */
+  /** The current data are on another host, regardless of the disk here. */
   readonly isSuperseded?: boolean
-  /** Another host was given the data, and this object is of before that. */
+  /** Another host received the data, and this object is older than that. */
   readonly isOlderThanServing?: boolean
 }
 
@@ -59,7 +59,7 @@ export interface VolumeEffects {
 
 const RETRY_SECONDS = 30
 const IN_USE_SECONDS = 1
-/** As many as the status holds. */
+/** Limit of the status. */
 const SNAPSHOTS_MAXIMUM = 512
 
 const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffects[Name]): Action => ({
@@ -68,18 +68,18 @@ const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffec
   input,
 })
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
-/** The effect changed what there is to see. */
+/** The effect changed the observed state. */
 const requeue = wait(0, 'the next look')
 const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to release it`)
 
-/** Guards in order: deleting, the disk of another object, not here, superseded, older than a copy, unknown to the
- *  ledger, too small, a snapshot to be made or removed, to be served, done. */
+/** Guards in order: deleting, disk of another object, absent, superseded, older than a copy, unknown to the ledger, too
+ *  small, snapshot to take or remove, to be served, done. */
 export function planVolume(volume: VolumeObject, observed: ObservedVolume): Action[] {
   const { metadata, spec, status } = volume
   const { held, user, serving, snapshots = [], bytes } = observed
   const isTaken = isOfAnother(volume, observed)
   if (metadata.deletionTimestamp !== undefined) {
-    // Once reported, it stays so: the object goes when the platform has read it.
+    // The report is final: the object is deleted when the platform has read it.
     if (status?.isRemoved === true) return []
     if (isTaken) return [removed(status)]
     if (user !== undefined) return [waitForRelease(user)]
@@ -90,7 +90,7 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
   if (observed.isSuperseded === true) return [lost('Its server was moved to another host, which has the newer data.')]
   if (observed.isOlderThanServing === true) return [lost(OLDER)]
   if (bytes?.state !== 'made' || bytes.uid !== metadata.uid) return [effect('noteMade', {}), requeue]
-  // The order to serve it was taken back: the other host has nothing that counts.
+  // The order to serve it was withdrawn: the other host has no current data.
   if (bytes.served !== undefined && spec.serve === undefined && (metadata.generation ?? 0) > bytes.served.generation)
     return [effect('keep', {}), requeue]
   const known = knownSnapshots(volume, observed)
@@ -110,7 +110,7 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
   return [reported]
 }
 
-/** Removal first: it gives room. What is there is never taken again. */
+/** Removal comes first because it frees space. A snapshot that existed is never taken again. */
 function nextSnapshot(
   { snapshots: wanted = [] }: VolumeSpec,
   there: readonly HeldSnapshot[],
@@ -123,12 +123,12 @@ function nextSnapshot(
   return missing && effect('takeSnapshot', { name: missing.name })
 }
 
-/** Snapshots that were in the disk, whether or not they still are: as the ledger, the report and the disk say. */
+/** Snapshots that exist or existed in the disk, from the ledger, the report and the disk. */
 const knownSnapshots = ({ status }: VolumeObject, { snapshots = [], bytes }: ObservedVolume): readonly string[] => [
   ...new Set([...(bytes?.snapshots ?? []), ...[...(status?.snapshots ?? []), ...snapshots].map(({ name }) => name)]),
 ]
 
-/** Those that are to be there, were, and are not any more. */
+/** Requested snapshots that existed and do not exist now. */
 const lostSnapshots = (
   { snapshots: wanted = [] }: VolumeSpec,
   there: readonly HeldSnapshot[],
@@ -138,7 +138,7 @@ const lostSnapshots = (
     .filter(({ name, shall }) => shall === 'be' && known.includes(name) && !there.some((one) => one.name === name))
     .map(({ name }) => name)
 
-/** What lies on the host's own disks was made for another object of the name. In a pool the name says whose it is. */
+/** Whether the disk was created for another object of the name. In a pool, the name itself shows whose disk it is. */
 const isOfAnother = ({ metadata: { uid } }: VolumeObject, { held, bytes }: ObservedVolume): boolean =>
   held !== undefined && held.pool === undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
 const TAKEN = 'A disk that was made for another object of this name is on the host. It stays.'
@@ -147,7 +147,7 @@ const OLDER =
   'The disk was given to another host after this state of its object was written. That host may have newer data. ' +
   'The disk stays and is not used. Find out where the newer data are first.'
 
-/** The disk was there once: for this object, or for an earlier one of the name of which it is no copy. */
+/** Whether the disk existed before, for this object or for an earlier one of the name that it is not a copy of. */
 function wasMade({ metadata: { uid }, spec: { source }, status }: VolumeObject, { bytes }: ObservedVolume): boolean {
   const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
   return (
@@ -163,12 +163,12 @@ function planMaking(volume: VolumeObject, observed: ObservedVolume): Action[] {
   if (pool !== undefined) {
     if (observed.pool?.isMounted !== true)
       return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
-    // What lies there under the name of a copy that is not whole is an older one, or half of this one.
+    // If a copy is incomplete, data under its name in the pool are an older disk, or half of this one.
     if (observed.pool.hasVolume && (source?.kind !== 'copy' || isLost)) return [effect('adopt', { pool }), requeue]
   }
   if (isLost) return [lost(lossOf(observed))]
   if (pool !== undefined) {
-    // What another host made is never made a second time, empty.
+    // A disk that another host created is never created a second time, empty.
     if (isRetained === true || (source === undefined && origin !== undefined))
       return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
   }

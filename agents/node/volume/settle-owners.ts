@@ -1,12 +1,12 @@
-/** What an agent that was killed, or one of an earlier release, has left open of the owners of disks on shared storage:
- *  a guest that runs here has its disks noted, and what no guest has is given back. */
+/** Corrects owners of disks on shared storage that a killed agent, or one of an earlier release, left inconsistent:
+ *  records the disks of running guests, and releases disks that no guest has. */
 import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
 import { userOf, type VolumeOptions } from './effects.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
 const INTERVAL_MILLISECONDS = 15_000
 
-/** Looks at once and then every INTERVAL_MILLISECONDS, until the signal. The caches must be ready. */
+/** Runs at once and then every INTERVAL_MILLISECONDS, until the signal aborts. The caches must be ready. */
 export async function runOwnerSettling(options: VolumeOptions, signal: AbortSignal): Promise<void> {
   const outages = new Outages(options, 'owners of disks not settled')
   while (!signal.aborted) {
@@ -15,7 +15,7 @@ export async function runOwnerSettling(options: VolumeOptions, signal: AbortSign
   }
 }
 
-/** It writes to its disks. One that is still on its way here does not. */
+/** Whether it writes to its disks. A guest that is still arriving does not. */
 const runsHere = ({ state, transfer }: Guest): boolean =>
   state === 'running' && (transfer?.role !== 'receive' || transfer.phase === 'completed')
 

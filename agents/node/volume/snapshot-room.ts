@@ -1,5 +1,5 @@
-/** How much room the snapshots of a volume take, measured beside the reconciles and now and then: it changes with every
- *  write of a guest, and takes a while to find out. */
+/** Measures how much space the snapshots of a volume use, from time to time and beside the reconciles. The value
+ *  changes with every write of a guest, and takes a while to measure. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
@@ -9,7 +9,7 @@ const LOOK_MILLISECONDS = 600_000
 
 interface Measure {
   readonly begunAt: number
-  /** Which snapshots there were. */
+  /** Names of the measured snapshots. */
   readonly names: string
   bytes: ReadonlyMap<string, number>
 }
@@ -27,7 +27,7 @@ export class SnapshotRoom {
     this.#outages = new Outages(options, 'room of snapshots not measured')
   }
 
-  /** With what is known of their room. Begins to measure when that is old, or of other snapshots. */
+  /** The snapshots with their known sizes. Starts a measurement when the last one is old or covers other snapshots. */
   of(volume: string, snapshots: readonly HeldSnapshot[]): readonly HeldSnapshot[] {
     if (snapshots.length === 0) {
       this.#measures.delete(volume)

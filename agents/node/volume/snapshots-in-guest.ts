@@ -5,11 +5,11 @@ import type { SnapshotInGuest, TakeInGuest } from '../drivers/storage/volume-sto
 
 type Guests = Pick<Hypervisor, 'changeSnapshots' | 'monitorOf'>
 
-/** No snapshot has this name: one that is in a disk has a size too. */
+/** No snapshot has this name: names of real snapshots also contain a size. */
 const NO_SNAPSHOT = 'none'
 const IS_MISSING = /does not exist/
 
-/** Throws Unavailable while a job of QEMU has the disk, and when the guest has it no longer. */
+/** Throws Unavailable while a job of QEMU uses the disk, and when the guest does not have it. */
 async function change(guests: Guests, user: string, path: string, wanted: SnapshotChange): Promise<void> {
   const isDone = await guests.changeSnapshots(user, path, wanted).catch((error: unknown) => {
     throw new Unavailable(`disk ${path}, which is read or copied`, error)
@@ -17,8 +17,9 @@ async function change(guests: Guests, user: string, path: string, wanted: Snapsh
   if (!isDone) throw new Unavailable(`guest ${user}, which has disk ${path}`, undefined)
 }
 
-/** Throws Unavailable while a job of QEMU has the disk. Asked before the guest is frozen, so that one that is backed up
- *  is not frozen again and again: QEMU refuses to remove what is not there, and says which of the two it is. */
+/** Throws Unavailable while a job of QEMU uses the disk. Called before the guest is frozen, so that a guest that is
+ *  being backed up is not frozen repeatedly. It asks QEMU to remove a snapshot that does not exist; the error shows
+ *  whether a job is the cause. */
 async function requireNoJob(guests: Guests, user: string, path: string): Promise<void> {
   await change(guests, user, path, { verb: 'remove', label: NO_SNAPSHOT }).catch((error: unknown) => {
     const cause = error instanceof Unavailable ? error.cause : undefined
@@ -26,7 +27,7 @@ async function requireNoJob(guests: Guests, user: string, path: string): Promise
   })
 }
 
-/** Takes one with the file systems of the guest frozen, when its agent does that in time. */
+/** Takes a snapshot, with the file systems of the guest frozen if its agent freezes them in time. */
 export const takeInGuest =
   (guests: Guests, user: string): TakeInGuest =>
   async (path, labelOf) => {
@@ -40,7 +41,7 @@ export const takeInGuest =
       return is
     })
     if (wasFrozen === isFrozen) return
-    // The guest thawed by itself, before the point or after it: nothing is claimed of it.
+    // The guest thawed by itself, before or after the snapshot, so the snapshot is taken again as not frozen.
     await act('remove', wasFrozen)
     await act('take', false)
   }

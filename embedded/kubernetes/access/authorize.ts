@@ -1,4 +1,4 @@
-/** Refuses a request that its user may not make. */
+/** Refuses requests that the user has no right to make. */
 import type { Engine } from '../core/engine.ts'
 import type { User } from '../core/object.ts'
 import type { Target } from '../core/read.ts'
@@ -13,14 +13,14 @@ function verbOf(method: Request['method'], name: string, query: Query): string {
   return { POST: 'create', PUT: 'update', PATCH: 'patch' }[method]
 }
 
-/** Throws 403 as Kubernetes words it. */
+/** Throws 403 with the message of Kubernetes. */
 export function authorize(engine: Engine, user: User, request: Request, query: Query, target: Target): void {
   const { name } = target
   const verb = verbOf(request.method, name, query)
   requireVerb(engine, user, verb, target, name === '' && request.method === 'GET' ? selectedName(query) : name)
 }
 
-/** The same without a refusal. */
+/** The same check as a result. */
 export function isAuthorized(engine: Engine, user: User, request: Request, query: Query, target: Target): boolean {
   try {
     authorize(engine, user, request, query, target)
@@ -31,7 +31,7 @@ export function isAuthorized(engine: Engine, user: User, request: Request, query
   }
 }
 
-/** Throws 403 unless the user may create the target: for writes that make what does not exist. */
+/** Throws 403 unless the user may create the target: for writes that create a missing object. */
 export const authorizeCreate = (engine: Engine, user: User, target: Target): void =>
   requireVerb(engine, user, 'create', target, target.name)
 
@@ -52,8 +52,8 @@ function requireVerb(engine: Engine, user: User, verb: string, target: Target, o
     )
 }
 
-/** A list or watch of one named object is covered by a role that names it; what creates objects or deletes them
- *  together never is, as in Kubernetes. */
+/** A role that names an object covers a list or watch of this single object. As in Kubernetes, it never covers creation
+ *  or deletion of collections. */
 const selectedName = (query: Query): string =>
   parseFieldSelector(query.get('fieldSelector') ?? undefined).find(
     ({ field, isNegated }) => field === 'metadata.name' && !isNegated,
@@ -64,7 +64,7 @@ export const refusal = ({ name }: User, { verb, resource, group }: Attributes, n
   `${JSON.stringify(group)} ` +
   `${namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`}`
 
-/** For paths that name no resource. */
+/** For paths that are not resources. */
 export function authorizePath(engine: Engine, user: User, request: Request, path: string): void {
   const verb = request.method.toLowerCase()
   if (engine.authorizer.allows(user, { verb, path, group: '', resource: '', namespace: '', name: '' })) return

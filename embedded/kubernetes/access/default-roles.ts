@@ -1,4 +1,4 @@
-/** The roles that every cluster has, and those of this product's components. */
+/** The roles of every cluster, and those of this product's components. */
 import type { JsonObject } from '../core/json.ts'
 
 const API = 'rbac.authorization.k8s.io/v1'
@@ -29,7 +29,7 @@ const rule = (verbs: readonly string[], apiGroups: readonly string[], resources:
   resources,
 })
 
-/** What the agent of a node may do in its own namespace; the same as the chart of the agents gives. */
+/** Rights of a node's agent in its own namespace; the same as in the chart of the agents. */
 export const NODE_RULES: readonly Rule[] = [
   rule(READ, ['svccloud.dev'], ['instances', 'managedmachines', 'volumes', 'images', 'backupjobs', 'observations']),
   rule(
@@ -69,7 +69,7 @@ const aggregating = (name: string): JsonObject =>
     { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [`${LABEL}${name}`]: 'true' } }] } },
     AGGREGATES[name] ?? {},
   )
-/** Whoever may edit may view, whoever administers may edit. */
+/** Editors have the rights of viewers, administrators those of editors. */
 const AGGREGATES: Readonly<Record<string, Record<string, string>>> = {
   edit: { [`${LABEL}admin`]: 'true' },
   view: { [`${LABEL}edit`]: 'true' },
@@ -146,6 +146,6 @@ export const DEFAULT_ROLES: readonly JsonObject[] = [
     {},
     { [`${LABEL}admin`]: 'true' },
   ),
-  // On one machine the components trust each other; a real cluster gets narrower roles from the charts.
+  // On one machine the components trust each other. In a real cluster the charts define narrower roles.
   binding('svccloud:components', 'cluster-admin', 'svccloud:components'),
 ]

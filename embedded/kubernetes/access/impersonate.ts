@@ -1,4 +1,4 @@
-/** Acting as somebody else (`kubectl --as`): who may impersonate a user and each of the groups is taken for them. */
+/** Impersonation (`kubectl --as`): the caller needs the right to impersonate the user and each of the groups. */
 import { defined } from '../../../domain/defined.ts'
 import type { User } from '../core/object.ts'
 import { forbidden, unexpected } from '../core/status.ts'
@@ -7,7 +7,7 @@ import type { Attributes, Authorizer } from './rbac.ts'
 
 type Headers = Readonly<Record<string, readonly string[] | undefined>>
 
-/** The user that the headers name; the one who asks when they name none. Throws a Refusal when that one may not. */
+/** The user that the headers name, or the caller when they name none. Throws a Refusal without the right. */
 export function actingUser(authorizer: Authorizer, user: User, headers: Headers): User {
   const [name, groups = [], uid] = [
     headers['impersonate-user']?.[0],

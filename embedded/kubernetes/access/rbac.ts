@@ -1,4 +1,4 @@
-/** Role-based access: may this user do that? Bindings are indexed by subject and read anew when one of them changes. */
+/** Role-based access control. Bindings are indexed by subject and read again when one of them changes. */
 import { asList, asObject, asString, at, ownMember, strings, type Json, type JsonObject } from '../core/json.ts'
 import type { KubeObject, User } from '../core/object.ts'
 import type { Store } from '../core/store.ts'
@@ -12,26 +12,26 @@ const RBAC_KEYS = {
   clusterRoleBindings: `${GROUP}/clusterrolebindings`,
 } as const
 
-/** What is asked for: a resource, or a path that is none. */
+/** The requested access: to a resource, or to another path. */
 export interface Attributes {
   readonly verb: string
   readonly group: string
-  /** With its subresource: `widgets/status`. */
+  /** Includes the subresource: `widgets/status`. */
   readonly resource: string
   readonly namespace: string
   readonly name: string
-  /** Of requests that name no resource. */
+  /** Of requests for paths that are not resources. */
   readonly path?: string
 }
 
 export interface Authorizer {
   allows(user: User, attributes: Attributes): boolean
-  /** All rules that hold for the user in the namespace. */
+  /** All rules that apply to the user in the namespace. */
   rulesOf(user: User, namespace: string): readonly JsonObject[]
 }
 
 interface Grant {
-  /** Empty: everywhere. */
+  /** Empty for all namespaces. */
   readonly namespace: string
   readonly rules: readonly JsonObject[]
 }
@@ -78,7 +78,7 @@ const EVERYTHING: readonly JsonObject[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** The agent of a node does its work in the namespace of its node, which it shares with no other. */
+/** The agent of a node works in the namespace of its node, which no other agent uses. */
 const isOwnNode = (user: User, attributes: Attributes): boolean =>
   attributes.path === undefined &&
   user.groups.includes(NODES) &&
@@ -117,7 +117,7 @@ function rulesOfRole(store: Store, reference: JsonObject, namespace: string): re
 
 const ownRules = (role: KubeObject | undefined): readonly JsonObject[] => asList(role?.rules).map(asObject)
 
-/** The rules of all cluster roles whose labels one of the selectors matches, and of those that they gather in turn. */
+/** The rules of all cluster roles whose labels match one of the selectors, including roles that those aggregate. */
 function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>()): readonly JsonObject[] {
   seen.add(role.metadata.name)
   const selectors = asList(at(role, 'aggregationRule', 'clusterRoleSelectors'))
@@ -129,7 +129,7 @@ function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>(
   )
 }
 
-/** A label selector as objects write it. */
+/** Matches a label selector in the form of objects. */
 export function matchesLabels(selector: Json | undefined, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels, matchExpressions } = asObject(selector)
   const isEvery = Object.entries(asObject(matchLabels)).every(([key, value]) => ownMember(labels, key) === value)

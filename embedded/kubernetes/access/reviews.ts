@@ -1,5 +1,5 @@
-/** Questions that are answered at once and never stored: who am I, may I, may they, whose token is this, give me a
- *  token. */
+/** Review resources, which are answered at once and never stored: own identity, own rights, rights of others,
+ *  verification of a token, request of a token. */
 import { defined } from '../../../domain/defined.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { checkType, parseObject } from '../core/body.ts'

@@ -1,4 +1,4 @@
-/** Tokens of service accounts: signed by this server, worth nothing once the account is gone. */
+/** Tokens of service accounts: signed by this server, invalid once the account is deleted. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { asObject, asString, at, type Json, type JsonObject } from '../core/json.ts'
@@ -42,13 +42,14 @@ export function issueAccountToken(
   }
 }
 
-/** The service account of a token that is ours, valid for this server and not expired; undefined otherwise. */
+/** The service account of a token that this server signed, that is valid for this server and not expired; undefined
+ *  otherwise. */
 export function accountOfToken(engine: Engine, token: string): User | undefined {
   const [header = '', payload = '', signature = '', ...rest] = token.split('.')
   const given = Buffer.from(signature, 'base64url')
   const expected = signatureOf(engine.tokenKey, `${header}.${payload}`)
   if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  // the signature says that we wrote it
+  // the signature proves that we wrote it
   const claims = asObject(JSON.parse(Buffer.from(payload, 'base64url').toString()) as Json)
   const isFor = Array.isArray(claims.aud) && claims.aud.includes(ISSUER)
   if (!isFor || Number(claims.exp) * 1000 <= engine.clock.now().getTime()) return undefined

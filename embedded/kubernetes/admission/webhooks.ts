@@ -1,5 +1,5 @@
-/** Validating webhooks: asks those whose rules match whether a write may happen, all at once, and obeys the first
- *  no. */
+/** Validating webhooks: sends a write to all webhooks whose rules match, in parallel, and refuses it at the first
+ *  denial. */
 import { defined } from '../../../domain/defined.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { matchesLabels } from '../access/rbac.ts'
@@ -26,13 +26,13 @@ const TIMEOUT_MOST_SECONDS = 30
 
 export interface WebhookCall {
   readonly url: string
-  /** PEM of the authority to trust; empty for those of the system. */
+  /** PEM of the trusted authority; empty for the authorities of the system. */
   readonly authority: string
   readonly timeoutSeconds: number
   readonly body: string
 }
 
-/** Sends a review and answers the body of the response. Throws when none was had. */
+/** Sends a review and returns the body of the response. Throws when there is none. */
 export type CallWebhook = (call: WebhookCall) => Promise<string>
 
 export interface WebhookOptions {
@@ -71,7 +71,7 @@ function isMatch(webhook: JsonObject, admission: Admission, store: Store): boole
 const firstLineOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
 
-/** Every match condition is true. One that cannot be evaluated counts as a webhook that cannot be reached. */
+/** Whether all match conditions are true. A condition that cannot be evaluated counts as an unreachable webhook. */
 function conditionsHold(webhook: JsonObject, admission: Admission): boolean {
   const conditions = asList(webhook.matchConditions).map(asObject)
   if (conditions.length === 0) return true
@@ -174,7 +174,7 @@ async function answerOf(
     timeoutSeconds,
     body,
   })
-  const response = at(JSON.parse(answered) as Json, 'response') // looked at defensively
+  const response = at(JSON.parse(answered) as Json, 'response') // validated below
   if (at(response, 'uid') !== uid) throw new Error('the response does not carry the uid of the request')
   return asObject(response)
 }
@@ -220,7 +220,7 @@ function denial(name: string, { code, reason, message }: JsonObject): Refusal {
   return new Refusal(typeof code === 'number' && code >= 400 ? code : 400, asString(reason), text)
 }
 
-/** Fills in and checks configurations. */
+/** Adds defaults to configurations and validates them. */
 export const webhookConfigurationHooks: Hooks = {
   prepare: (object) => ({
     ...object,

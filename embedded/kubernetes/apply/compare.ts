@@ -1,10 +1,10 @@
-/** Which fields does a value have, and which differ between two values? */
+/** The fields of a value, and the fields that differ between two values. */
 import { isEqual, isList, isObject, type Json } from '../core/json.ts'
 import type { Schema } from '../schema/schema.ts'
 import { EMPTY, fieldSet, LEAF, type FieldSet } from './field-set.ts'
 import { hasParts, partsOf, shapeOf } from './typed.ts'
 
-/** The fields that a configuration mentions: leaves, and the items of keyed lists. */
+/** The fields in a configuration: leaves, and the items of keyed lists. */
 export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
   if (!hasParts(value, schema)) return LEAF
   const parts = partsOf(value, schema)
@@ -14,14 +14,14 @@ export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
     false,
     parts.map((part) => {
       const inner = fieldsOf(part.value, part.schema)
-      // Items are fields themselves, and so are objects that no schema describes.
+      // Items are fields themselves, and so are objects without a schema.
       const isField = shape === 'keyed' || (part.schema === undefined && isObject(part.value))
       return [part.element, isField ? { ...inner, isMember: true } : inner] as const
     }),
   )
 }
 
-/** Every field of a value that was not there before, containers included. */
+/** Every field of a new value, including containers. */
 const allFields = (value: Json, schema: Schema | undefined): FieldSet => ({
   isMember: true,
   children: hasParts(value, schema)

@@ -14,7 +14,7 @@ export const LEAF: FieldSet = { isMember: true, children: NONE }
 
 export const isEmpty = (set: FieldSet): boolean => !set.isMember && set.children.size === 0
 
-/** Drops branches that hold nothing. */
+/** Drops empty branches. */
 export function fieldSet(isMember: boolean, children: Iterable<readonly [string, FieldSet]>): FieldSet {
   const kept = new Map([...children].filter(([, child]) => !isEmpty(child)))
   return kept.size === 0 ? (isMember ? LEAF : EMPTY) : { isMember, children: kept }

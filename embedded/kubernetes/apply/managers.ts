@@ -1,4 +1,4 @@
-/** Who manages which fields: what an update takes over, what an apply claims, and with whom it conflicts. */
+/** Managers of fields: the fields that an update takes over and that an apply claims, and its conflicts. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { EMPTY_EVENT } from '../core/builtin-hooks.ts'
 import { groupVersionOf, type Definition } from '../core/definition.ts'
@@ -54,7 +54,7 @@ const UNMANAGED: readonly (readonly string[])[] = [
   ].map((name) => ['metadata', name]),
 ]
 
-/** Whoever applies stays the same in every version. */
+/** The identity of an apply does not depend on the version. */
 const identity = ({ manager, operation, apiVersion, subresource }: Manager): string =>
   JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource])
 
@@ -105,7 +105,7 @@ function encode(managers: readonly Manager[]): ManagedFieldsEntry[] {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The managers as the write starts from them: a client may replace them, or empty them with `[{}]`. */
+/** The managers at the start of the write: a client may replace them, or clear them with `[{}]`. */
 function startingManagers(given: JsonObject, old: KubeObject | undefined, subresource: string): Manager[] {
   const sent = asList(looseMetadata(given).managedFields)
   const live = decode(asList(old?.metadata.managedFields))
@@ -114,7 +114,7 @@ function startingManagers(given: JsonObject, old: KubeObject | undefined, subres
   return decode(sent)
 }
 
-/** managedFields after a create, a replace or a patch: what changed now belongs to the writer. */
+/** managedFields after a create, a replace or a patch: the changed fields belong to the writer. */
 export function trackUpdate(
   writing: Writing,
   given: JsonObject,
@@ -144,7 +144,7 @@ export function trackUpdate(
   return encode(foldAncient([...others, { ...mine, fields, time }], definition))
 }
 
-/** The managers with the oldest updates become one when there are too many. */
+/** If there are too many managers, those with the oldest updates are merged into one. */
 function foldAncient(managers: readonly Manager[], definition: Definition): readonly Manager[] {
   const updates = managers
     .filter(({ operation, fields }) => operation === 'Update' && !isEmpty(fields))
@@ -163,8 +163,7 @@ function foldAncient(managers: readonly Manager[], definition: Definition): read
 /** A new object is compared with an empty one of its kind. */
 const emptyOf = ({ isCustom }: Definition): JsonObject => ({ metadata: {}, ...(isCustom ? {} : EMPTY_PARTS) })
 
-/** What objects of built-in kinds have before anybody filled it in. A kind without one of these members is not harmed
- *  by it. */
+/** Initial members of objects of built-in kinds. They do no harm to a kind that lacks one of them. */
 const EMPTY_PARTS: JsonObject = {
   spec: {
     finalizers: ['kubernetes'],
@@ -186,8 +185,8 @@ export interface Applied {
   readonly managedFields: ManagedFieldsEntry[]
 }
 
-/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken
- *  out. */
+/** Server-side apply: merges the configuration into the live object, and removes the fields that this manager no longer
+ *  specifies. */
 export function apply(
   writing: Writing,
   config: JsonObject,
@@ -239,8 +238,8 @@ export function apply(
 const KUBECTL = 'kubectl'
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Where kubectl once kept its configuration in an annotation, that stays true, so that it can go back to client-side
- *  apply. */
+/** If kubectl stored its configuration in an annotation, it is kept up to date, so that kubectl can return to
+ *  client-side apply. */
 function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
   const metadata = looseMetadata(object)
   const annotations = asObject(metadata.annotations)
@@ -257,7 +256,7 @@ function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
   }
 }
 
-/** What an object without managers held before anybody applied belongs to a manager of its own. */
+/** Fields of an object without managers, from before the first apply, belong to a separate manager. */
 const beforeFirstApply = (writing: Writing, live: KubeObject, schema: Schema): Manager => ({
   manager: 'before-first-apply',
   operation: 'Update',
@@ -267,7 +266,7 @@ const beforeFirstApply = (writing: Writing, live: KubeObject, schema: Schema): M
   fields: ownable({ ...writing, subresource: '' }, fieldsOf(live, schema)),
 })
 
-/** A configuration may hold only fields that the schema declares, and each keyed item once. */
+/** A configuration may only contain fields of the schema, and each keyed item once. */
 function checkDeclared(
   config: JsonObject,
   schema: Schema,

@@ -1,11 +1,11 @@
-/** Merging a configuration into a live value, and taking fields out again. */
+/** Merges a configuration into a live value, and removes fields. */
 import type { Json } from '../core/json.ts'
 import type { Schema } from '../schema/schema.ts'
 import { EMPTY, isEmpty, type FieldSet } from './field-set.ts'
 import { assemble, hasParts, partsOf, shapeOf, type Part } from './typed.ts'
 
-/** The live value with everything that the configuration says. Items keep their place; new ones come where the
- *  configuration has them, between the items that both know. */
+/** The live value with all fields of the configuration. Items keep their place. New items are inserted at the
+ *  configuration's position, between the items that both have. */
 export function merged(live: Json | undefined, config: Json, schema: Schema | undefined): Json {
   if (live === undefined || !hasParts(config, schema) || shapeOf(live, schema) !== shapeOf(config, schema))
     return config
@@ -45,7 +45,7 @@ export function merged(live: Json | undefined, config: Json, schema: Schema | un
   return assemble(shape, out)
 }
 
-/** The value without the fields of `gone`, unless somebody in `kept` holds them or something below them. */
+/** The value without the fields of `gone`, except for those that `kept` contains or has fields below. */
 export function removed(value: Json, gone: FieldSet, kept: FieldSet, schema: Schema | undefined): Json | undefined {
   if (!hasParts(value, schema)) return value
   const before = partsOf(value, schema)

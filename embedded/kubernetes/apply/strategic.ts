@@ -1,5 +1,5 @@
-/** Strategic merge patches of built-in kinds: like merge patches, but lists with keys merge item by item, and
- *  directives (`$patch`, `$deleteFromPrimitiveList`, `$setElementOrder`, `$retainKeys`) say what else to do. */
+/** Strategic merge patches of built-in kinds. They are like merge patches, but lists with keys are merged item by item,
+ *  and directives (`$patch`, `$deleteFromPrimitiveList`, `$setElementOrder`, `$retainKeys`) control the merge. */
 import {
   asList,
   asObject,
@@ -17,7 +17,7 @@ import { memberSchema, type Schema } from '../schema/schema.ts'
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
 
-/** Lists of objects are merged by their keys, where the schema names them. */
+/** Lists of objects are merged by the keys that the schema names. */
 export function strategicMerge(target: Json | undefined, patch: Json, schema: Schema | undefined): Json {
   return isObject(patch) ? mergeObjects(asObject(target), patch, schema) : patch
 }
@@ -68,7 +68,7 @@ function mergeLists(target: readonly Json[], patch: readonly Json[], schema: Sch
   return merged
 }
 
-/** Puts what the order names first, in its order; what it does not name keeps its place behind. */
+/** First the listed items, in the order of the list; the others keep their relative order after them. */
 function ordered(list: readonly Json[], order: readonly Json[], schema: Schema | undefined): readonly Json[] {
   const key = schema?.['x-kubernetes-list-map-keys']?.[0]
   const identity = (item: Json): Json => (key !== undefined && isObject(item) ? (item[key] ?? null) : item)

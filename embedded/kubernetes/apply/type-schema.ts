@@ -1,5 +1,5 @@
-/** Schemas for merging: those of custom resources with their metadata, and for built-in kinds the lists that merge by
- *  key. */
+/** Schemas for merging: those of custom resources with their metadata, and for built-in kinds the lists that are merged
+ *  by key. */
 import { groupVersionOf, type Definition } from '../core/definition.ts'
 import { METADATA_SCHEMA } from '../core/openapi-metadata.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -12,7 +12,7 @@ export function typeSchemaOf(definition: Definition): Schema {
   return schema
 }
 
-/** The fields of a built-in kind with what is said here about their merging. */
+/** The fields of a built-in kind with these merge rules. */
 function overlaid(fields: Schema, merging: Schema | undefined): Schema {
   if (!merging) return fields
   const { properties, items, 'x-kubernetes-preserve-unknown-fields': _open, ...flags } = merging
@@ -69,7 +69,7 @@ const template = open({ metadata: METADATA_SCHEMA, spec: podSpec })
 const workload = open({ spec: open({ selector: whole, template }), status: open({ conditions }) })
 const withConditions = open({ status: open({ conditions }) })
 
-/** Only what differs from the default: objects merge by member, lists are whole. */
+/** Only deviations from the default: objects are merged by member, lists are atomic. */
 const MERGING: Readonly<Record<string, Schema>> = {
   'v1/Pod': open({ spec: podSpec, status: open({ conditions }) }),
   'v1/Namespace': withConditions,

@@ -1,10 +1,11 @@
-/** How a schema shapes values for field sets and merging: which objects and lists are whole, which have parts. */
+/** Structure of values for field sets and merging, from a schema: which objects and lists are atomic, and which have
+ *  parts. */
 import { asObject, isList, isObject, type Json } from '../core/json.ts'
 import { memberSchema, type Schema } from '../schema/schema.ts'
 
 export type Shape = 'scalar' | 'atomic' | 'map' | 'set' | 'keyed'
 
-/** Objects have parts and lists are whole, unless the schema says otherwise. */
+/** Objects have parts and lists are atomic, unless the schema specifies otherwise. */
 export function shapeOf(value: Json, schema: Schema | undefined): Shape {
   if (isObject(value)) return schema?.['x-kubernetes-map-type'] === 'atomic' ? 'atomic' : 'map'
   if (!isList(value)) return 'scalar'
@@ -19,7 +20,7 @@ export interface Part {
   readonly schema: Schema | undefined
 }
 
-/** The parts of a value with parts, in their order. */
+/** The parts of a value, in their order. */
 export function partsOf(value: Json, schema: Schema | undefined): Part[] {
   const shape = shapeOf(value, schema)
   if (shape === 'map') {
@@ -44,7 +45,7 @@ function keyElement(item: Json, schema: Schema | undefined): string {
   return `k:${JSON.stringify(keys)}`
 }
 
-/** Puts parts back together. */
+/** Combines parts to a value. */
 export const assemble = (shape: Shape, parts: readonly Part[]): Json =>
   shape === 'map'
     ? Object.fromEntries(parts.map(({ element, value }) => [element.slice(2), value]))

@@ -14,7 +14,7 @@ const VERSIONS: Readonly<Record<NonNullable<Representation['as']>, readonly stri
   APIGroupDiscoveryList: ['v2', 'v2beta1'],
 }
 
-/** The first acceptable entry of an Accept header, among the transformations that `offered` names. */
+/** The first acceptable entry of an Accept header, among the transformations in `offered`. */
 export function negotiate(
   accept: string | undefined,
   offered: readonly NonNullable<Representation['as']>[],

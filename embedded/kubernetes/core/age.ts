@@ -1,4 +1,4 @@
-/** Ages as kubectl prints them: at most two units, coarser as they grow. */
+/** Formats ages like kubectl: at most two units, coarser for longer ages. */
 const MINUTE = 60
 const HOUR = 3_600
 const DAY = 86_400
@@ -7,13 +7,13 @@ const YEAR = 365 * DAY
 const two = (big: number, bigUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${big}${bigUnit}` : `${big}${bigUnit}${small}${smallUnit}`
 
-/** `2m19s`, `5d3h`; `<unknown>` when the text is no instant. */
+/** `2m19s`, `5d3h`; `<unknown>` when the text is not a time. */
 export function ageOf(since: string, now: Date): string {
   const at = Date.parse(since)
   return Number.isNaN(at) ? '<unknown>' : durationText(Math.floor((now.getTime() - at) / 1000))
 }
 
-/** As `kubectl get` shows an age. */
+/** Formats a duration like an age in `kubectl get`. */
 export function durationText(seconds: number): string {
   if (seconds < -1) return '<invalid>'
   if (seconds < 0) return '0s'

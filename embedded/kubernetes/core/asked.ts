@@ -1,5 +1,5 @@
-/** Writes of the server's own controllers, which ask admission as anybody who writes: what a webhook refuses stays as
- *  it is. */
+/** Writes of the server's own controllers. They pass through admission like any other write: an object stays as it is
+ *  when a webhook refuses the change. */
 import type { Definition } from './definition.ts'
 import { keyOf, type Engine } from './engine.ts'
 import { withMetadata, type KubeObject, type Metadata, type User } from './object.ts'
@@ -11,14 +11,14 @@ const controllerUser = (name: string): User => ({
   name: `system:serviceaccount:kube-system:${name}`,
   groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'],
 })
-/** Under the names that a cluster's own have. */
+/** Named as the controllers of a cluster. */
 export const GARBAGE_COLLECTOR = controllerUser('generic-garbage-collector')
 const NAMESPACE_CONTROLLER = controllerUser('namespace-controller')
 
-/** Writes of one object at a time that others may overtake. */
+/** Limit of attempts when other writes come first. */
 const MOST_ATTEMPTS = 5
 
-/** Why not, in the words of the refusal; undefined when it was done, or when the object is gone. */
+/** The message of a refusal; undefined when the change is done, or the object is deleted. */
 type Answered = Promise<string | undefined>
 
 async function refusalOf(write: () => Promise<void>): Answered {
@@ -31,7 +31,7 @@ async function refusalOf(write: () => Promise<void>): Answered {
   }
 }
 
-/** Deletes the object as it was judged, as the garbage collector does. It is refused, too, when the object has changed
+/** Deletes the object as it was evaluated, like the garbage collector. Also refused when the object has changed
  *  meanwhile. */
 export const removeAsked = (
   engine: Engine,
@@ -47,7 +47,7 @@ export const removeAsked = (
     removeNow(engine, definition, namespace, name, options)
   })
 
-/** Deletes the object as one of all in its namespace, as the controller of namespaces does. */
+/** Deletes the object as part of deleting its namespace, like the namespace controller. */
 export const removeWithNamespace = (
   engine: Engine,
   definition: Definition,
@@ -85,8 +85,8 @@ const deletionOf = (definition: Definition, object: KubeObject) => ({
   fieldManager: '',
 })
 
-/** Changes the object's metadata as the garbage collector does: `changesOf` answers them for the object as it is now,
- *  undefined when there is nothing to change. What loses its last finalizer while it is being deleted goes. */
+/** Changes the object's metadata like the garbage collector. `changesOf` returns the changes for the current object, or
+ *  undefined when there are none. An object that is being deleted is removed with its last finalizer. */
 export const changeAsked = (
   engine: Engine,
   definition: Definition,

@@ -17,8 +17,8 @@ export const BODY_MOST_BYTES = 3 * 1024 * 1024
 const DEPTH_MOST = 200
 const TOO_DEEP = `the object is nested deeper than ${DEPTH_MOST} levels`
 
-/** About how many letters the JSON text of the value has. Stops counting above the limit, so that a value which shares
- *  its parts costs no more than one that does not. Throws 400 for one that is nested too deep. */
+/** Approximate length of the JSON text of the value. It stops counting above the limit, so that a value with shared
+ *  parts costs no more than others. Throws 400 when the value is nested too deeply. */
 export function lettersOf(value: Json | undefined, limit: number, depth = 0): number {
   if (depth > DEPTH_MOST) throw badRequest(TOO_DEEP)
   if (typeof value === 'string') return value.length + 2
@@ -31,7 +31,7 @@ export function lettersOf(value: Json | undefined, limit: number, depth = 0): nu
   return letters
 }
 
-/** Throws 413 for a value that is larger than a body may be, 400 for one that is nested too deep. */
+/** Throws 413 for a value larger than the limit of bodies, 400 for one that is nested too deeply. */
 export function checkSize(value: Json): void {
   if (lettersOf(value, BODY_MOST_BYTES) > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
 }
@@ -42,11 +42,11 @@ export interface Body {
   readonly duplicates: readonly string[]
 }
 
-/** Throws 400 for what is no JSON, 413 for what is too long. */
+/** Throws 400 for invalid JSON, 413 for a body that is too long. */
 export function parseJson(text: string): Body {
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
   try {
-    // JSON.parse answers JSON and nothing else.
+    // JSON.parse returns only JSON.
     return { value: JSON.parse(text) as Json, duplicates: duplicateMembers(text) }
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -57,13 +57,13 @@ export function parseJson(text: string): Body {
   }
 }
 
-/** Throws as `parseJson` does. */
+/** Throws the same as `parseJson`. */
 export function parseYamlOrJson(text: string): Body {
   if (text.trimStart().startsWith('{')) return parseJson(text)
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
   try {
-    const value = (parseYaml(text, { maxAliasCount: 100, schema: 'core' }) ?? null) as Json // as JSON can say it
-    checkSize(value) // aliases multiply what they name
+    const value = (parseYaml(text, { maxAliasCount: 100, schema: 'core' }) ?? null) as Json // restricted to JSON values
+    checkSize(value) // aliases can multiply their content
     return { value: JSON.parse(JSON.stringify(value)) as Json, duplicates: [] } // plain JSON after the round trip
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -71,7 +71,7 @@ export function parseYamlOrJson(text: string): Body {
   }
 }
 
-/** The object that a create or an update sends. */
+/** The object in a create or an update. */
 export function parseObject(
   text: string | undefined,
   contentType: string | undefined,
@@ -86,7 +86,7 @@ export function parseObject(
 export const mediaType = (contentType: string | undefined): string =>
   (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 
-/** Refuses an object whose type is not that of the path, or whose metadata cannot be read. */
+/** Refuses an object whose type differs from that of the path, or whose metadata cannot be read. */
 export function checkType(
   object: JsonObject,
   definition: Pick<Definition, 'group' | 'version' | 'kind' | 'isCustom'>,
@@ -133,7 +133,7 @@ const TEXT_MOST_LETTERS = 1_000
 const clipped = (text: string, letters: number): string =>
   text.length > letters ? `${text.slice(0, letters)} ...` : text
 
-/** Walks valid JSON text for duplicate members, of which JSON.parse silently keeps the last. */
+/** Searches valid JSON text for duplicate members, of which JSON.parse silently keeps the last. */
 function duplicateMembers(text: string): readonly string[] {
   const found: string[] = []
   let position = 0

@@ -1,4 +1,4 @@
-/** The objects that every server has. Runs at every start and adds only what is missing. */
+/** The objects of every server. Runs at every start and creates only missing ones. */
 import { parseGroupVersion } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { shape } from './shape.ts'

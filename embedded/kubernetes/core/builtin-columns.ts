@@ -1,5 +1,5 @@
-/** The columns of `kubectl get` for built-in kinds. A kind without an entry, as all workloads are, shows its name and
- *  age. */
+/** The columns of `kubectl get` for built-in kinds. Kinds without an entry, such as all workloads, show name and age.
+ */
 import { ageOf } from './age.ts'
 import type { Column } from './definition.ts'
 import { asList, asObject, asString, at, type Json } from './json.ts'

@@ -1,6 +1,6 @@
-/** The numbers, names and types of the protobuf fields of the kinds that clients in Go send: facts of the Kubernetes
- *  API (1.36), one message a line as `number name type`. `[]` is a list, `{}` a map with string keys. Workloads are
- *  left out: nothing here reads them, so they are taken as JSON with whatever members they have. */
+/** Numbers, names and types of the protobuf fields of the kinds that Go clients send: facts of the Kubernetes API
+ *  (1.36). One message a line, as `number name type`; `[]` is a list, `{}` a map with string keys. Workloads are
+ *  omitted: nothing here reads them, so any JSON members are accepted. */
 
 /** The message of each kind. */
 export const KINDS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** The behaviour that is specific to single built-in kinds. */
+/** Behaviour of single built-in kinds. */
 import type { Hooks } from './definition.ts'
 import {
   asList,
@@ -17,7 +17,7 @@ import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, fieldTo
 const NAME_LABEL = 'kubernetes.io/metadata.name'
 const EVENT_KEEPS_SECONDS = 3_600
 
-/** Namespaces hold their deletion until their contents are gone. */
+/** The deletion of a namespace waits until its contents are deleted. */
 export const namespaceHooks: Hooks = {
   prepare(object, old, { subresource }) {
     const labelled = withMetadata(object, { labels: { ...object.metadata.labels, [NAME_LABEL]: object.metadata.name } })
@@ -59,13 +59,13 @@ const keyFaults = (field: string, map: Json | undefined): Cause[] =>
       ),
     )
 
-/** What a ConfigMap or a Secret may hold in all, without its keys. */
+/** Limit of the values in a ConfigMap or a Secret, without its keys. */
 const DATA_MOST_BYTES = 1_048_576
 const base64Bytes = (text: Json | undefined): number => Buffer.byteLength(asString(text), 'base64')
 const total = (map: Json | undefined, size: (text: Json | undefined) => number): number =>
   Object.values(asObject(map)).reduce<number>((sum, text) => sum + size(text), 0)
 
-/** Drops the named members where they are empty, because typed clients never show an empty map. */
+/** Removes the named members if they are empty, because typed clients never send an empty map. */
 function withoutEmpty(object: KubeObject, members: readonly string[]): KubeObject {
   const kept = Object.entries(object).filter(
     ([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0,
@@ -89,7 +89,7 @@ export const configMapHooks: Hooks = {
   },
 }
 
-/** Members of stringData become base64 in data; the type is Opaque unless said otherwise and never changes. */
+/** Members of stringData become base64 in data. The default type is Opaque; the type is immutable. */
 export const secretHooks: Hooks = {
   prepare(object, old) {
     const { stringData, data: given, ...rest } = object
@@ -153,7 +153,7 @@ export const leaseHooks: Hooks = {
     }),
 }
 
-/** Rules say what may be done; bindings keep the role that they were made for. */
+/** Validates the rules of roles; the role of a binding is immutable. */
 export const roleHooks: Hooks = {
   validate: (object) =>
     asList(object.rules).flatMap((rule, index) =>
@@ -187,7 +187,7 @@ export const bindingHooks: Hooks = {
   },
 }
 
-/** Members that events always show. */
+/** Members that every event has. */
 export const EMPTY_EVENT = {
   eventTime: null,
   firstTimestamp: null,
@@ -197,7 +197,7 @@ export const EMPTY_EVENT = {
   source: {},
 }
 
-/** Events are stored as core/v1 and vanish an hour after their last change. */
+/** Events are stored as core/v1 and deleted an hour after their last change. */
 export const eventHooks: Hooks = {
   prepare: (object) => ({ ...EMPTY_EVENT, ...object }),
   validate: (object) => {
@@ -227,7 +227,7 @@ const FROM_CORE = Object.fromEntries(Object.entries(TO_CORE).map(([from, to]) =>
 const EVENT_WORD_MAXIMUM = 128
 const EVENT_NOTE_MAXIMUM = 1_024
 
-/** What the newer group requires of an event beside its object; faults name the fields as this group does. */
+/** Required fields of an event in the newer group, besides its object; faults use the field names of this group. */
 function newEventFaults(event: KubeObject): Cause[] {
   const words = ['reportingController', 'reportingInstance', 'action', 'reason'].map(
     (name) => [name, asString(event[name])] as const,
@@ -248,12 +248,12 @@ function newEventFaults(event: KubeObject): Cause[] {
   ]
 }
 
-/** The same events under their newer names. */
+/** The same events with the names of the newer group. */
 export const eventsEventHooks: Hooks = {
   // Renaming keeps kind and metadata.
   fromStored: (object) => ({ ...renamed(object, FROM_CORE), apiVersion: 'events.k8s.io/v1' }) as KubeObject,
   toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject, // as above
-  // events of the older group have less
+  // events of the older group have fewer required fields
   validate: (object, old) => (old === undefined ? newEventFaults(object) : []),
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }

@@ -1,4 +1,4 @@
-/** Schemas of built-in kinds, made from their protobuf fields: which members exist, and of which type. */
+/** Schemas of built-in kinds, derived from their protobuf fields: members and their types. */
 import type { Schema } from '../schema/schema.ts'
 import { KINDS, MESSAGES } from './builtin-fields.ts'
 
@@ -61,10 +61,10 @@ function schemaOf(message: string): Schema {
   return schema
 }
 
-/** The message of a kind; undefined when its fields are not known here. */
+/** The message of a kind; undefined when its fields are not listed here. */
 export const messageOf = (apiVersion: string, kind: string): string | undefined => KINDS[`${apiVersion}/${kind}`]
 
-/** Everything that objects of the kind may hold besides type and metadata. */
+/** All members of objects of the kind, besides type and metadata. */
 export function builtInSchema(apiVersion: string, kind: string): Schema | undefined {
   const message = messageOf(apiVersion, kind)
   return message === undefined ? undefined : schemaOf(message)

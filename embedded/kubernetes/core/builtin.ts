@@ -1,5 +1,5 @@
-/** The built-in resources: plain data with the little behaviour that clients rely on. Workloads are stored and
- *  inert. */
+/** The built-in resources: plain data with the minimal behaviour that clients rely on. Workloads are stored, but
+ *  nothing runs them. */
 import { webhookConfigurationHooks } from '../admission/webhooks.ts'
 import type { Column, Definition, Hooks } from './definition.ts'
 import { crdHooks, type IsTaken } from './crd.ts'
@@ -169,7 +169,7 @@ const WORKLOAD_SCALE = {
   labelSelectorPath: '.spec.selector',
 }
 
-/** `isTaken` answers why the names of a CustomResourceDefinition are not available. */
+/** `isTaken` returns why the names of a CustomResourceDefinition are unavailable. */
 export function builtInDefinitions(isTaken: IsTaken): Definition[] {
   const crds: Row = {
     resource: 'customresourcedefinitions',

@@ -1,5 +1,5 @@
-/** The loop behind every write: read, compute, shape, check, ask admission, and store if nothing has changed
- *  meanwhile. */
+/** The loop of every write: read, compute, shape, validate, ask admission, and store unless another write came first.
+ */
 import { trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
 import { asStored, type Definition } from './definition.ts'
@@ -41,13 +41,13 @@ export interface Outcome {
   readonly status: number
 }
 
-/** The object that a change needs; throws when there is none. */
+/** The object to change; throws when it does not exist. */
 export function existing(target: Target, current: KubeObject | undefined): KubeObject {
   if (!current) throw notFound(target.definition, target.name)
   return current
 }
 
-/** The object with the namespace of the path; throws when it names another. */
+/** The object with the namespace of the path; throws when it names another namespace. */
 export function withNamespaceOf(object: JsonObject, { definition, namespace }: Target): JsonObject {
   const metadata = looseMetadata(object)
   const given = asString(metadata.namespace)
@@ -60,7 +60,7 @@ export function withNamespaceOf(object: JsonObject, { definition, namespace }: T
   return { ...object, metadata: { ...metadata, namespace } }
 }
 
-/** Throws when the change names another uid or revision than the object has. */
+/** Throws when the change names a uid or revision that the object does not have. */
 export function checkPreconditions(
   { definition, name }: Target,
   given: JsonObject,
@@ -103,7 +103,7 @@ export interface ProposedObject {
   readonly given: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
-  /** Set when the change must be proposed to the object that it names: whether it must name a revision. */
+  /** Set when the uid and revision that the change names must match the object. True when it must name a revision. */
   readonly isRevisionNeeded?: boolean
   /** The field managers, when the change determines them itself. */
   readonly managedFields?: readonly ManagedFieldsEntry[]
@@ -114,7 +114,7 @@ const MANAGER_MOST_LETTERS = 128
 const optionsOf = ({ method }: Request): string =>
   method === 'POST' ? 'CreateOptions' : method === 'PUT' ? 'UpdateOptions' : 'PatchOptions'
 
-/** The name that the client gives, or the beginning of its user agent. */
+/** The name that the client gives, or the start of its user agent. */
 export function managerOf({ request, query }: Write): string {
   const given = query.get('fieldManager') ?? ''
   if (given.length > MANAGER_MOST_LETTERS)
@@ -125,12 +125,12 @@ export function managerOf({ request, query }: Write): string {
 }
 
 interface Changing {
-  /** Computes the change of the object as it is now; called again when another write came first. */
+  /** Computes the change for the current object; called again when another write came first. */
   readonly make: (current: KubeObject | undefined) => ProposedObject
 }
 
-/** Carries out one write: computed from the stored object, admitted, stored; begun again when another write came
- *  meanwhile. Resolves when the change is durable. */
+/** Carries out one write: computes it from the stored object, asks admission, and stores it. Starts again when another
+ *  write came first. Resolves when the change is durable. */
 export async function change(engine: Engine, write: Write, changing: Changing): Promise<Outcome> {
   const { target, request, query, user } = write
   const { definition, namespace, name, subresource } = target
@@ -158,7 +158,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     }
     const next = asStored(definition, object)
     const status = old ? 200 : 201
-    if (!old) checkQuota(engine, target) // last, as nothing can come between this and the write
+    if (!old) checkQuota(engine, target) // last, so that nothing can happen between this and the write
     if (isDry) return { object: viewOf(definition, withoutEmptyRevision(next)), warnings, status }
     const kept = store(engine, definition, key, stored, next)
     await engine.store.durable()
@@ -173,7 +173,7 @@ interface Prepared {
   readonly warnings: string[]
 }
 
-/** The object that the change makes of the stored one, shaped and checked. */
+/** The stored object after the change, shaped and validated. */
 function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeObject | undefined): Prepared {
   const { target } = write
   const { definition, namespace, name, subresource } = target
@@ -210,7 +210,7 @@ function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeO
 const withoutEmptyRevision = (object: KubeObject): KubeObject =>
   object.metadata.resourceVersion === '' ? withMetadata(object, { resourceVersion: undefined }) : object
 
-/** Puts the next state in the place of the stored one; answers the object as it is then. */
+/** Replaces the stored state; returns the resulting object. */
 function store(
   engine: Engine,
   { storageKey, hooks }: Definition,
@@ -222,14 +222,14 @@ function store(
   const { deletionTimestamp, finalizers = [] } = next.metadata
   const isGone = deletionTimestamp !== undefined && finalizers.length === 0 && hooks.isHeld?.(next) !== true
   if (!isGone) return engine.store.put(storageKey, key, next)
-  // The answer to the write that removes the last finalizer shows the object as it was at its last revision.
+  // The response to the write that removes the last finalizer shows the object's final state and revision.
   engine.store.remove(storageKey, key, next)
   return next
 }
 
 const ownPart = (subresource: string): string => (subresource === 'scale' ? '' : subresource)
 
-/** Nothing but times of managed fields differs. */
+/** Whether only times of managed fields differ. */
 function isSameState(a: KubeObject, b: KubeObject): boolean {
   const content = (object: KubeObject) => withMetadata(object, { resourceVersion: '', managedFields: undefined })
   const owners = (object: KubeObject): Json =>
@@ -237,10 +237,10 @@ function isSameState(a: KubeObject, b: KubeObject): boolean {
   return isEqual(content(a), content(b)) && isEqual(owners(a), owners(b))
 }
 
-/** The most unknown and duplicate members that one answer names. */
+/** Limit of the unknown and duplicate members in one response. */
 const FAULTS_MAXIMUM = 100
 
-/** Unknown and duplicate members: an error, a warning, or nothing, as the client asked. */
+/** Handles unknown and duplicate members as the client requested: error, warning, or nothing. */
 function strictness(
   { target: { definition }, request, query }: Write,
   proposed: ProposedObject,
@@ -290,7 +290,7 @@ function checkNamespace(engine: Engine, { definition, namespace, name }: Target)
   }
 }
 
-/** The answer in the representation that the client asked for. */
+/** The response in the representation that the client requested. */
 export function renderOutcome(
   engine: Engine,
   { target, request, query }: Write,

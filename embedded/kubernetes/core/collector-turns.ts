@@ -1,19 +1,20 @@
-/** Whose turn it is to be collected: one at a time for each object, and again after a refusal, ever more rarely. */
+/** Schedules the collection of objects: one at a time for each object, and again after a refusal, with growing
+ *  intervals. */
 import { backoffMilliseconds, type BackoffLimits } from '../../../kit/sys/backoff.ts'
 import type { Engine } from './engine.ts'
 import type { ObjectRef } from './ownership.ts'
 
 const REFUSED_LIMITS: BackoffLimits = { baseMilliseconds: 2_000, maximumMilliseconds: 60_000 }
 
-/** `collect` answers whether something was refused. */
+/** `collect` returns whether something was refused. */
 export function openTurns(
   { log, clock, random }: Pick<Engine, 'log' | 'clock' | 'random'>,
   collect: (ref: ObjectRef) => Promise<boolean>,
 ): { readonly enqueue: (ref: ObjectRef) => void; readonly stop: () => void } {
   const queue = new Map<string, ObjectRef>()
-  /** What admission is being asked about, and whether it has changed meanwhile. */
+  /** Objects that admission is being asked about, and whether they have changed meanwhile. */
   const asking = new Map<string, { isStale: boolean }>()
-  /** How often in a row admission has refused it, and what cancels the next try. */
+  /** Number of consecutive refusals by admission, and a function that cancels the next attempt. */
   const refused = new Map<string, { readonly count: number; readonly cancel: () => void }>()
   let isRunning = false
   let isStopped = false

@@ -1,7 +1,7 @@
-/** Does what a cluster's controllers do: deletes owned objects with their owners, the contents of namespaces and
- *  definitions that are deleted, and expired events. It asks admission as they do; what is refused stays, is logged,
- *  and is tried again ever more rarely. Changes wake it; all it does follows from the state, so it can stop at any
- *  moment and continue at the next start. */
+/** Does the work of a cluster's controllers: deletes owned objects with their owners, the contents of namespaces and
+ *  definitions that are being deleted, and expired events. It asks admission as they do. A refused object stays, is
+ *  logged, and is retried with growing intervals. Changes trigger it. All its work is derived from the state, so it can
+ *  stop at any moment and continue at the next start. */
 import { changeAsked, removeAsked } from './asked.ts'
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
@@ -19,7 +19,7 @@ export interface Collector {
   stop(): void
 }
 
-/** Removes, in the background, objects whose owners are all gone. */
+/** Removes, in the background, objects without any existing owner. */
 export function startCollector(engine: Engine): Collector {
   const { store } = engine
   const ownership = openOwnership(store)
@@ -50,7 +50,7 @@ export function startCollector(engine: Engine): Collector {
   }
 }
 
-/** The last object of a namespace or of a definition that is going away completes its deletion. */
+/** The removal of the last object of a namespace or definition completes its deletion. */
 function wakeContainers(
   { store }: Engine,
   { storageKey }: ObjectRef,
@@ -68,8 +68,8 @@ function wakeContainers(
 
 type Enqueue = (ref: ObjectRef) => void
 
-/** One step of collecting an object; the changes that it makes queue the objects that depend on it. Answers whether
- *  admission has refused something. */
+/** One step of collecting an object; its changes queue the dependent objects. Returns whether admission refused
+ *  something. */
 async function collect(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): Promise<boolean> {
   const object = engine.store.table(ref.storageKey).get(ref.key)
   const definition = engine.registry.ofStored(ref.storageKey)
@@ -93,14 +93,14 @@ function ownerOf(
 ): KubeObject | undefined {
   const ref = ownership.find(owner.uid)
   const found = ref && engine.store.table(ref.storageKey).get(ref.key)
-  // Only an owner of the same namespace, or of none, counts.
+  // Only an owner in the same namespace, or a cluster-wide one, counts.
   return found && (found.metadata.namespace === undefined || found.metadata.namespace === namespace) ? found : undefined
 }
 
 const isWaiting = (owner: KubeObject): boolean =>
   owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
 
-/** An object goes when none of its owners stays; references to owners that are gone are dropped while another stays. */
+/** Deletes an object without remaining owners. If an owner remains, only references to deleted owners are removed. */
 async function checkOwners(
   engine: Engine,
   object: KubeObject,
@@ -130,7 +130,7 @@ async function checkOwners(
   return isRefused(engine, object, await removeAsked(engine, definition, object, { propagation }))
 }
 
-/** Its owner is gone, and it stays as it is: it is asked again, and a cluster only logs that, too. */
+/** Logs a refusal; the object stays and is retried. A cluster also only logs this. */
 function isRefused({ log }: Engine, { kind, metadata }: KubeObject, refusal: string | undefined): boolean {
   if (refusal === undefined) return false
   const { namespace, name } = metadata
@@ -138,7 +138,7 @@ function isRefused({ log }: Engine, { kind, metadata }: KubeObject, refusal: str
   return true
 }
 
-/** Answers whether it was refused. */
+/** Returns whether it was refused. */
 const dropOwners = async (
   engine: Engine,
   object: KubeObject,
@@ -155,7 +155,7 @@ const dropOwners = async (
     }),
   )
 
-/** Answers whether it was refused. */
+/** Returns whether it was refused. */
 const dropFinalizer = async (
   engine: Engine,
   object: KubeObject,
@@ -172,7 +172,7 @@ const dropFinalizer = async (
     }),
   )
 
-/** Dependents lose their owner; then it goes. Answers whether something was refused. */
+/** Removes the owner reference of dependents, then the owner. Returns whether something was refused. */
 async function orphanDependents(
   engine: Engine,
   owner: KubeObject,
@@ -190,7 +190,8 @@ async function orphanDependents(
   return wasRefused || dropFinalizer(engine, owner, definition, ORPHAN)
 }
 
-/** Foreground: dependents go first; the owner waits for those that block it. Answers whether its end was refused. */
+/** Foreground deletion: dependents are deleted first; the owner waits for those that block it. Returns whether the
+ *  owner's deletion was refused. */
 async function waitForDependents(
   engine: Engine,
   owner: KubeObject,
@@ -215,7 +216,7 @@ async function waitForDependents(
   return false
 }
 
-/** Deletes all objects of a definition; when none is left, the definition may go. */
+/** Deletes all objects of a definition; afterwards the definition can be deleted. */
 function emptyDefinition(engine: Engine, crd: KubeObject): void {
   if (!(crd.metadata.finalizers ?? []).includes(CLEANUP)) return
   const storageKey = `${asString(at(crd, 'spec', 'group'))}/${asString(at(crd, 'spec', 'names', 'plural'))}`
@@ -233,7 +234,7 @@ function emptyDefinition(engine: Engine, crd: KubeObject): void {
   else engine.store.put(CRD_KEY, name, withMetadata(crd, { finalizers: held }))
 }
 
-/** Events vanish an hour after their last change. Answers how to stop. */
+/** Deletes events an hour after their last change. Returns a function that stops it. */
 function sweepEvents(engine: Engine): () => void {
   const { clock, registry, store } = engine
   let stop = () => {}
@@ -260,7 +261,7 @@ function sweepEvents(engine: Engine): () => void {
   return () => stop()
 }
 
-/** When the newest part of the object was written, in milliseconds. */
+/** When the object was last written, in milliseconds. */
 const lastChange = ({ metadata }: KubeObject): number =>
   Math.max(
     Date.parse(metadata.creationTimestamp),

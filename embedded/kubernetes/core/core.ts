@@ -24,11 +24,11 @@ export interface CoreOptions {
   readonly random: Random
   readonly log: Logger
   readonly storage: Storage
-  /** Finds the user of a token that is not one of a service account. */
+  /** Finds the user of a token that does not belong to a service account. */
   readonly authenticate?: (token: string) => User | undefined
-  /** Reaches validating webhooks; without it they count as out of reach. */
+  /** Calls validating webhooks; without it they count as unreachable. */
   readonly callWebhook?: CallWebhook
-  /** Signs the tokens of service accounts; without it they end with the process. */
+  /** Signs the tokens of service accounts; without it they become invalid when the process exits. */
   readonly tokenKey?: Buffer
 }
 
@@ -40,7 +40,7 @@ export interface Core {
   close(): Promise<void>
 }
 
-/** The user that may do everything. */
+/** The user with all rights. */
 export const ADMIN: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] }
 
 const TOKEN_KEY_BYTES = 32

@@ -1,5 +1,5 @@
-/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they
- *  provide. */
+/** CustomResourceDefinitions: their validation, the fields that the server adds, and the resources that they provide.
+ */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { definitionFaults } from '../schema/structural.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -11,7 +11,7 @@ import { fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from './st
 export const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions'
 export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
 
-/** The resources of a definition that is established: one per served version, all stored alike. */
+/** The resources of an established definition: one for each served version, all stored in the same form. */
 export function customDefinitions(crd: KubeObject): Definition[] {
   const spec = asObject(crd.spec)
   const names = asObject(at(crd, 'status', 'acceptedNames') ?? spec.names)
@@ -39,7 +39,7 @@ export function customDefinitions(crd: KubeObject): Definition[] {
         isCustom: true,
         hasStatus: at(version, 'subresources', 'status') !== undefined,
         ...(isObject(scale) ? { scale: scalePathsOf(scale) } : {}),
-        // structural.ts checked it when the definition was written
+        // structural.ts validated it when the definition was written
         ...(isObject(schema) ? { schema: schema as Schema } : {}),
         ...(version.additionalPrinterColumns === undefined
           ? {}
@@ -69,7 +69,7 @@ function columnOf(value: Json): Column {
   const { name, type, format, description, priority, jsonPath } = asObject(value)
   return {
     name: asString(name),
-    type: asString(type) as Column['type'], // checked when the definition was written
+    type: asString(type) as Column['type'], // validated when the definition was written
     ...(typeof format === 'string' ? { format } : {}),
     description:
       typeof description === 'string'
@@ -89,7 +89,7 @@ const conditionOf = (crd: KubeObject, type: string): Json | undefined =>
 /** The reason and the text of a conflict of names. */
 export type IsTaken = (crd: KubeObject) => { readonly reason: string; readonly message: string } | undefined
 
-/** `isTaken` says whether another definition or a built-in resource has one of the names already. */
+/** `isTaken` returns whether another definition or a built-in resource has one of the names already. */
 export const crdHooks = (isTaken: IsTaken): Hooks => ({
   holdsOnDelete: [CLEANUP],
   prepare: (crd, old, preparing) => prepared(crd, old, preparing, isTaken),
@@ -228,7 +228,7 @@ function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
   ]
 }
 
-/** Which of the names of a definition belongs to another resource of its group already. */
+/** The conflict when a name of the definition belongs to another resource of its group. */
 export function nameConflict(all: readonly Definition[], crd: KubeObject): ReturnType<IsTaken> {
   const names = asObject(at(crd, 'spec', 'names'))
   const group = asString(at(crd, 'spec', 'group'))

@@ -1,4 +1,4 @@
-/** What the server knows about one resource in one version: the data that drives every handler. */
+/** Description of one resource in one version: the data that all handlers use. */
 import type { Json } from './json.ts'
 import type { KubeObject } from './object.ts'
 import type { Cause } from './status.ts'
@@ -9,9 +9,9 @@ export interface Column {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
   readonly format?: string
   readonly description?: string
-  /** Above 0: only in `-o wide`. */
+  /** Above 0: shown only with `-o wide`. */
   readonly priority?: number
-  /** A JSONPath over the object, or a function for what no path can say. */
+  /** A JSONPath in the object, or a function for values that no path can express. */
   readonly cell: string | ((object: KubeObject, now: Date) => Json)
 }
 
@@ -21,7 +21,7 @@ export interface ScalePaths {
   readonly labelSelectorPath?: string
 }
 
-/** `record`: created and read as data. `review`: answered at once, never stored. */
+/** `record`: stored as data. `review`: answered at once, never stored. */
 export type Storing = 'record' | 'review'
 
 export interface Definition {
@@ -40,14 +40,14 @@ export interface Definition {
   readonly scale?: ScalePaths
   readonly schema?: Schema
   readonly columns?: readonly Column[]
-  /** JSONPaths such as `.spec.node` that field selectors may name besides metadata.name and metadata.namespace. */
+  /** JSONPaths such as `.spec.node` that field selectors may use, besides metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[]
-  /** Does metadata.generation count the changes of the desired state? */
+  /** Whether metadata.generation counts the changes of the desired state. */
   readonly hasGeneration: boolean
-  /** What objects of this resource are stored under: the same in every version. */
+  /** Storage key of objects of this resource: the same in every version. */
   readonly storageKey: string
   readonly storageVersion: string
-  /** Goes with every answer about a deprecated version. */
+  /** Warning in every response for a deprecated version. */
   readonly deprecation?: string
   readonly hooks: Hooks
 }
@@ -57,19 +57,19 @@ export interface Preparing {
   readonly subresource: string
 }
 
-/** What is particular about one kind. Each is pure; all are optional. */
+/** Special behaviour of one kind. All functions are pure and optional. */
 export interface Hooks {
-  /** Sets the fields that the server decides: on every write, before validation. */
+  /** Sets the fields that the server determines: at every write, before validation. */
   readonly prepare?: (object: KubeObject, old: KubeObject | undefined, context: Preparing) => KubeObject
   readonly validate?: (object: KubeObject, old: KubeObject | undefined) => readonly Cause[]
-  /** Translates between the stored shape and this version's, where they differ by more than apiVersion. */
+  /** Converts between the stored form and this version, if they differ in more than apiVersion. */
   readonly fromStored?: (object: KubeObject) => KubeObject
   readonly toStored?: (object: KubeObject) => KubeObject
-  /** Finalizers that a deletion puts on the object. */
+  /** Finalizers that a deletion adds to the object. */
   readonly holdsOnDelete?: readonly string[]
-  /** Keeps a deleted object although it has no finalizers in its metadata. */
+  /** Keeps a deleted object although its metadata have no finalizers. */
   readonly isHeld?: (object: KubeObject) => boolean
-  /** Objects of this kind go away by themselves this long after their last change. */
+  /** Objects of this kind are deleted this long after their last change. */
   readonly keepsSeconds?: number
 }
 
@@ -82,14 +82,14 @@ export function parseGroupVersion(text: string): { readonly group: string; reado
   return slash < 0 ? { group: '', version: text } : { group: text.slice(0, slash), version: text.slice(slash + 1) }
 }
 
-/** The stored object as this version shows it. */
+/** The stored object in the form of this version. */
 export function inVersion(definition: Definition, object: KubeObject): KubeObject {
   const apiVersion = groupVersionOf(definition)
   if (definition.hooks.fromStored) return definition.hooks.fromStored(object)
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
 }
 
-/** The object as it is stored. */
+/** The object in the stored form. */
 export function asStored(definition: Definition, object: KubeObject): KubeObject {
   if (definition.hooks.toStored) return definition.hooks.toStored(object)
   const apiVersion = groupVersionOf({ group: definition.group, version: definition.storageVersion })

@@ -23,7 +23,7 @@ export const KUBERNETES_VERSION = {
 
 const HEALTH = new Set(['/livez', '/readyz', '/healthz', '/livez/ping', '/readyz/ping', '/healthz/ping'])
 
-/** undefined when the path is none of these. Paths below /api answer in JSON, all others as text. */
+/** Undefined for other paths. Paths below /api are answered in JSON, all others as text. */
 export function discovery(engine: Engine, request: Request, path: string): Answer | undefined {
   const bare = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
   const answer = find(engine, request, bare)
@@ -64,7 +64,7 @@ const pathsOf = (engine: Engine): string[] => [
   '/version',
 ]
 
-/** Versions of each group, best first. */
+/** Versions of each group, in order of preference. */
 function groupsOf(engine: Engine): Map<string, Map<string, Definition[]>> {
   const groups = new Map<string, Map<string, Definition[]>>()
   for (const definition of engine.registry.all()) {
@@ -77,7 +77,7 @@ function groupsOf(engine: Engine): Map<string, Map<string, Definition[]>> {
   return groups
 }
 
-/** Stable before beta before alpha, newer before older, anything else last. */
+/** Stable before beta before alpha, newer before older, all others last. */
 export function compareVersions(a: string, b: string): number {
   const rank = (version: string): readonly number[] => {
     const found = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version)

@@ -1,5 +1,5 @@
-/** The end of a namespace: what is in it is deleted as admission allows; what stays is told in its conditions, as a
- *  cluster's namespace controller does. */
+/** Deletes the contents of a namespace as far as admission allows. The namespace's conditions report what remains, as
+ *  in a cluster. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { removeWithNamespace } from './asked.ts'
 import type { Definition } from './definition.ts'
@@ -9,11 +9,11 @@ import type { KubeObject } from './object.ts'
 
 const NAMESPACES = '/namespaces'
 
-/** How many are there: by resource (`servers.svccloud.dev`), or by finalizer. */
+/** Number of remaining objects: by resource (`servers.svccloud.dev`), or by finalizer. */
 type Counts = Map<string, number>
 
-/** Deletes what is left in the namespace; when nothing is, the namespace goes. Answers whether something was refused:
- *  the caller comes again. */
+/** Deletes the remaining objects of the namespace, and the namespace when none are left. Returns whether something was
+ *  refused; then the caller retries. */
 export async function emptyNamespace(engine: Engine, { metadata: { name } }: KubeObject): Promise<boolean> {
   const all: Promise<Emptied>[] = []
   for (const [storageKey, table] of engine.store.tables()) {
@@ -26,13 +26,13 @@ export async function emptyNamespace(engine: Engine, { metadata: { name } }: Kub
   return finish(engine, name, await Promise.all(all))
 }
 
-/** What came of deleting the objects of one resource. */
+/** The result of deleting the objects of one resource. */
 interface Emptied {
   readonly storageKey: string
   readonly refusal?: string
 }
 
-/** One by one; the first refusal ends it, as that of a collection does. */
+/** Deletes one by one; the first refusal stops it, as in a collection delete. */
 async function emptyResource(engine: Engine, definition: Definition, namespace: string): Promise<Emptied> {
   const { storageKey } = definition
   const left = () =>
@@ -54,7 +54,7 @@ async function emptyResource(engine: Engine, definition: Definition, namespace: 
       }
 }
 
-/** The namespace as it is now: it may have changed while admission was asked. */
+/** Finishes with the current namespace, which may have changed while admission was asked. */
 function finish(engine: Engine, name: string, emptied: readonly Emptied[]): boolean {
   const namespace = engine.store.table(NAMESPACES).get(name)
   if (namespace?.metadata.deletionTimestamp === undefined) return false
@@ -79,7 +79,7 @@ function finish(engine: Engine, name: string, emptied: readonly Emptied[]): bool
   return false
 }
 
-/** What is left, by resource and by finalizer. What was refused is not counted, as a cluster does not. */
+/** Remaining objects, by resource and by finalizer. Refused objects are not counted, as in a cluster. */
 function contentsOf(
   { store, registry }: Engine,
   name: string,
@@ -105,8 +105,8 @@ const listed = (counts: Counts, have: string): string =>
     .map(([what, number]) => `${what} ${have} ${number} resource instances`)
     .join(', ')
 
-/** Types, reasons and messages are those of a cluster, in its order. What can be read of a registry is always found
- *  and parsed here. */
+/** Types, reasons and messages are those of a cluster, in its order. Discovery and parsing of resources always succeed
+ *  here. */
 const conditionsFor = (resources: Counts, finalizers: Counts, refusals: readonly string[]): readonly JsonObject[] => [
   fine('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
   fine(
@@ -146,7 +146,7 @@ const failing = (type: string, reason: string, message: string): JsonObject => (
   status: 'True',
 })
 
-/** Writes nothing when no more than numbers have changed, unless something was refused. */
+/** Writes nothing when only numbers have changed, unless something was refused. */
 function say(
   { store, clock }: Engine,
   namespace: KubeObject,

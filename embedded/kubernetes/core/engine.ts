@@ -15,16 +15,16 @@ export interface Admission {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly definition: Definition
   readonly namespace: string
-  /** Empty for the objects of a collection that is deleted. */
+  /** Empty for the objects of a collection delete. */
   readonly name: string
   readonly subresource: string
   readonly object: KubeObject | undefined
   readonly old: KubeObject | undefined
   readonly user: User
   readonly isDryRun: boolean
-  /** As the client gave it. */
+  /** As the client sent it. */
   readonly fieldManager: string
-  /** Of a deletion: what the client gave besides `dryRun`. */
+  /** Options of a deletion, without `dryRun`. */
   readonly deleteOptions?: JsonObject
 }
 

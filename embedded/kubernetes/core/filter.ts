@@ -1,4 +1,4 @@
-/** Selects the objects of a list, a watch or a collection delete. */
+/** Filters the objects of a list, a watch or a collection delete. */
 import { compileJsonPath } from './jsonpath.ts'
 import { asObject } from './json.ts'
 import type { Definition } from './definition.ts'
@@ -10,11 +10,11 @@ import type { Query } from './request.ts'
 export interface Filter {
   /** Keys of objects start with this. */
   readonly prefix: string
-  /** The only key that can match, when the selector names one object of one namespace. */
+  /** The only key that can match, if the selector names one object of one namespace. */
   readonly onlyKey: string | undefined
   /** No selector: everything below the prefix matches. */
   readonly isEverything: boolean
-  /** Asked with the object as the definition's version shows it. */
+  /** Takes the object in the definition's version. */
   readonly matches: (view: KubeObject) => boolean
 }
 

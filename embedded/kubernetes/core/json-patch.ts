@@ -1,10 +1,10 @@
-/** RFC 6902 and RFC 7386 over immutable values. */
+/** RFC 6902 and RFC 7386 for immutable values. */
 import { isEqual, isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from './json.ts'
 import { BODY_MOST_BYTES, lettersOf } from './body.ts'
 import { badRequest, Refusal } from './status.ts'
 
 const PATCH_MOST_OPERATIONS = 10_000
-/** What all copies of one patch may add. */
+/** Limit of what all copies of one patch may add. */
 const COPIES_MOST_LETTERS = BODY_MOST_BYTES
 
 /** A JSON merge patch: null removes, objects merge, anything else replaces. */
@@ -102,7 +102,7 @@ function indexIn(key: string, most: number): number {
   return Number(key)
 }
 
-/** A copy in which the parent of the path's last part was changed. */
+/** A copy with a change in the parent of the path's last part. */
 function changed(
   document: Json,
   path: readonly string[],
@@ -125,7 +125,7 @@ function changed(
   return copy
 }
 
-/** `isNew`: the place may be free, and lists make room; otherwise something must be there. */
+/** `isNew`: the member may be missing, and lists insert the value. Otherwise the member must exist. */
 const put = (document: Json, path: readonly string[], value: Json, isNew: boolean): Json =>
   path.length === 0
     ? value

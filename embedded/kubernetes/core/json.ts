@@ -1,4 +1,4 @@
-/** JSON as values. Objects that were stored are never changed in place: every change makes a new value. */
+/** JSON values. Stored objects are never changed in place: every change creates a new value. */
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export interface JsonObject {
@@ -15,7 +15,7 @@ export const asList = (value: Json | undefined): readonly Json[] => (isList(valu
 export const asString = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 export const strings = (value: Json | undefined): string[] => asList(value).filter((item) => typeof item === 'string')
 
-/** The member of the name; never what every object inherits, such as `constructor`. */
+/** The own member of that name; never an inherited one such as `constructor`. */
 export const ownMember = <Value>(value: Readonly<Record<string, Value>>, key: string): Value | undefined =>
   Object.hasOwn(value, key) ? value[key] : undefined
 
@@ -39,7 +39,7 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
   return here
 }
 
-/** A copy with the value at the path replaced, or removed when it is undefined. Missing parents are made. */
+/** A copy with the value at the path replaced, or removed when `leaf` is undefined. Creates missing parents. */
 export function withAt(value: JsonObject, path: readonly string[], leaf: Json | undefined): JsonObject {
   const [key, ...rest] = path
   if (key === undefined) return value
@@ -49,7 +49,7 @@ export function withAt(value: JsonObject, path: readonly string[], leaf: Json | 
   return others
 }
 
-/** A member that came from outside: `__proto__` must become an ordinary member, never the prototype. */
+/** Sets a member from an external source: `__proto__` becomes an ordinary member, never the prototype. */
 export function setMember(target: MutableObject, key: string, value: Json): void {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
@@ -58,14 +58,14 @@ export function setMember(target: MutableObject, key: string, value: Json): void
 
 const texts = new WeakMap<object, string>()
 
-/** The JSON text of a stored object, written once per object and shared by the log, lists and watches. */
+/** The JSON text of a stored object, created once for each object; the log, lists and watches share it. */
 export function textOf(value: JsonObject): string {
   let text = texts.get(value)
   if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
   return text
 }
 
-/** JSON text with the members of every object in order. */
+/** JSON text with the members of every object sorted. */
 export const sortedText = (value: Json): string =>
   JSON.stringify(value, (_key, member: unknown) =>
     isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,

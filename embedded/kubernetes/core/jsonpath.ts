@@ -20,7 +20,7 @@ const TOKEN = new RegExp(
   'y',
 )
 
-/** A function from an object to all values at the path. Throws a SyntaxError when the path cannot be read. */
+/** A function from an object to all values at the path. Throws a SyntaxError when the path is invalid. */
 export function compileJsonPath(path: string): (value: Json) => readonly Json[] {
   const text = path.replace(/^\{|\}$/g, '').replace(/^\$/, '')
   const whole = text.startsWith('.') || text.startsWith('[') ? text : `.${text}`

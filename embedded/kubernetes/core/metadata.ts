@@ -1,4 +1,4 @@
-/** The metadata of every object: what clients may set, what the server decides, and what is refused. */
+/** The metadata of every object: the fields that clients may set, those that the server determines, and validation. */
 import { defined } from '../../../domain/defined.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
@@ -50,7 +50,7 @@ export const generatedName = (base: string, random: Random): string =>
     () => NAME_LETTERS[Math.floor(random.fraction() * NAME_LETTERS.length)],
   ).join('')
 
-/** Metadata of a new object; its resource version comes with the write. */
+/** Metadata of a new object; the write sets its resource version. */
 export function newMetadata(given: JsonObject, namespace: string, name: string, now: Date, random: Random): Metadata {
   return {
     ...clientMembers(given),
@@ -62,7 +62,7 @@ export function newMetadata(given: JsonObject, namespace: string, name: string, 
   }
 }
 
-/** Metadata of a changed object: what the client may change from `given`, the rest from the object as it was. */
+/** Metadata of a changed object: the fields that the client may change from `given`, the rest from the old object. */
 export function changedMetadata(given: JsonObject, old: KubeObject): Metadata {
   const kept: MutableObject = {}
   for (const member of SERVER_MEMBERS) if (old.metadata[member] !== undefined) kept[member] = old.metadata[member]
@@ -88,7 +88,7 @@ export const unknownMetadata = (given: JsonObject): string[] =>
     .filter((key) => !KNOWN.has(key))
     .map((key) => `metadata.${key}`)
 
-/** Type errors that make a body unreadable; undefined when it can be read. */
+/** Type errors that make a body unreadable; undefined when there are none. */
 export function metadataTypeError(metadata: Json | undefined): string | undefined {
   if (metadata === undefined || metadata === null) return undefined
   if (!isObject(metadata)) return 'metadata must be an object'
@@ -137,7 +137,7 @@ const LABEL_VALUE_TEXT =
   "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for " +
   "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
-/** How strict the names of a resource are: RBAC allows whatever fits in a path. */
+/** How strict the names of a resource are: RBAC allows everything that fits in a path. */
 export type NameRule = 'subdomain' | 'label' | 'path'
 
 function nameFaults(field: string, name: string, rule: NameRule): Cause[] {
@@ -255,7 +255,7 @@ function finalizerFaults(finalizers: readonly string[], old: KubeObject | undefi
   ]
 }
 
-/** Finalizers without a domain work, but draw a warning. */
+/** Finalizers without a domain work, but cause a warning. */
 export const finalizerWarnings = (finalizers: readonly string[], before: readonly string[]): string[] =>
   finalizers
     .filter((finalizer) => !before.includes(finalizer))

@@ -1,4 +1,4 @@
-/** The shape that every stored object shares. */
+/** The common structure of all stored objects. */
 import { asObject, type Json, type JsonObject } from './json.ts'
 
 export interface OwnerReference extends JsonObject {
@@ -43,7 +43,7 @@ export interface KubeObject extends JsonObject {
   readonly metadata: Metadata
 }
 
-/** Who asks. `system:masters` in `groups` may do everything. */
+/** The user of a request. `system:masters` in `groups` has all rights. */
 export interface User {
   readonly name: string
   readonly uid?: string
@@ -51,7 +51,7 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-/** A copy with some metadata replaced; a member given as undefined is removed. */
+/** A copy with some metadata replaced; a member that is undefined is removed. */
 export function withMetadata(
   object: KubeObject,
   changes: { readonly [Key in keyof Metadata]?: Metadata[Key] | undefined },

@@ -1,4 +1,4 @@
-/** The schema of metadata, as explained to people. */
+/** The schema of metadata, with descriptions for people. */
 import type { Schema } from '../schema/schema.ts'
 
 const text = (description: string): Schema => ({ type: 'string', description })

@@ -1,4 +1,4 @@
-/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server
+/** OpenAPI v3, one document for each group and version. kubectl uses it for `explain`, and to detect that the server
  *  validates. */
 import { createHash } from 'node:crypto'
 import { groupVersionOf, type Definition } from './definition.ts'
@@ -13,10 +13,10 @@ const documents = new WeakMap<Engine, { readonly epoch: number; readonly byPath:
 
 const V2 = '/openapi/v2'
 const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
-/** swagger "2.0", info {title "svccloud", version "1"}, no paths, no definitions: in gnostic's protobuf. */
+/** swagger "2.0", info {title "svccloud", version "1"}, no paths, no definitions: in protobuf of gnostic. */
 const V2_EMPTY = '\n\x032.0\x12\r\n\bsvccloud\x12\x011B\0J\0'
 
-/** Version 2 is there, but empty: kubectl needs it to find that a list of objects is not for it to validate. */
+/** An empty version 2: kubectl needs it to detect that it should not validate lists of objects. */
 function emptyVersion2(request: Request): Answer {
   const isProtobuf = (request.headers.accept ?? '').includes('protobuf')
   return isProtobuf
@@ -32,7 +32,7 @@ interface Document {
   readonly hash: string
 }
 
-/** undefined for a group and version that does not exist. */
+/** Undefined when the group and version do not exist. */
 export function openApi(engine: Engine, request: Request, path: string): Answer | undefined {
   if (path === V2) return emptyVersion2(request)
   const byPath = documentsOf(engine)
@@ -68,13 +68,13 @@ function documentsOf(engine: Engine): ReadonlyMap<string, Document> {
   return byPath
 }
 
-/** `dev.svccloud.v1alpha1.Server`: the group backwards, as Kubernetes names the schemas of custom resources. */
+/** `dev.svccloud.v1alpha1.Server`: the group reversed, as Kubernetes names the schemas of custom resources. */
 const schemaName = ({ group, version, kind }: Pick<Definition, 'group' | 'version' | 'kind'>): string =>
   [...(group === '' ? ['io.k8s.api.core'] : [group.split('.').toReversed().join('.')]), version, kind].join('.')
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
-/** Metadata and its parts as components, so that they are shown with their names. */
+/** Metadata and its parts as components, so that clients show their names. */
 function metadataSchemas(): Record<string, Json> {
   const part = (name: string): string => `${OBJECT_META.slice(0, -'ObjectMeta'.length)}${name}`
   const listOf = (name: string): JsonObject => ({

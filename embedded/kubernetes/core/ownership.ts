@@ -8,7 +8,7 @@ export interface ObjectRef {
 }
 
 export interface Ownership {
-  /** Where the object with this uid is; undefined when it does not exist. */
+  /** Location of the object with this uid; undefined when it does not exist. */
   find(uid: string): ObjectRef | undefined
   dependentsOf(uid: string): readonly ObjectRef[]
 }

@@ -42,7 +42,7 @@ const PATCH_TYPES = {
 
 const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' }
 
-/** Throws 415 for a kind of patch that the object does not take. */
+/** Throws 415 for a type of patch that the object does not support. */
 export async function patch(engine: Engine, write: Write): Promise<Answer> {
   const { target, request, query } = write
   const type = mediaType(request.headers['content-type'])
@@ -70,7 +70,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   return renderOutcome(engine, write, outcome)
 }
 
-/** Server-side apply: creates what does not exist, for users who may create. */
+/** Server-side apply: creates a missing object if the user may create it. */
 async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
   const { target, request, query, user } = write
   const { definition, name, subresource } = target
@@ -134,7 +134,7 @@ function patcherOf(type: string, body: string, definition: Definition): Patcher 
   return undefined
 }
 
-/** Patches may not rename, move or retype an object. */
+/** Patches must not change the name, namespace or type of an object. */
 function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject, text: string): void {
   const metadata = looseMetadata(after)
   checkType(after, definition, text)

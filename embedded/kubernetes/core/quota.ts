@@ -1,5 +1,5 @@
-/** Resource quotas, as far as they count objects: `count/<resource>.<group>`, and the plain names of the core group.
- *  What they say of processors, memory and storage is for clusters that run pods. */
+/** Resource quotas, only for counts of objects: `count/<resource>.<group>`, and the plain names of the core group.
+ *  Quotas of processors, memory and storage apply only to clusters that run pods. */
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { asObject, at } from './json.ts'
@@ -8,11 +8,11 @@ import { forbidden } from './status.ts'
 
 const QUOTAS = '/resourcequotas'
 
-/** By which names quotas may count it. */
+/** Names under which quotas may count the resource. */
 const namesOf = ({ group, resource }: Pick<Definition, 'group' | 'resource'>): readonly string[] =>
   group === '' ? [`count/${resource}`, resource] : [`count/${resource}.${group}`]
 
-/** Throws 403 when one more object is more than a quota of its namespace allows. */
+/** Throws 403 when another object would exceed a quota of its namespace. */
 export function checkQuota(engine: Engine, { definition, namespace, name }: Target): void {
   if (!definition.isNamespaced) return
   for (const [, quota] of engine.store.table(QUOTAS).scan(`${namespace}/`)) {

@@ -1,4 +1,4 @@
-/** Get and list: at the newest revision, at an older one, or page by page at the revision of the first page. */
+/** Get and list: at the newest revision, at an older one, or in pages at the revision of the first page. */
 import { negotiate } from './accept.ts'
 import type { Definition } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
@@ -99,8 +99,8 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
   }
 }
 
-/** The objects of a list at its revision, in the order of their keys. A page costs its own length, and what has changed
- *  since the first. */
+/** The objects of a list at its revision, sorted by key. The cost of a page is its length plus the changes since the
+ *  first page. */
 interface State {
   scan(after: string | undefined): Iterable<readonly [string, KubeObject]>
   count(after: string): number
@@ -127,7 +127,7 @@ interface Position {
   readonly after: string | undefined
 }
 
-/** At which revision, and behind which key, does the list start? */
+/** The revision and the key at which the list starts. */
 function positionOf(engine: Engine, query: Query): Position {
   const token = query.get('continue') ?? ''
   const requested = query.get('resourceVersion') ?? ''
@@ -159,16 +159,16 @@ const tokenOf = ({ revision, after }: Position): string =>
 function positionIn(token: string): Position {
   try {
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
-    const record = value as { readonly rv?: unknown; readonly start?: unknown } // checked on the next line
+    const record = value as { readonly rv?: unknown; readonly start?: unknown } // validated on the next line
     if (typeof record.rv === 'number' && typeof record.start === 'string')
       return { revision: record.rv, after: record.start }
   } catch {
-    // Falls through to the refusal: whatever it was, it is no token of ours.
+    // Continues to the refusal: it is not one of our tokens.
   }
   throw badRequest('invalid continue token: continue key is not valid: the token is not one that this server gave out')
 }
 
-/** The state at an older revision: the current one, but for what has changed since. */
+/** The state at an older revision: the current one without later changes. */
 function olderState(table: Table, prefix: string, revision: number): State {
   const changes = table.window.since(revision)
   if (!changes) {
@@ -200,7 +200,7 @@ function olderState(table: Table, prefix: string, revision: number): State {
   }
 }
 
-/** Used by deletes of collections. */
+/** For collection deletes. */
 export function selectAll(engine: Engine, definition: Definition, filter: Filter): KubeObject[] {
   return [...engine.store.table(definition.storageKey).scan(filter.prefix)]
     .map(([, stored]) => stored)

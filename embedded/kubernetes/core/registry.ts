@@ -1,15 +1,15 @@
-/** Which resources exist right now: the built-in ones and what CustomResourceDefinitions add. */
+/** The resources that exist now: built-in ones and those of CustomResourceDefinitions. */
 import type { Definition } from './definition.ts'
 
 export interface Registry {
   find(group: string, version: string, resource: string): Definition | undefined
   findKind(group: string, version: string, kind: string): Definition | undefined
-  /** The definition in which objects of this storage key are stored. */
+  /** The definition for storing objects of this storage key. */
   ofStored(storageKey: string): Definition | undefined
   all(): readonly Definition[]
-  /** Replaces what one CustomResourceDefinition provides; an empty list takes it away. */
+  /** Replaces the resources of one CustomResourceDefinition; an empty list removes them. */
   setCustom(name: string, definitions: readonly Definition[]): void
-  /** Grows with every change, for ETags and caches. */
+  /** Increases with every change, for ETags and caches. */
   epoch(): number
 }
 

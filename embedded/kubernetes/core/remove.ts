@@ -23,7 +23,7 @@ export interface DeleteOptions {
   readonly isDryRun?: boolean
 }
 
-/** As a webhook is shown them. */
+/** The options as they are sent to webhooks. */
 export const shownOptions = ({ propagation, uid, resourceVersion }: DeleteOptions): JsonObject => ({
   ...defined({ propagationPolicy: propagation }),
   ...(uid === undefined && resourceVersion === undefined
@@ -82,7 +82,7 @@ export async function remove(engine: Engine, { target, request, query, user }: W
   return json(200, rendererOf(definition, {}, '', engine.clock).object(viewOf(definition, object)))
 }
 
-/** Kinds whose deletion answers with the object even when it is gone. */
+/** Kinds whose deletion returns the object even when it is removed. */
 const ANSWERS_OBJECT = new Set([
   '/pods',
   '/services',
@@ -120,7 +120,7 @@ interface Removing {
   readonly name: string
   readonly options: DeleteOptions
   readonly user: User
-  /** The uid of the object, when its collection is deleted: a webhook is not shown its name then. */
+  /** The uid of the object in a collection delete: then webhooks do not see its name. */
   readonly uidInCollection?: string
 }
 
@@ -147,7 +147,7 @@ async function removeOne(engine: Engine, removing: Removing): Promise<Removal> {
   return removeNow(engine, definition, namespace, name, { ...options, uid: uidInCollection ?? options.uid })
 }
 
-/** Deletes without admission: for the server's own collectors, and for deletions that were admitted already. */
+/** Deletes without admission: for the server's own collectors, and for deletions that were already admitted. */
 export function removeNow(
   engine: Engine,
   definition: Definition,
@@ -184,7 +184,7 @@ export function removeNow(
   return { object: engine.store.put(definition.storageKey, key, marked), isGone: false }
 }
 
-/** A failed precondition names the kind, where other refusals name the resource. */
+/** A failed precondition names the kind; other refusals name the resource. */
 const asKind = ({ group, kind }: Definition) => ({ group, resource: kind })
 
 function finalizersAfter(finalizers: readonly string[], propagation: Propagation | undefined): readonly string[] {
@@ -193,7 +193,7 @@ function finalizersAfter(finalizers: readonly string[], propagation: Propagation
   return propagation === 'Foreground' ? [...kept, FOREGROUND] : propagation === 'Orphan' ? [...kept, ORPHAN] : kept
 }
 
-/** The object marked as being deleted; the same object when it was marked already. */
+/** The object marked as being deleted; the same object if it was marked before. */
 function deleting(
   engine: Engine,
   definition: Definition,

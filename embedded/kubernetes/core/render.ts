@@ -1,4 +1,5 @@
-/** Objects and lists as the client wants to see them: plain, as metadata only, or as a table for people. */
+/** Objects and lists in the representation that the client requested: plain, metadata only, or as a table for people.
+ */
 import type { Representation } from './accept.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { ageOf } from './age.ts'
@@ -18,11 +19,11 @@ export interface ListMetadata {
 export interface Renderer {
   object(view: KubeObject): string
   list(views: readonly KubeObject[], metadata: ListMetadata): string
-  /** Of one event: the first table of a watch carries the columns, the others leave them out. */
+  /** Renders one event: the first table of a watch contains the columns, the others omit them. */
   event(view: KubeObject): string
 }
 
-/** Ages are as old as their row: a watch goes on showing rows long after it began. */
+/** Ages are computed when a row is rendered, because a watch renders rows long after it started. */
 export function rendererOf(definition: Definition, as: Representation, includeObject: string, clock: Clock): Renderer {
   if (as.as === 'Table') return tableRenderer(definition, as.version ?? 'v1', includeObject, clock)
   if (as.as === 'PartialObjectMetadata' || as.as === 'PartialObjectMetadataList') {
@@ -114,7 +115,7 @@ interface TableColumns {
 
 const columnsOf = ({ columns, isCustom }: Definition): TableColumns => {
   const own = columns ?? [AGE]
-  // Those of built-in kinds say it themselves.
+  // Built-in kinds define these columns themselves.
   return { hasName: isCustom || (own[0]?.name !== 'Name' && own[0]?.name !== 'Last Seen'), columns: own }
 }
 

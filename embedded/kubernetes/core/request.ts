@@ -1,21 +1,21 @@
 /** Parses a request's path and query. */
 import { badRequest, fieldNotSupported, invalid } from './status.ts'
 
-/** The same shape as the client's transport request, so that a call needs no network. */
+/** The same structure as the client's transport request, so that a call needs no network. */
 export interface Request {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal?: AbortSignal
-  /** Whether its credential is good for the same user still: asked while a watch goes on. */
+  /** Whether its credentials are still valid for the same user; checked during a watch. */
   readonly isAuthentic?: () => boolean
 }
 
 export interface Response {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Whether the body comes line by line as things change: a watch. */
+  /** Whether the body is sent line by line as changes occur: a watch. */
   readonly isStream: boolean
   text(): Promise<string>
   lines(): AsyncIterable<string>
@@ -31,7 +31,7 @@ export interface ResourcePath {
   readonly subresource: string
 }
 
-/** undefined for paths that name no resource. */
+/** Undefined for paths that are not resources. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const parts = path
     .split('/')
@@ -42,7 +42,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   if (groupParts === undefined || below.length <= groupParts) return undefined
   const [group = '', version = ''] = root === 'apis' ? below : ['', below[0]]
   const rest = below.slice(groupParts)
-  // /namespaces/{name}, its status and its finalize are the namespace itself; everything deeper is inside it.
+  // /namespaces/{name}, its status and its finalize refer to the namespace itself; longer paths refer to objects in it.
   const isInside =
     rest[0] === 'namespaces' &&
     rest.length >= 3 &&
@@ -63,7 +63,7 @@ function decode(part: string): string {
 
 export type Query = URLSearchParams
 
-/** The query of a path as it came; names and values are decoded. */
+/** The query of a path; names and values are decoded. */
 export function queryOf(path: string): Query {
   const cut = path.indexOf('?')
   return new URLSearchParams(cut < 0 ? '' : path.slice(cut + 1))

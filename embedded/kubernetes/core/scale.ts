@@ -1,4 +1,4 @@
-/** The scale subresource: any resource with a replica count, seen as an autoscaling/v1 Scale. */
+/** The scale subresource: any resource with a replica count in the form of an autoscaling/v1 Scale. */
 import { defined } from '../../../domain/defined.ts'
 import { compileJsonPath } from './jsonpath.ts'
 import { at, withAt, type Json, type JsonObject } from './json.ts'
@@ -16,7 +16,7 @@ function pathsOf(definition: Definition): ScalePaths {
 const read = (object: KubeObject, path: string | undefined): Json | undefined =>
   path === undefined || path === '' ? undefined : compileJsonPath(path)(object)[0]
 
-/** The object as its `scale` subresource shows it. */
+/** The `scale` subresource of the object. */
 export function toScale(definition: Definition, object: KubeObject): JsonObject {
   const paths = pathsOf(definition)
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
@@ -38,7 +38,7 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
   }
 }
 
-/** The object with the replica count that the Scale asks for. */
+/** The object with the replica count of the Scale. */
 export function fromScale(definition: Definition, object: KubeObject, scale: JsonObject): JsonObject {
   const replicas = at(scale, 'spec', 'replicas') ?? 0
   if (typeof replicas !== 'number' || !Number.isInteger(replicas))

@@ -1,4 +1,4 @@
-/** Label and field selectors: parsed once per request, asked once per object. */
+/** Label and field selectors: parsed once for each request, evaluated for each object. */
 import { ownMember } from './json.ts'
 import { badRequest } from './status.ts'
 
@@ -53,7 +53,7 @@ function labelTest(part: string, whole: string): LabelSelector {
     : (labels) => !wanted.has(ownMember(labels, key) ?? '\0')
 }
 
-/** `metadata.name=x,spec.node!=y`. Which fields exist is the resource's affair. */
+/** `metadata.name=x,spec.node!=y`. The resource decides which fields exist. */
 export function parseFieldSelector(text: string | undefined): readonly FieldRequirement[] {
   if (text === undefined || text.trim() === '') return []
   return text

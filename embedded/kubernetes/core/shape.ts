@@ -1,6 +1,6 @@
-/** From what a client sent to what is stored: every write of every kind passes through here, in this order: metadata,
- *  the parts that this endpoint may not change, pruning, defaults, the kind's own preparation, generation, validation.
- *  Pure but for the identity of a new object. */
+/** Transforms the object of a client to the stored form. Every write of every kind passes through these steps, in this
+ *  order: metadata, the parts that this endpoint must not change, pruning, defaults, the kind's own preparation,
+ *  generation, validation. Pure, except for the identity of a new object. */
 import { defined } from '../../../domain/defined.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import { hasRules, ruleFaults } from '../schema/rules.ts'
@@ -16,7 +16,7 @@ import { badRequest, invalid, type Cause } from './status.ts'
 export interface ShapeInput {
   readonly definition: Definition
   readonly given: JsonObject
-  /** The object as it is, in the version of the definition; undefined for a create. */
+  /** The current object, in the version of the definition; undefined for a create. */
   readonly old: KubeObject | undefined
   readonly namespace: string
   readonly name: string
@@ -27,11 +27,11 @@ export interface ShapeInput {
 
 export interface Shaped {
   readonly object: KubeObject
-  /** Paths of members that the schema does not know; they are gone from the object. */
+  /** Paths of members that the schema does not contain; they were removed from the object. */
   readonly unknown: readonly string[]
 }
 
-/** The object that would be stored. Nothing is refused here. */
+/** The object that would be stored. Does not refuse anything. */
 export function shape(input: ShapeInput): Shaped {
   const { definition, given, old, namespace, name, subresource, now, random } = input
   const metadata = looseMetadata(given)
@@ -95,13 +95,13 @@ const desiredOf = (definition: Definition, object: KubeObject): JsonObject =>
     ? contentOf(object)
     : { ...contentOf(object), status: object.status }
 
-/** Throws a 400 when a built-in object has members of the wrong type: nothing could read it. */
+/** Throws a 400 when a built-in object has members of the wrong type, because it would be unreadable. */
 export function checkReadable(definition: Definition, object: KubeObject): void {
   const { schema, kind, version } = definition
   if (definition.isCustom || !schema) return
   const fault = schemaFaults(contentWithStatus(object), schema).find(
     ({ reason, message }) => reason === 'FieldValueTypeInvalid' && !message.endsWith('"null"'),
-  ) // null is nothing, everywhere
+  ) // null counts as absent everywhere
   if (fault)
     throw badRequest(
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ` +
@@ -109,7 +109,7 @@ export function checkReadable(definition: Definition, object: KubeObject): void 
     )
 }
 
-/** Throws a 422 with every fault of the object. Answers warnings about what it breaks, but broke before. */
+/** Throws a 422 with every fault of the object. Returns warnings for violations that existed before. */
 export function checkValid(
   definition: Definition,
   object: KubeObject,
@@ -122,13 +122,13 @@ export function checkValid(
     tolerated,
   })
   if (causes.length > 0) {
-    const [group = ''] = definition.storageKey.split('/') // refusals name the kind as it is stored
+    const [group = ''] = definition.storageKey.split('/') // refusals use the kind in its stored form
     throw invalid({ ...definition, group }, object.metadata.name, causes)
   }
   return tolerated.map(({ field, message }) => `${field ?? ''}: ${message}`)
 }
 
-/** What is wrong of the object in all: `own` are the faults of its metadata and its kind. */
+/** All faults of the object; `own` are those of its metadata and its kind. */
 function contentFaults(
   definition: Definition,
   object: KubeObject,
@@ -138,7 +138,7 @@ function contentFaults(
 ): Cause[] {
   const { schema } = definition
   if (!schema || !definition.isCustom) return [...own]
-  // Each endpoint answers for its own part: a status that was stored long ago never blocks a change of the spec.
+  // Each endpoint validates only its own part: an old stored status never blocks a change of the spec.
   const isStatus = subresource === 'status'
   const part = (whole: KubeObject): JsonObject =>
     isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole)
@@ -151,7 +151,7 @@ function contentFaults(
   return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema, '', tolerated)]
 }
 
-/** Faults after which validation rules cannot be evaluated reliably. */
+/** After these faults, validation rules cannot be evaluated reliably. */
 const BLOCKING = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -168,10 +168,10 @@ const RULES_UNCHECKED: Cause = {
   field: '<nil>',
 }
 
-/** Reports that validation rules were skipped, where there are any. */
+/** Reports that validation rules were skipped, if there are any. */
 export const uncheckedRules = ({ schema }: Definition): Cause[] => (schema && hasRules(schema) ? [RULES_UNCHECKED] : [])
 
-/** Of the metadata, rules see only the name. */
+/** Rules can see only the name in the metadata. */
 const rulesView = (object: KubeObject): JsonObject => {
   const { name, generateName } = object.metadata
   return { ...object, metadata: { name, ...defined({ generateName }) } }

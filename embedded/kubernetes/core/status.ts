@@ -1,4 +1,5 @@
-/** Refusals as Kubernetes Status objects: one named function per kind of answer, with the texts that clients parse. */
+/** Refusals as Kubernetes Status objects: one named function for each type of response, with the messages that clients
+ *  parse. */
 import { defined } from '../../../domain/defined.ts'
 import type { JsonObject } from './json.ts'
 
@@ -17,7 +18,7 @@ export interface StatusDetails extends JsonObject {
   readonly retryAfterSeconds?: number
 }
 
-/** The group and the plural name, as texts and details need them. */
+/** The group and the plural name, for messages and details. */
 export interface ResourceName {
   readonly group: string
   readonly resource: string
@@ -38,7 +39,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A path that no part of the API owns: answered as plain text. */
+/** A path outside of the API: answered as plain text. */
 export class NoSuchPath extends Error {}
 
 export function toStatus(refusal: Refusal): JsonObject {
@@ -68,10 +69,10 @@ export const badRequest = (message: string): Refusal => new Refusal(400, 'BadReq
 export const unauthorized = (): Refusal => new Refusal(401, 'Unauthorized', 'Unauthorized')
 export const notFound = (resource: ResourceName, name: string): Refusal =>
   new Refusal(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name))
-/** The resource exists, but not this part of it. */
+/** The resource exists, but not this subresource. */
 export const noSuchResource = (): Refusal =>
   new Refusal(404, 'NotFound', 'the server could not find the requested resource', {})
-/** The part of a resource exists, but not this method of it. */
+/** The subresource exists, but does not support this method. */
 export const notSupported = (verb: string, resource: ResourceName): Refusal =>
   new Refusal(
     405,
@@ -90,7 +91,7 @@ export const unsupportedMediaType = (accepted: string): Refusal =>
     `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
   )
 export const MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
-/** Answers unknown patch types. */
+/** The refusal of unknown patch types. */
 export const unknownPatchType = (): Refusal =>
   new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
 export const alreadyExists = (resource: ResourceName, name: string): Refusal =>
@@ -119,10 +120,10 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
 export const unexpected = (message: string): Refusal => new Refusal(500, '', message)
 export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
 
-/** The most faults that one refusal names. */
+/** Limit of the faults in one refusal. */
 const CAUSES_MAXIMUM = 100
 
-/** Many faults in one object: `Server.svccloud.dev "x" is invalid: [...]`. */
+/** All faults of one object: `Server.svccloud.dev "x" is invalid: [...]`. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
@@ -148,7 +149,7 @@ export function invalid(
   )
 }
 
-/** The client asks for a revision that this server has not reached yet; it should retry. */
+/** The client requested a revision that this server has not reached yet; it should retry. */
 export const revisionTooLarge = (requested: number, current: number): Refusal =>
   new Refusal(504, 'Timeout', `Too large resource version: ${requested}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -162,10 +163,10 @@ export const unavailable = (message: string): Refusal =>
 export const bodyTooLarge = (limitBytes: number): Refusal =>
   new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`)
 
-/** Faults of one field, with the reasons and texts of Kubernetes. */
+/** A fault of one field, with the reason and message of Kubernetes. */
 const fault = (kind: string, field: string, message: string): Cause => ({ reason: `FieldValue${kind}`, message, field })
 const SHOWN_MOST_LETTERS = 1_000
-/** A value inside an error text: its beginning, where it is long. */
+/** A value for an error message; long values are shortened. */
 export function shown(value: unknown): string {
   const text = value === undefined ? 'null' : JSON.stringify(value)
   return text.length > SHOWN_MOST_LETTERS ? `${text.slice(0, SHOWN_MOST_LETTERS)} ...` : text

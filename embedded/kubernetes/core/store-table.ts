@@ -1,11 +1,11 @@
-/** The objects of one resource in the order of their keys, and the window of its recent changes. */
+/** The objects of one resource sorted by key, and the window of its recent changes. */
 import type { KubeObject } from './object.ts'
 
 /** One visible change, as watches see it. */
 export interface Change {
   readonly revision: number
   readonly key: string
-  /** undefined when the object was deleted. */
+  /** Undefined when the object was deleted. */
   readonly object: KubeObject | undefined
   readonly old: KubeObject | undefined
   /** The last state with the revision of the deletion. */
@@ -17,9 +17,9 @@ export interface Table {
   set(key: string, object: KubeObject | undefined): void
   size(): number
   entries(): Iterable<readonly [string, KubeObject]>
-  /** Objects whose key starts with the prefix and is greater than `after`, in the order of their keys. */
+  /** Objects whose key starts with the prefix and is greater than `after`, sorted by key. */
   scan(prefix: string, after?: string): Iterable<readonly [string, KubeObject]>
-  /** How many these are, without a look at each. */
+  /** Number of these objects, without visiting each. */
   count(prefix: string, after?: string): number
   readonly window: Window
 }
@@ -28,16 +28,16 @@ export interface Window {
   add(change: Change, atMilliseconds: number): void
   /** Changes above the revision, oldest first; undefined when some of them are no longer known. */
   since(revision: number): readonly Change[] | undefined
-  /** The oldest revision that `since` can answer for. */
+  /** The oldest revision for which `since` has all changes. */
   floor(): number
 }
 
-/** Changes are kept for five minutes, and at least this many and at most that many of them. */
+/** Changes are kept for five minutes, within this minimum and maximum number. */
 const WINDOW_MILLISECONDS = 300_000
 const WINDOW_LEAST_CHANGES = 1_000
 const WINDOW_MOST_CHANGES = 20_000
 
-/** So many new keys are put in their place one by one; more are sorted in at once. */
+/** Up to this number, new keys are inserted one by one; more are sorted in together. */
 const FEW_KEYS = 32
 
 export function openTable(floor: number): Table {
@@ -85,7 +85,7 @@ export function openTable(floor: number): Table {
   }
 }
 
-/** The first index from `low` up to `high` for which `isBelow` no longer holds. */
+/** The first index from `low` to `high` for which `isBelow` is false. */
 function firstIndex(low: number, high: number, isBelow: (index: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -106,7 +106,7 @@ interface Kept {
 
 function openWindow(start: number): Window {
   let kept: Kept[] = []
-  let first = 0 // entries below it were dropped already, the array is shortened now and then
+  let first = 0 // entries below this index are dropped; the array is shortened occasionally
   let floor = start
   const count = () => kept.length - first
   const dropOldest = () => {

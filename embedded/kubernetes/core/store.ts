@@ -1,6 +1,6 @@
-/** All objects in memory, the revision counter, and the order in which changes become visible.
- *  A change is applied at once, so that the next one builds on it, but it is shown (answered, sent to watches) only
- *  after the storage says that it is durable: whoever answers first awaits `durable()`. */
+/** All objects in memory, the revision counter, and the order in which changes become visible. A change is applied at
+ *  once, so that the next one builds on it. It becomes visible (in responses and watches) only when the storage reports
+ *  that it is durable: callers await `durable()` before they respond. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Storage, StoredRecord } from '../storage/storage.ts'
 import type { KubeObject } from './object.ts'
@@ -10,19 +10,19 @@ import { type Change, openTable, type Table } from './store-table.ts'
 export interface Store {
   /** The revision of the newest change, durable or not. */
   revision(): number
-  /** The revision of the newest durable change: every watch has been given all changes up to it. */
+  /** The revision of the newest durable change: every watch has received all changes up to it. */
   published(): number
   table(storageKey: string): Table
   tables(): Iterable<readonly [string, Table]>
-  /** Stores the object under a new revision; answers it with that revision. */
+  /** Stores the object under a new revision; returns it with that revision. */
   put(storageKey: string, key: string, object: KubeObject): KubeObject
-  /** Removes the object; answers its last state (the stored one, or the one given) with the revision of the removal. */
+  /** Removes the object; returns its last state (the stored one, or the given one) with the revision of the removal. */
   remove(storageKey: string, key: string, last?: KubeObject): KubeObject
-  /** Resolves when everything up to now is durable; throws when the storage failed. */
+  /** Resolves when all changes so far are durable; throws when the storage failed. */
   durable(): Promise<void>
-  /** Says that the resource begins now: watches from earlier have to start anew. */
+  /** Marks that the resource is new: earlier watches must restart. */
   begin(storageKey: string): void
-  /** Calls back within each change, before it is durable: for what is derived from the state. */
+  /** Calls back during each change, before it is durable: for data that are derived from the state. */
   onApplied(listen: (storageKey: string, change: Change) => void): void
   /** Calls back after each change has become durable, in order of revision. */
   onChange(listen: (storageKey: string, change: Change) => void): void
@@ -55,7 +55,7 @@ export async function openStore(options: { readonly storage: Storage; readonly c
     for (const listen of appliers) listen(storageKey, change)
     const appended = storage.append({ revision: change.revision, storageKey, key, object })
     written = appended.then(() => publish(storageKey, change))
-    written.catch(() => {}) // whoever awaits durable() sees it
+    written.catch(() => {}) // callers of durable() get the error
   }
 
   const loaded = await storage.load()
@@ -98,7 +98,7 @@ export async function openStore(options: { readonly storage: Storage; readonly c
   }
 }
 
-/** Applies a logged record; false when it changed nothing that a watch could show. */
+/** Applies a logged record; false when no watch could see a change. */
 function replay(table: Table, { revision, key, object }: StoredRecord, atMilliseconds: number): boolean {
   const old = table.get(key)
   table.set(key, object)
@@ -111,7 +111,7 @@ function replay(table: Table, { revision, key, object }: StoredRecord, atMillise
 const withRevision = (object: KubeObject, revision: number): KubeObject =>
   withMetadata(object, { resourceVersion: String(revision) })
 
-/** Taken at once: later changes replace objects in the tables, they never change them. */
+/** A snapshot: later changes replace objects in the tables but never modify them. */
 function recordsOf(tables: ReadonlyMap<string, Table>, revision: number): StoredRecord[] {
   const records: StoredRecord[] = []
   for (const [storageKey, table] of tables) {

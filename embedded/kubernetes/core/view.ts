@@ -4,11 +4,11 @@ import { inVersion, type Definition } from './definition.ts'
 import { textOf, type JsonObject } from './json.ts'
 import type { KubeObject } from './object.ts'
 
-/** Views are made once per definition and stored object; a changed definition is a new one. */
+/** Views are created once for each definition and stored object; a changed definition is a new object. */
 const views = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
 const bare = new WeakMap<KubeObject, JsonObject>()
 
-/** The object in the version of the definition, with the defaults of the current schema. */
+/** The object in the definition's version, with the defaults of the current schema. */
 export function viewOf(definition: Definition, stored: KubeObject): KubeObject {
   let known = views.get(definition)
   if (!known) views.set(definition, (known = new WeakMap()))
@@ -21,7 +21,7 @@ export function viewOf(definition: Definition, stored: KubeObject): KubeObject {
   return view
 }
 
-/** As an item of a list: items of built-in lists do not repeat their type. */
+/** The text of a list item: items of built-in lists do not repeat their type. */
 export function itemText(definition: Definition, view: KubeObject): string {
   if (definition.isCustom) return textOf(view)
   let item = bare.get(view)

@@ -1,12 +1,12 @@
-/** Passes durable changes to the watches of their resource. A watch that cannot keep up is ended, so that its client
- *  resumes it; it never misses a change silently. */
+/** Passes durable changes to the watches of their resource. A watch that is too slow is ended, so that its client
+ *  resumes it; it never silently misses a change. */
 import type { Store } from './store.ts'
 import type { Change } from './store-table.ts'
 
 export interface Subscription {
   /** Waits for the next change or note; undefined at the end. */
   next(): Promise<Change | Note | undefined>
-  /** Puts a note behind the changes that are already waiting. */
+  /** Queues a note after the waiting changes. */
   note(note: Note): void
   end(): void
 }
@@ -14,13 +14,13 @@ export interface Subscription {
 export type Note = 'bookmark' | 'expired'
 
 export interface WatchHub {
-  /** Changes with a revision above `after`, from now on and from the window; undefined when the window is too short. */
+  /** Changes with a revision above `after`, from the window and from now on; undefined when the window is too short. */
   subscribe(storageKey: string, after: number): Subscription | undefined
   count(): number
   endAll(): void
 }
 
-/** Changes that may wait for one watch. */
+/** Limit of the changes that may wait for one watch. */
 const QUEUE_MOST_CHANGES = 10_000
 
 export function openWatchHub(store: Store): WatchHub {

@@ -1,4 +1,4 @@
-/** A watch as lines of JSON: the state first where it was asked for, then every change, bookmarks in between. */
+/** A watch as lines of JSON: the initial state if requested, then every change, with bookmarks in between. */
 import { groupVersionOf, type Definition } from './definition.ts'
 import type { Answer, Engine } from './engine.ts'
 import type { Filter } from './filter.ts'
@@ -29,20 +29,20 @@ export interface WatchRequest {
   readonly filter: Filter
   readonly query: Query
   readonly signal: AbortSignal | undefined
-  /** Whether its user may still watch; asked at every bookmark, also where those are not sent. */
+  /** Whether its user may still watch; checked at every bookmark interval, even if no bookmarks are sent. */
   readonly mayGoOn: () => boolean
-  /** The text of an object as the client wants to see it. */
+  /** The text of an object in the client's representation. */
   readonly render: (view: KubeObject) => string
 }
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
 const frame = (type: EventType, object: string): string => `{"type":"${type}","object":${object}}`
 
-/** Answers at once; refusals that come later are ERROR events inside the stream. */
+/** Returns at once; later refusals are ERROR events within the stream. */
 export async function watch(engine: Engine, request: WatchRequest): Promise<Answer> {
   const { definition, query } = request
   checkOptions(query)
-  countIn(query, 'timeoutSeconds') // a bad one is refused before the stream begins
+  countIn(query, 'timeoutSeconds') // an invalid value is refused before the stream starts
   const requested = query.get('resourceVersion') ?? ''
   if (requested !== '' && !/^\d{1,15}$/.test(requested)) throw unexpected(badRevision(requested))
   const after = revisionIn(requested)
@@ -84,7 +84,7 @@ const badRevision = (text: string): string =>
   `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: ` +
   'invalid syntax'
 
-/** 0 for no text. Throws 400. */
+/** 0 for an empty text. Throws 400. */
 export function revisionIn(text: string): number {
   if (text === '') return 0
   if (!/^\d{1,15}$/.test(text)) throw badRequest(`invalid resource version: ${badRevision(text)}`)
@@ -137,7 +137,7 @@ async function* stream(
   }
 }
 
-/** Starts the bookmark and the timeout of a watch; the answer stops both. */
+/** Starts the bookmarks and the timeout of a watch; returns a function that stops both. */
 function arm(engine: Engine, subscription: Subscription, query: Query): () => void {
   const { clock, random } = engine
   const requested = countIn(query, 'timeoutSeconds') ?? 0
@@ -151,7 +151,7 @@ function arm(engine: Engine, subscription: Subscription, query: Query): () => vo
       next(BOOKMARK_MILLISECONDS)
     })
   }
-  // A short watch gets its bookmark well before its end.
+  // A short watch gets its bookmark well before it ends.
   next(Math.max(FIRST_BOOKMARK_MILLISECONDS, Math.min(BOOKMARK_MILLISECONDS, (seconds - 2) * 1000)))
   return () => {
     stopTimeout()
@@ -159,7 +159,7 @@ function arm(engine: Engine, subscription: Subscription, query: Query): () => vo
   }
 }
 
-/** What a change means to this watch: objects enter and leave its selection. */
+/** The event of a change for this watch: objects may enter and leave its selection. */
 function frameOf({ definition, filter, render }: WatchRequest, change: Change): string | undefined {
   if (!change.key.startsWith(filter.prefix)) return undefined
   if (filter.onlyKey !== undefined && change.key !== filter.onlyKey) return undefined
@@ -167,7 +167,7 @@ function frameOf({ definition, filter, render }: WatchRequest, change: Change): 
   const wasIn = change.old !== undefined && filter.matches(viewOf(definition, change.old))
   if (isIn) return frame(wasIn ? 'MODIFIED' : 'ADDED', render(viewOf(definition, change.last)))
   if (!wasIn || change.old === undefined) return undefined
-  // An object that left the selection is shown as it was, with the revision at which it left.
+  // An object that left the selection is shown in its old state, with the revision at which it left.
   const { old, revision } = change
   return frame(
     'DELETED',

@@ -12,7 +12,7 @@ import { alreadyExists, badRequest, fieldRequired, invalid, Refusal, unexpected 
 
 const GENERATE_MOST_ATTEMPTS = 8
 
-/** Throws 409 for a name that is taken; a generated one is tried again. */
+/** Throws 409 when the name exists; a generated name is replaced by another one. */
 export async function create(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { definition } = target
@@ -93,6 +93,6 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   )
 }
 
-/** Kinds that may be replaced without naming the revision that was read. */
+/** Kinds that may be replaced without the revision that was read. */
 const needsRevision = ({ definition: { isCustom, resource } }: Target): boolean =>
   isCustom || resource === 'leases' || resource === 'customresourcedefinitions'

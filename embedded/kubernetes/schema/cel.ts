@@ -1,5 +1,5 @@
-/** The expressions of CEL as Kubernetes knows them: values by their schema, the library of Kubernetes as far as it is
- *  supported, and errors for everything else when a definition is written, never only when it is used. */
+/** CEL expressions as in Kubernetes: values by their schema, and the supported part of the Kubernetes library.
+ *  Everything else is an error when a definition is written, not when it is used. */
 import { Environment, type ParseResult, type TypeCheckResult } from '@marcbachmann/cel-js'
 import { isIP } from 'node:net'
 import { isList, isObject, type Json } from '../core/json.ts'
@@ -10,13 +10,13 @@ import { compilePattern } from './validate.ts'
 const EXPRESSION_MOST_LETTERS = 4_096
 const LIMITS = { maxAstNodes: 2_000, maxDepth: 64, maxListElements: 256, maxMapEntries: 256, maxCallArguments: 16 }
 
-/** The expression is sound, but answers a value of the wrong type. */
+/** The expression is valid, but its result has the wrong type. */
 export class WrongResult extends Error {}
 
-/** A value as expressions see it. */
+/** A value in an expression. */
 export type CelValue = unknown
 
-/** Whole numbers become bigints, times become times; everything by what the schema says it is. */
+/** Integers become bigints, times become dates; the schema decides the type of everything. */
 export function celValue(value: Json, schema: Schema | undefined): CelValue {
   if (typeof value === 'number')
     return schema?.type === 'number' || !Number.isSafeInteger(value) ? value : BigInt(value)
@@ -57,9 +57,9 @@ const RESERVED = new Set([
   'while',
 ])
 
-/** Most names stay as they are. */
+/** Most names need no escaping. */
 const PLAIN = /^[a-zA-Z0-9]*$/
-/** Names of members that are no identifiers, as Kubernetes spells them in expressions. */
+/** Names of members that are not identifiers, as Kubernetes escapes them in expressions. */
 const escaped = (name: string): string =>
   RESERVED.has(name)
     ? `__${name}__`
@@ -88,7 +88,7 @@ const typeOf = (schema: Schema): string => {
 const compiled = new Map<string, ParseResult>()
 const COMPILED_MOST = 10_000
 
-/** A function from the variables to the value. Throws an Error with a reason for expressions that are not accepted. */
+/** A function from the variables to the value. Throws an Error with the reason when the expression is not accepted. */
 export function compileCel(
   expression: string,
   schema: Schema,
@@ -100,7 +100,7 @@ export function compileCel(
   const known = compiled.get(name)
   if (known) return known
   const { parsed, checked } = compile(environmentOf(type, isOldOptional), expression)
-  // cel-js types both loosely: the type of a message has a name, and the tree is of its nodes
+  // cel-js types both loosely: the type of a message has a name, and the tree consists of its nodes
   const found = String((checked.type as { readonly name?: string } | undefined)?.name ?? checked.type)
   if (found !== result && found !== 'dyn') throw new WrongResult(`cel expression must evaluate to a ${result}`)
   checkNode(parsed.ast as Node, schema) // as above
@@ -127,7 +127,7 @@ interface Node {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'op' in value && 'args' in value
 
-/** Follows `self.a.b` through the schema: what it does not declare is an error. Answers the schema of the node. */
+/** Follows `self.a.b` through the schema; undeclared members are errors. Returns the schema of the node. */
 function checkNode(node: Node, self: Schema): Schema | undefined {
   const args = Array.isArray(node.args) ? node.args : [node.args]
   if (node.op === 'id') return args[0] === 'self' || args[0] === 'oldSelf' ? self : undefined
@@ -159,9 +159,9 @@ function environmentOf(type: string, isOldOptional: boolean): Environment {
   return environment
 }
 
-/** Compares what CEL can order. */
+/** Compares values that CEL can order. */
 const order = (a: unknown, b: unknown): number =>
-  // bigint, number, string and Date compare alike
+  // bigint, number, string and Date compare in the same way
   (a as number) < (b as number) ? -1 : (a as number) > (b as number) ? 1 : 0
 
 const pick = (list: readonly unknown[], isBetter: (one: unknown, best: unknown) => boolean): unknown => {
@@ -212,8 +212,7 @@ const conditionEnvironment = library
   .registerVariable('object', 'dyn')
   .registerVariable('oldObject', 'dyn')
 
-/** Whether a webhook wants to be asked about a write. Throws an Error with a reason for expressions that are not
- *  accepted. */
+/** Whether a webhook wants to see a write. Throws an Error with the reason when the expression is not accepted. */
 export function compileCondition(
   expression: string,
 ): (variables: { readonly request: CelValue; readonly object: CelValue; readonly oldObject: CelValue }) => unknown {

@@ -1,4 +1,4 @@
-/** Fills in the defaults of a structural schema. Answers the same value when nothing was missing. */
+/** Adds the defaults of a structural schema. Returns the same value when nothing was missing. */
 import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
 import { memberSchema, type Schema } from './schema.ts'
 

@@ -1,4 +1,4 @@
-/** The string formats that are checked; unknown ones are documentation only. */
+/** The string formats that are validated; unknown ones are only documentation. */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/

@@ -1,11 +1,11 @@
-/** Removes what a structural schema does not know, and nulls where null is not allowed.
- *  Answers the same value when there was nothing to remove; the paths of unknown members go to `unknown`. */
+/** Removes members that a structural schema does not contain, and nulls where null is not allowed. Returns the same
+ *  value when there was nothing to remove; the paths of unknown members are added to `unknown`. */
 import { defined } from '../../../domain/defined.ts'
 import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
 import { unknownMetadata } from '../core/metadata.ts'
 import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
 
-/** Without the fields that the schema does not know; their paths go to `unknown`. */
+/** Removes members that the schema does not contain; their paths are added to `unknown`. */
 export function pruned<T extends Json>(value: T, schema: Schema, unknown: string[], path = ''): T {
   if (schema['x-kubernetes-embedded-resource'] && isObject(value)) {
     const { apiVersion, kind, metadata, ...rest }: JsonObject = value
@@ -16,7 +16,7 @@ export function pruned<T extends Json>(value: T, schema: Schema, unknown: string
     const known = isObject(metadata)
       ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`)))
       : metadata
-    // An embedded resource keeps its type and metadata whatever its schema says.
+    // An embedded resource keeps its type and metadata regardless of its schema.
     const resource: JsonObject = {
       ...defined({ apiVersion, kind, metadata: known }),
       ...kept,

@@ -1,16 +1,16 @@
-/** x-kubernetes-validations: the rules in CEL that go with a schema, checked against a value and what it was before. */
+/** x-kubernetes-validations: CEL rules in a schema, evaluated for a value and its old value. */
 import { Optional } from '@marcbachmann/cel-js'
 import { isEqual, isList, isObject, type Json } from '../core/json.ts'
 import { fieldDuplicate, fieldForbidden, fieldInvalid, fieldRequired, type Cause } from '../core/status.ts'
 import { type CelValue, celValue, compileCel } from './cel.ts'
 import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 
-/** Does the rule speak of the value before? */
+/** Whether the rule refers to the old value. */
 const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 
-/** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules that
- *  it broke before: what it breaks goes to `tolerated`. `old` is undefined for what is new, or cannot be told apart
- *  from it. */
+/** Faults of the value by the rules of its schema and everything below it. An unchanged value may still violate rules
+ *  that it violated before; these violations are added to `tolerated`. `old` is undefined for a new value, or one
+ *  without an identifiable old value. */
 export function ruleFaults(
   value: Json | undefined,
   old: Json | undefined,
@@ -33,7 +33,7 @@ export function ruleFaults(
   ]
 }
 
-/** A value under rules, and the value before the change. The CEL values are made when the first rule needs them. */
+/** A value with rules, and its old value. The CEL values are created for the first rule that needs them. */
 interface Checked {
   readonly value: Json
   readonly old: Json | undefined
@@ -65,7 +65,7 @@ function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: 
 
 const known = new WeakMap<Schema, boolean>()
 
-/** Is there a rule at or below the schema? */
+/** Whether there is a rule at or below the schema. */
 export function hasRules(schema: Schema): boolean {
   let found = known.get(schema)
   if (found === undefined) {
@@ -133,7 +133,7 @@ function ownMessage(
     const message = compileCel(rule.messageExpression, schema, isOptional, 'string')(variables)
     return typeof message === 'string' && message.trim() !== '' && !message.includes('\n') ? message : undefined
   } catch {
-    return undefined // the message of the rule is used, as Kubernetes does
+    return undefined // undefined selects the message of the rule, as in Kubernetes
   }
 }
 
@@ -142,7 +142,7 @@ function causeOf(rule: Rule, value: Json, field: string, detail: string): Cause 
   if (rule.reason === 'FieldValueForbidden') return fieldForbidden(path, detail)
   if (rule.reason === 'FieldValueRequired') return fieldRequired(path, detail)
   if (rule.reason === 'FieldValueDuplicate') return fieldDuplicate(path, value)
-  // Values with parts are too long to show.
+  // Objects and lists are too long to show.
   return isObject(value) || isList(value)
     ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field: path }
     : fieldInvalid(path, value, detail)

@@ -10,7 +10,7 @@ export interface Rule extends JsonObject {
   readonly optionalOldSelf?: boolean
 }
 
-/** A type rather than an interface: so it is assignable to Json. */
+/** A type instead of an interface, so that it is assignable to Json. */
 export type Schema = {
   readonly type?: string
   readonly description?: string
@@ -48,7 +48,7 @@ export type Schema = {
   readonly 'x-kubernetes-validations'?: readonly Rule[]
 }
 
-/** The schema of a member of an object; undefined when the schema says nothing about it. */
+/** The schema of a member of an object; undefined when the schema does not describe it. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   const named = schema?.properties
   if (named !== undefined && Object.hasOwn(named, key)) return named[key]
@@ -59,7 +59,7 @@ export const allowsUnknown = (schema: Schema): boolean =>
   schema['x-kubernetes-preserve-unknown-fields'] === true ||
   (schema.additionalProperties !== undefined && schema.additionalProperties !== false)
 
-/** The same item of a keyed list as it was; items of other lists have no past. */
+/** The old state of the same item of a keyed list; items of other lists have no old state. */
 export function formerItem(item: Json, old: Json | undefined, schema: Schema): Json | undefined {
   const keys = schema['x-kubernetes-list-map-keys']
   if (schema['x-kubernetes-list-type'] !== 'map' || !keys || !isList(old)) return undefined

@@ -1,4 +1,4 @@
-/** What the schemas, columns and subresources of a CustomResourceDefinition must look like to be accepted. */
+/** Validates the schemas, columns and subresources of a CustomResourceDefinition. */
 import { compileJsonPath } from '../core/jsonpath.ts'
 import { asList, asString, at, isObject, type Json } from '../core/json.ts'
 import type { KubeObject } from '../core/object.ts'
@@ -19,14 +19,14 @@ export function definitionFaults(crd: KubeObject): Cause[] {
 function versionFaults(version: Json, field: string, isOnly: boolean): Cause[] {
   const schema = at(version, 'schema', 'openAPIV3Schema')
   if (!isObject(schema)) return [fieldRequired(`${field}.schema.openAPIV3Schema`)]
-  // The only schema is the one for all versions.
+  // With a single version, faults name the field for the schema of all versions.
   const schemaField = isOnly ? 'spec.validation.openAPIV3Schema' : `${field}.schema.openAPIV3Schema`
   return [
     ...(asString(at(version, 'name')) === '' ? [fieldRequired(`${field}.name`)] : []),
     ...(schema.type === 'object'
       ? []
       : [fieldInvalid(`${schemaField}.type`, schema.type ?? '', 'must be object at the root')]),
-    ...structuralFaults(schema as Schema, schemaField), // read defensively below
+    ...structuralFaults(schema as Schema, schemaField), // validated below
     ...asList(at(version, 'additionalPrinterColumns')).flatMap((column, index) =>
       columnFaults(column, `${field}.additionalPrinterColumns[${index}]`),
     ),
@@ -103,7 +103,7 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   return faults
 }
 
-/** What items are told apart by must always be there. */
+/** Members that identify items must always exist. */
 const keyFaults = ({ items, 'x-kubernetes-list-map-keys': keys = [] }: Schema, field: string): Cause[] =>
   keys
     .filter((key) => items?.properties?.[key]?.default === undefined && !items?.required?.includes(key))
@@ -114,7 +114,7 @@ const keyFaults = ({ items, 'x-kubernetes-list-map-keys': keys = [] }: Schema, f
       ),
     )
 
-/** Alternatives may only narrow what the schema itself declares. */
+/** Alternatives may only restrict the schema itself. */
 function junctorFaults(schema: Schema, field: string): Cause[] {
   const { allOf = [], anyOf = [], oneOf = [], not } = schema
   const isIntOrString = schema['x-kubernetes-int-or-string'] === true
@@ -131,7 +131,7 @@ function junctorFaults(schema: Schema, field: string): Cause[] {
   )
 }
 
-/** A rule must compile, know all its functions and fields, and answer yes or no. */
+/** A rule must compile, use only known functions and fields, and return a boolean. */
 function ruleDefinitionFaults(rule: Rule, schema: Schema, field: string): Cause[] {
   const compiles = (member: 'rule' | 'messageExpression', result: 'bool' | 'string'): Cause[] => {
     const expression = rule[member]

@@ -1,5 +1,5 @@
-/** Checks a value against a structural schema. Answers every fault with the field, the reason and the words of
- *  Kubernetes. What is unchanged from `old` is not held to the schema again. Rules in CEL are not checked here. */
+/** Validates a value against a structural schema. Returns every fault with the field, the reason and the message of
+ *  Kubernetes. Unchanged parts of `old` are not validated again. CEL rules are not evaluated here. */
 import { asObject, isEqual, isList, isObject, type Json, type JsonObject } from '../core/json.ts'
 import {
   fieldDuplicate,
@@ -14,10 +14,10 @@ import {
 import { isOfFormat } from './formats.ts'
 import { formerItem, memberSchema, type Schema } from './schema.ts'
 
-/** Every fault, in the words of Kubernetes. What is as it was in `old` is not judged again. */
+/** Every fault, with the messages of Kubernetes. Unchanged parts of `old` are not validated again. */
 export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json): Cause[] {
   if (value === null && schema.nullable) return []
-  // what was stored is not refused because the schema changed since
+  // a stored value is not refused because the schema has changed
   if (old !== undefined && isEqual(value, old)) return []
   const typeFault = typeFaultOf(value, schema, field)
   if (typeFault)
@@ -63,7 +63,7 @@ function typeFaultOf(value: Json, schema: Schema, field: string): Cause | undefi
   )
 }
 
-/** What the real server adds when a number of a fixed size is not whole. */
+/** The additional fault of the real server for a fractional value of an integer type. */
 const uncheckedNumber = (field: string): Cause => ({
   reason: 'FieldValueInvalid',
   message: `Invalid value: "": Checked value must be of type integer with format int32 in ${field}`,
@@ -110,7 +110,8 @@ function patternOf(pattern: string): RegExp {
   return found
 }
 
-/** RE2 knows no lookaround and no back references; what is left means the same here. Throws for what cannot be read. */
+/** RE2 has no lookaround and no back references; everything else has the same meaning here. Throws for an invalid
+ *  pattern. */
 export function compilePattern(pattern: string): RegExp {
   const foreign = /\(\?(?:[=!]|<[=!])/.exec(pattern)?.[0]
   if (foreign !== undefined)
@@ -126,7 +127,7 @@ export function compilePattern(pattern: string): RegExp {
   try {
     return new RegExp(body, flags)
   } catch {
-    return new RegExp(body, flags.replace('u', '')) // escapes that only the older syntax allows
+    return new RegExp(body, flags.replace('u', '')) // for escapes that only the older syntax allows
   }
 }
 
@@ -221,7 +222,7 @@ const unnamed = (text: string): Cause => ({
   message: `Invalid value: "": ${text}`,
   field: '<nil>',
 })
-/** The faults of the alternative that comes nearest. */
+/** The faults of the alternative with the fewest faults. */
 const nearest = (alternatives: readonly (readonly Cause[])[]): readonly Cause[] =>
   alternatives.reduce<readonly Cause[]>((best, one) => (best.length === 0 || one.length < best.length ? one : best), [])
 

@@ -1,12 +1,11 @@
-/** Calls a webhook over HTTPS, trusting the authority that its configuration names. */
+/** Calls a webhook over HTTPS, trusting the authority in its configuration. */
 import { request } from 'node:https'
 import type { CallWebhook, WebhookCall } from '../admission/webhooks.ts'
 
 const ANSWER_MOST_BYTES = 1024 * 1024
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost']
 
-/** Whoever listens elsewhere is not the platform of this machine and is shown no token; undefined shows none to
- *  anybody. */
+/** Only webhooks at the platform's address on this machine get the token. With undefined, none gets one. */
 export const webhookCaller =
   (token: string | undefined): CallWebhook =>
   (call) =>

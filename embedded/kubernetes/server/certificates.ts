@@ -1,4 +1,4 @@
-/** The server's own certificate authority and its certificate, made once and kept in the data folder. */
+/** The server's own certificate authority and its certificate, created once and stored in the data folder. */
 import { isGood, readPair, writePair } from '../../../kit/sys/certificate-pair.ts'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -9,11 +9,12 @@ const SERVER_DAYS = 825
 const RENEW_BEFORE_DAYS = 30
 
 export interface ServerCertificates extends Certificate {
-  /** PEM of the authority: what clients must trust. */
+  /** PEM of the authority that clients must trust. */
   readonly authority: string
 }
 
-/** Reads the certificates of the folder; makes what is missing, expires soon or lacks one of the hosts. */
+/** Opens the certificates of the folder; creates certificates that are missing, expire soon or lack one of the hosts.
+ */
 export async function openCertificates(options: {
   readonly folder: string
   readonly hosts: readonly string[]

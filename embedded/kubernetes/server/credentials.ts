@@ -1,5 +1,5 @@
-/** Bearer tokens of people and components, in one file of the data folder, and kubeconfigs that carry them.
- *  Whoever may write the folder may issue and revoke: the server reads the file again when it has changed. */
+/** Bearer tokens of people and components, in one file of the data folder, and kubeconfigs with these tokens. Anybody
+ *  who may write to the folder can issue and revoke tokens: the server reads the file again when it has changed. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export interface Issuing {
   readonly authority: string
   readonly user: string
   readonly groups: readonly string[]
-  /** Where the kubeconfig goes, with mode 0600. */
+  /** Path of the kubeconfig, with mode 0600. */
   readonly file: string
   readonly random: Random
 }
@@ -43,7 +43,7 @@ export const nodeUser = (node: string): { readonly user: string; readonly groups
 })
 export const ADMIN_USER = { user: 'svccloud-admin', groups: ['system:masters'] } as const
 
-/** Writes a kubeconfig for the user; the same user always has the same token. Answers the token. */
+/** Writes a kubeconfig for the user; the same user always has the same token. Returns the token. */
 export async function issueKubeconfig({
   folder,
   url,
@@ -58,7 +58,8 @@ export async function issueKubeconfig({
   return token
 }
 
-/** The token of the user, made and stored when there is none with these groups. One process at a time may issue. */
+/** The token of the user; created and stored if there is none with these groups. Only one process at a time may issue.
+ */
 export async function issueToken({
   folder,
   user,
@@ -82,7 +83,7 @@ export async function issueToken({
   return issued.token
 }
 
-// Only issueToken writes the file, and always whole.
+// Only issueToken writes the file, and always completely.
 const parse = (text: string): Credential[] => JSON.parse(text) as Credential[]
 
 export function kubeconfig({
@@ -111,10 +112,10 @@ export function kubeconfig({
   })
 }
 
-/** Finds the user of a token; undefined when nobody has it. */
+/** Finds the user of a token; undefined when nobody has the token. */
 export type Authenticate = (token: string) => User | undefined
 
-/** Reads the file again when it has changed: users come and go without a restart. */
+/** Reads the file again when it has changed, so that users can change without a restart. */
 export function tokenFile(folder: string): Authenticate {
   const path = join(folder, TOKEN_FILE)
   let users = new Map<string, User>()
@@ -132,7 +133,7 @@ export function tokenFile(folder: string): Authenticate {
   }
   return (token) => {
     reload()
-    return users.get(digest(token).toString('hex')) // by digest, so that the time it takes says nothing about the token
+    return users.get(digest(token).toString('hex')) // by digest, so that timing reveals nothing about the token
   }
 }
 
@@ -140,7 +141,7 @@ const digest = (token: string): Buffer => createHash('sha256').update(token).dig
 
 const KEY_BYTES = 32
 
-/** The key that signs the tokens of service accounts, made once. */
+/** The key that signs the tokens of service accounts, created once. */
 export async function tokenKeyOf(folder: string, random: Random): Promise<Buffer> {
   const path = join(folder, 'service-account.key')
   const known = await readFile(path, 'utf8').catch(() => '')

@@ -1,4 +1,4 @@
-/** The core over HTTPS: bodies, tokens, streams. Knows nothing of Kubernetes but who may ask. */
+/** Serves the core over HTTPS: bodies, tokens, streams. Apart from authentication, it knows nothing of Kubernetes. */
 import { isUtf8 } from 'node:buffer'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
@@ -24,10 +24,10 @@ const KEEP_ALIVE_MILLISECONDS = 65_000
 const HEADERS_MILLISECONDS = 30_000
 const CLOSE_GRACE_MILLISECONDS = 3_000
 const COMPRESS_FROM_BYTES = 128 * 1024
-/** What a reader must take in the time that a stream has to be drained. */
+/** A reader must take this much in the time for draining a stream. */
 const PIECE_BYTES = 1024 * 1024
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
-/** Anyone may ask whether the server lives, and which version it has. */
+/** Paths without authentication: health and version. */
 const OPEN_PATHS = new Set(['/livez', '/readyz', '/healthz', '/version'])
 const compress = promisify(gzip)
 
@@ -43,7 +43,7 @@ export interface HttpsOptions {
 
 export interface HttpsServer {
   readonly port: number
-  /** Takes no new requests and ends the streams. */
+  /** Accepts no new requests and ends the streams. */
   close(): Promise<void>
 }
 
@@ -61,7 +61,7 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
     },
     (incoming, outgoing) => {
       serve(options, incoming, outgoing).catch((error: unknown) => {
-        // of a client that has gone nobody waits for it
+        // nobody waits for the response after a client has disconnected
         log[incoming.socket.destroyed ? 'info' : 'warn']('a response could not be finished', { error })
         outgoing.destroy()
       })
@@ -73,7 +73,7 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
   return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) }
 }
 
-/** Requests that are being answered may finish; what is not done after the grace is cut. */
+/** Open requests may finish; connections that are still open after the grace period are closed. */
 const close = (server: Server, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
     const cancel = clock.after(CLOSE_GRACE_MILLISECONDS, () => server.closeAllConnections())
@@ -130,12 +130,12 @@ function userOf({ engine }: Core, incoming: IncomingMessage): User | undefined {
   return user && actingUser(engine.authorizer, user, incoming.headersDistinct)
 }
 
-/** The tokens of today decide: one may have been taken away, or have run out. */
+/** Checks the current tokens: the token may have been revoked or have expired. */
 function isStillUser(core: Core, incoming: IncomingMessage, user: User | undefined): boolean {
   try {
     return userOf(core, incoming)?.name === user?.name
   } catch (error) {
-    if (error instanceof Refusal) return false // who acted as another may no longer
+    if (error instanceof Refusal) return false // the right to impersonate was revoked
     throw error
   }
 }
@@ -159,7 +159,7 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
-  // without an encoding, requests give buffers
+  // without an encoding, requests yield buffers
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
@@ -204,7 +204,7 @@ async function send(
     ...(isLarge ? { 'content-encoding': 'gzip' } : {}),
     ...length,
   })
-  // A list may be large: whoever takes nothing of it any more would hold it for ever.
+  // A list may be large, and a client that stops reading would hold it forever.
   for (let at = 0; status !== 304 && at < body.length; at += PIECE_BYTES)
     if (!outgoing.write(body.subarray(at, at + PIECE_BYTES)) && !(await drained(outgoing, 'drain', clock))) return
   outgoing.end()

@@ -1,11 +1,11 @@
-/** What the server measures of itself, under the names of kube-apiserver. */
+/** Metrics of the server, under the names of kube-apiserver. */
 import { Counter, Gauge, Histogram, openRegistry } from '../../../kit/sys/metrics.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Engine } from '../core/engine.ts'
 import { isTrue, parseResourcePath, queryOf } from '../core/request.ts'
 
 export interface RequestMetrics {
-  /** Counts a request; the answer is called with its status when it is over. */
+  /** Counts a request; call the returned function with its status when it has ended. */
   began(method: string, url: string): (status: number) => void
   readonly contentType: string
   text(): Promise<string>
@@ -67,7 +67,7 @@ const resourceName = (storageKey: string): string => {
   return group === '' ? resource : `${resource}.${group}`
 }
 
-/** Only names that exist, so that the number of series is bounded. */
+/** Only names that exist, to limit the number of series. */
 function resourceOf(engine: Engine, url: string): string {
   try {
     const path = parseResourcePath(url.split('?')[0] ?? '')

@@ -1,4 +1,4 @@
-/** Bodies that clients in Go send for built-in kinds: protobuf into the JSON that it stands for. */
+/** Converts protobuf bodies, which Go clients send for built-in kinds, to JSON. */
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { asList, asObject, asString, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
 import { badRequest, Refusal, unsupportedMediaType } from '../core/status.ts'
@@ -7,14 +7,14 @@ import { fieldsOfMessage, messageOf, type Field } from '../core/builtin-schema.t
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 const MAGIC = Buffer.from('k8s\0')
 
-/** The envelope `runtime.Unknown` and the object inside. Throws for kinds that are not known. */
+/** Decodes the envelope `runtime.Unknown` and the object in it. Throws for unknown kinds. */
 export function jsonFromProtobuf(bytes: Buffer): string {
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
     throw badRequest('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
   try {
     const { typeMeta, raw } = asObject(decode(bytes.subarray(MAGIC.length), 'Unknown'))
     const { apiVersion, kind } = asObject(typeMeta)
-    // Options of deletions are sent in the version of what they delete.
+    // The options of a deletion have the version of the deleted object.
     const message = kind === 'DeleteOptions' ? kind : messageOf(asString(apiVersion), asString(kind))
     if (message === undefined) throw unsupportedMediaType('application/json, application/yaml')
     return JSON.stringify({ ...asObject(decode(Buffer.from(asString(raw), 'base64'), message)), apiVersion, kind })
@@ -55,7 +55,7 @@ function take(reader: BinaryReader, { name, type, shape }: Field, value: Mutable
   }
   const one = scalar(reader, type)
   if (shape === 'list') value[name] = [...asList(value[name]), one]
-  // Go writes every field that is no pointer, empty or not; JSON leaves the empty ones out.
+  // Go writes every field that is not a pointer, even if it is empty; JSON omits empty ones.
   else if (one !== '' && one !== null) value[name] = one
 }
 
@@ -85,7 +85,7 @@ const SPECIAL: Readonly<Record<string, (fields: JsonObject) => Json>> = {
   Time: (fields) => timeOf(fields, 0),
   MicroTime: (fields) => timeOf(fields, 6),
   IntOrString: ({ isText = 0, number = 0, text = '' }) => (isText === 0 ? number : text),
-  // JSON.parse answers JSON
+  // JSON.parse returns JSON
   FieldsV1: ({ raw }) => JSON.parse(Buffer.from(asString(raw), 'base64').toString() || '{}') as Json,
   ExtraValue: ({ items = [] }) => items,
 }

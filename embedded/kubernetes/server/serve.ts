@@ -1,4 +1,4 @@
-/** A whole server in one data folder: log, certificates, tokens, HTTPS. */
+/** A complete server in one data folder: log, certificates, tokens, HTTPS. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -15,14 +15,14 @@ import { openMetrics } from './metrics.ts'
 export interface ServerOptions {
   readonly folder: string
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Bearer token that is shown to webhooks on the loopback address. */
+  /** Bearer token for webhooks on the loopback address. */
   readonly webhookToken?: string | undefined
-  /** Called once when the disk failed: nothing can be written any more, the process should end. */
+  /** Called once when the disk has failed: nothing can be written, so the process should exit. */
   readonly onStorageFailure?: (error: unknown) => void
 }
 
@@ -30,7 +30,7 @@ export interface EmbeddedServer {
   readonly url: string
   readonly port: number
   readonly core: Core
-  /** Of the administrator, who may do everything. */
+  /** Kubeconfig of the administrator, who has all rights. */
   readonly kubeconfig: string
   /** PEM file of the authority that clients must trust. */
   readonly authorityFile: string

@@ -7,7 +7,8 @@ import type { StoredRecord } from './storage.ts'
 const CHECKSUM_LENGTH = 8
 export const checksum = (text: string): string => crc32(text).toString(16).padStart(CHECKSUM_LENGTH, '0')
 
-/** `crc [[revision,"group/resource","key",object or null],...]\n`: JSON never holds a newline, so a line is a batch. */
+/** `crc [[revision,"group/resource","key",object or null],...]\n`: JSON never contains a newline, so each line is a
+ *  batch. */
 export function frameOf(records: readonly StoredRecord[]): string {
   const items = records.map(
     ({ revision, storageKey, key, object }) =>
@@ -21,7 +22,7 @@ export function frameOf(records: readonly StoredRecord[]): string {
 export function recordsIn(line: string): StoredRecord[] | undefined {
   const payload = line.slice(CHECKSUM_LENGTH + 1)
   if (line[CHECKSUM_LENGTH] !== ' ' || checksum(payload) !== line.slice(0, CHECKSUM_LENGTH)) return undefined
-  // The checksum says that frameOf wrote it.
+  // The checksum proves that frameOf wrote it.
   const items = JSON.parse(payload) as [number, string, string, KubeObject | null][]
   return items.map(([revision, storageKey, key, object]) => ({
     revision,

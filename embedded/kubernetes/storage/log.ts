@@ -1,9 +1,8 @@
-/** The durable storage: a log of batches with checksums, and snapshots that let old logs go.
- *
- *  Files in the folder: `snapshot-R` is the whole state at revision R; `log-R` holds what came after R. A new log is
- *  begun first, then the snapshot is written beside the work and renamed into place; only then older files go. So at
- *  every moment the newest complete snapshot and the logs from it on are the whole truth.
- *  Everything that is waiting when the disk becomes free is written and synchronised as one batch. */
+/** The durable storage: a log of batches with checksums, and snapshots that replace old logs.
+ *  Files in the folder: `snapshot-R` is the complete state at revision R; `log-R` contains the changes after R. First a
+ *  new log is started, then the snapshot is written in the background and renamed, and only then are older files
+ *  deleted. So at every moment the newest complete snapshot and the logs from it on contain everything.
+ *  All records that wait when the disk becomes free are written and synchronised as one batch. */
 import { open, readdir, rename, rm, stat, truncate, mkdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncToDisk } from '../../../kit/sys/durable-file.ts'
@@ -18,21 +17,21 @@ const SNAPSHOT_RECORDS_PER_FRAME = 500
 export interface LogOptions {
   readonly folder: string
   readonly log: Logger
-  /** A log that has grown to this size is replaced by a snapshot. */
+  /** Size at which a log is replaced by a snapshot. */
   readonly snapshotAfterBytes?: number
-  /** Called once when a write failed; every later one fails too. */
+  /** Called once when a write has failed; every later one fails too. */
   readonly onFailure?: (error: unknown) => void
 }
 
 export interface LogStorage extends Storage {
-  /** Where snapshots take the state from; without it there are none. */
+  /** The source of the state for snapshots; without it there are none. */
   setSource(source: StateSource): void
 }
 
-/** Another process writes this folder. */
+/** Another process writes to this folder. */
 export class FolderLocked extends Error {}
 
-/** A log in the middle of the history does not say what was written: nothing is guessed. */
+/** A log in the middle of the history is damaged; its content is not guessed. */
 export class LogDamaged extends Error {}
 
 interface Waiting {
@@ -41,7 +40,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Throws when another process has the folder. */
+/** Throws when another process uses the folder. */
 export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
   const { folder } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -124,12 +123,12 @@ class FolderLog implements LogStorage {
     for (const { resolve } of batch) resolve()
   }
 
-  /** Begins a new log at the revision of the state, then writes the snapshot without holding up writers. */
+  /** Starts a new log at the revision of the state, then writes the snapshot without blocking writers. */
   async #rotate(source: StateSource): Promise<void> {
     if (this.#snapshotting) return
     const { folder, log } = this.#options
     const { revision, records } = source()
-    const behind = this.#waiting // the state holds them already
+    const behind = this.#waiting // the state contains them already
     this.#waiting = []
     try {
       if (behind.length > 0) await this.#write(behind)
@@ -148,7 +147,7 @@ class FolderLog implements LogStorage {
       .finally(() => (this.#snapshotting = undefined))
   }
 
-  /** After a failed write nobody knows what the disk holds: no later write may succeed. */
+  /** After a failed write the content of the disk is unknown, so no later write may succeed. */
   #fail(error: unknown, batch: readonly Waiting[]): void {
     if (this.#failure === undefined) this.#options.onFailure?.(error)
     this.#failure ??= error
@@ -176,7 +175,7 @@ async function writeSnapshot(folder: string, revision: number, records: Iterable
       if (chunk.length === SNAPSHOT_RECORDS_PER_FRAME) await flush()
     }
     await flush()
-    // The last line says that the snapshot is whole.
+    // The last line marks the snapshot as complete.
     await writeAll(file, Buffer.from(frameOf([{ revision, storageKey: END, key: String(count), object: undefined }])))
     await file.sync()
   } finally {
@@ -214,7 +213,7 @@ async function loadFolder(folder: string, log: Logger): Promise<Loaded & { reado
   const logs = files
     .filter(({ kind, revision }) => kind === 'log' && revision >= newest)
     .sort((a, b) => a.revision - b.revision)
-  // one list at a time: they may be longer than the arguments of a call
+  // one list at a time: all of them may exceed the arguments of a call
   let records: StoredRecord[] = []
   for (const [index, { name }] of logs.entries())
     records = records.concat(await readLog(join(folder, name), index === logs.length - 1, log))
@@ -223,14 +222,14 @@ async function loadFolder(folder: string, log: Logger): Promise<Loaded & { reado
 
 interface Line {
   readonly start: number
-  /** Undefined when the line is damaged, or lacks its end. */
+  /** Undefined when the line is damaged or incomplete. */
   readonly records: readonly StoredRecord[] | undefined
 }
 
-/** Of a file that is read at once. */
+/** Size of the pieces in which a file is read. */
 const PIECE_BYTES = 16 * 1024 * 1024
 
-/** Line by line and piece by piece: a file may be longer than a string or a buffer can be. */
+/** Reads lines in pieces, because a file may be longer than the longest string or buffer. */
 async function* linesOf(path: string): AsyncGenerator<Line> {
   const file = await open(path)
   try {
@@ -265,7 +264,8 @@ async function readSnapshot(path: string, revision: number): Promise<StoredRecor
   return records
 }
 
-/** The end of the last log may be torn: what was never acknowledged is cut off. Damage anywhere else is an error. */
+/** The end of the last log may be incomplete: a batch that was never acknowledged is cut off. Damage anywhere else is
+ *  an error. */
 async function readLog(path: string, isLast: boolean, log: Logger): Promise<StoredRecord[]> {
   const records: StoredRecord[] = []
   let tornAt: number | undefined

@@ -1,9 +1,9 @@
-/** Keeps nothing: for simulations and tests, where the process is the world. */
+/** Storage without persistence: for simulations and tests, which never outlive the process. */
 import type { Storage } from './storage.ts'
 
 const done = Promise.resolve()
 
-/** Forgets everything with its process. */
+/** Loses everything with its process. */
 export const memoryStorage = (): Storage => ({
   load: async () => ({ snapshot: [], revision: 0, records: [] }),
   append: () => done,

@@ -1,13 +1,13 @@
-/** Where the server's objects outlive it. One writer; revisions are given by the caller and only grow. */
+/** Storage of the server's objects across restarts. One writer; the caller assigns increasing revisions. */
 import type { KubeObject } from '../core/object.ts'
 
 export interface StoredRecord {
   readonly revision: number
   /** `group/resource` */
   readonly storageKey: string
-  /** `namespace/name`, or the name alone. */
+  /** `namespace/name`, or only the name. */
   readonly key: string
-  /** The new state; undefined when the object is gone. */
+  /** The new state; undefined when the object was deleted. */
   readonly object: KubeObject | undefined
 }
 
@@ -15,18 +15,18 @@ export interface Loaded {
   /** The state at `revision`: one record for each object. */
   readonly snapshot: readonly StoredRecord[]
   readonly revision: number
-  /** What came after it, oldest first. */
+  /** Changes after the snapshot, oldest first. */
   readonly records: readonly StoredRecord[]
 }
 
 export interface Storage {
-  /** Reads what is there. Called once, before anything else. */
+  /** Reads the stored state. Called once, before anything else. */
   load(): Promise<Loaded>
-  /** Resolves when the record will survive a power cut. Promises resolve in the order of the calls. */
+  /** Resolves when the record is durable. Promises resolve in the order of the calls. */
   append(record: StoredRecord): Promise<void>
-  /** Ends after everything appended is durable. */
+  /** Closes once all appended records are durable. */
   close(): Promise<void>
 }
 
-/** Gives a storage the whole state at one revision, for its snapshots. */
+/** Provides the complete state at one revision, for snapshots. */
 export type StateSource = () => { readonly revision: number; readonly records: Iterable<StoredRecord> }

@@ -1,11 +1,11 @@
-/** The side of the process that reads for one control plane: what it is asked, and answers. */
+/** Answers questions in the process that reads for one control plane. */
 import { Refused } from '../refused.ts'
 import { type Answer, ANSWER_BYTES_MAXIMUM, Question, shortened } from './messages.ts'
 import { type Reading, type TaskName, TASKS } from './tasks.ts'
 
 const isTask = (name: string): name is TaskName => Object.hasOwn(TASKS, name)
 
-/** The answer to one question, both as texts. Throws for what is no question. */
+/** Returns the answer to one question, both as texts. Throws when the question is invalid. */
 export async function answerTo(text: string, reading: Promise<Reading>): Promise<string> {
   const question = Question.parse(JSON.parse(text))
   const said = JSON.stringify(await answer(question, reading))
@@ -16,7 +16,7 @@ export async function answerTo(text: string, reading: Promise<Reading>): Promise
 async function answer({ id, task, words }: Question, reading: Promise<Reading>): Promise<Answer> {
   try {
     if (!isTask(task)) throw new Error(`there is no task ${task}`)
-    // Whoever asks has the same table.
+    // The caller has the same table.
     const work = (await reading)[task] as (...given: unknown[]) => Promise<unknown>
     return { id, value: await work(...words) }
   } catch (error) {

@@ -1,5 +1,5 @@
-/** The host's side of the process that reads for one control plane: asks it, and judges what it answers. It may be in
- *  the hands of whoever has the cluster: one that says what cannot be meant, or nothing in time, is begun anew. */
+/** The host's side of the process that reads for one control plane: sends questions and validates the answers. A tenant
+ *  may have taken over the process. If it sends an invalid answer, or none in time, it is replaced. */
 import type { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { Refused } from '../refused.ts'
@@ -15,9 +15,9 @@ interface Asked {
 }
 
 export interface AskingOptions {
-  /** Brings a question to it, whose answer is heard later. Throws where there is nobody to ask. */
+  /** Sends a question; the answer arrives later through `hear`. Throws when there is no process. */
   readonly send: (question: Question) => void
-  /** It is not believed any longer, and has to be begun anew. */
+  /** Called when the process is no longer trusted and must be replaced. */
   readonly end: () => void
   readonly clock: Clock
 }
@@ -31,8 +31,8 @@ export class Asking {
     this.#options = options
   }
 
-  /** What the task of that name answers. Throws what it throws, and when the process ends, is silent for too long, or
-   *  answers what the task does not. */
+  /** Returns the result of the task of that name. Throws the task's errors, and an error when the process ends, is
+   *  silent for too long, or returns an invalid result. */
   async ask<Name extends TaskName>(
     task: Name,
     ...words: Parameters<Reading[Name]>
@@ -42,26 +42,26 @@ export class Asking {
     if (failure !== undefined) throw new Error(failure.detail)
     const judged = (TASKS[task].answers satisfies z.ZodType).safeParse(value)
     if (!judged.success) throw this.end(`it answered ${task} with what cannot be meant`)
-    return judged.data as Awaited<ReturnType<Reading[Name]>> // by the table of answers
+    return judged.data as Awaited<ReturnType<Reading[Name]>> // validated by the table of answers
   }
 
-  /** An answer, to that question where it is known to which. Throws for what is none, and for one that nobody has
-   *  asked for. */
+  /** Handles an answer; `id` is its question, if that is known. Throws for an invalid answer, and for one without a
+   *  question. */
   hear(text: string, id?: number): void {
     const answer = Answer.parse(JSON.parse(text))
     const asked = this.#asked.get(answer.id)
-    // And nobody listens to what nobody has asked.
+    // An answer without a question has no listener either.
     if (asked === undefined || answer.id !== (id ?? answer.id)) throw new Error('nobody has asked')
     this.#asked.delete(answer.id)
     asked.answered(answer)
   }
 
-  /** The answer to a question did not come: it was not asked, or has ended. */
+  /** Fails a question whose answer will not arrive, because it was not sent or the process has ended. */
   fail(id: number, error: Error): void {
     this.#asked.get(id)?.failed(error)
   }
 
-  /** Nothing more is believed of it: what was asked has failed. */
+  /** Stops trusting the process, and fails all open questions. */
   end(why: string): Error {
     const error = new Error(`what reads its API is started again: ${why}`)
     this.#options.end()

@@ -1,4 +1,4 @@
-/** What programs of control planes say when they are well. Whatever else answers in their place is not them. Pure. */
+/** Checks the responses of healthy programs of control planes. Any other response counts as unhealthy. Pure. */
 import { z } from 'zod'
 
 interface Said {
@@ -6,12 +6,12 @@ interface Said {
   readonly text: string
 }
 
-/** Of `/readyz` of an API server. */
+/** Response of `/readyz` of an API server. */
 export const isApiReady = ({ status, text }: Said): boolean => status === 200 && text.trim() === 'ok'
 
 const Health = z.looseObject({ health: z.literal('true') })
 
-/** Of `/health` of a member of etcd: it has a leader, and writes are taken. */
+/** Response of `/health` of a member of etcd: it has a leader and accepts writes. */
 export function isMemberHealthy({ status, text }: Said): boolean {
   if (status !== 200) return false
   try {

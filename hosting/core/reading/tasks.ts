@@ -1,5 +1,5 @@
-/** What is done with the API servers and the etcd of one control plane by the process that reads their answers, which
- *  has the rights of that control plane only: what an answer does to whoever reads it stays there. */
+/** Tasks with the API servers and the etcd of one control plane. The process that reads their responses runs them, with
+ *  only the rights of that control plane. So a malicious response can damage nothing else. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -28,7 +28,7 @@ import { isApiReady, isMemberHealthy } from './health.ts'
 
 const [SECOND, MINUTE] = [1_000, 60_000]
 
-/** What the platform asks of the API of a cluster, by the names that it has for it. */
+/** Calls of the platform to the API of a cluster, by their names in the platform's interface. */
 const CLUSTER_CALLS = [
   ...(['nodes', 'userToken', 'joinToken', 'removeJoinToken', 'servingRequests', 'approveServing'] as const),
   ...(['personToken', 'removePerson'] as const),
@@ -40,9 +40,9 @@ type ClusterTaskTable = {
   readonly [Name in ClusterCall]: { readonly answers: (typeof CALLS)[Name]['answers']; readonly milliseconds: number }
 }
 const rows = CLUSTER_CALLS.map((name) => [name, { answers: CALLS[name].answers, milliseconds: MINUTE }])
-const clusterTasks = Object.fromEntries(rows) as ClusterTaskTable // there is a row for each name
+const clusterTasks = Object.fromEntries(rows) as ClusterTaskTable // one row for each name
 
-/** What each answers, which whoever asked judges by this, and after how long it has failed. */
+/** The schema of each task's result, with which the caller validates it, and the task's time limit. */
 export const TASKS = {
   ...clusterTasks,
   look: {
@@ -59,28 +59,28 @@ export const TASKS = {
 
 export type TaskName = keyof typeof TASKS
 
-/** As the calls of the platform, with the address of the API in the place of the control plane's id. */
+/** Like the calls of the platform, but with the address of the API instead of the control plane's id. */
 type ClusterTasks = Pick<ControlPlanes, ClusterCall>
 
-/** Addresses are `https://HOST:PORT`, of API servers and members of etcd that run. */
+/** Addresses have the form `https://HOST:PORT`, of running API servers and members of etcd. */
 export interface Reading extends ClusterTasks {
-  /** Whether each is well; what is null is not asked. */
+  /** Whether each is healthy; null entries are skipped. */
   look(addresses: {
     readonly apis: readonly (string | null)[]
     readonly members: readonly (string | null)[]
   }): Promise<z.infer<(typeof TASKS)['look']['answers']>>
-  /** The objects of the platform, and what its nodes need where it has any. */
+  /** Applies the objects of the platform, and those for nodes if it has any. */
   prepare(api: string, desired: ControlPlaneDesired, hasNodes: boolean): Promise<void>
   applyAddon(api: string, needs: AddonNeeds): Promise<void>
-  /** Into the file `SNAPSHOT` of the folder for it, judged by that program. */
+  /** Takes a snapshot to the file `SNAPSHOT` in the snapshot folder, and verifies it with that program. */
   snapshot(etcd: string, etcdutl: string): Promise<void>
-  /** What is in a playground once its node is ready. */
+  /** Applies the objects of a playground once its node is ready. */
   settleGuest(api: string, guest: ControlPlaneGuest, served: { hostname: string; port: number }): Promise<void>
   routes(api: string): Promise<readonly AppRoute[]>
   target(api: string, route: AppRoute): Promise<AppTarget | undefined>
 }
 
-/** What is asked of the API of a cluster that serves. */
+/** Questions to the API of a cluster that serves. */
 export interface ClusterReading {
   ask<Name extends ClusterCall | 'settleGuest' | 'routes' | 'target'>(
     task: Name,
@@ -88,16 +88,16 @@ export interface ClusterReading {
   ): Promise<Awaited<ReturnType<Reading[Name]>>>
 }
 
-/** What a host answers in the clusters of its control planes, by what reads for each. */
+/** Implements a host's calls for clusters with the reader of each control plane. */
 export function readingCalls(clusterOf: (id: string) => ClusterReading): Pick<ControlPlanes, ClusterCall> {
   const callOf =
     (name: ClusterCall) =>
     async (id: string, ...words: readonly never[]) => {
-      // What it takes is what the call of that name takes after the id.
+      // Takes the arguments of the call of that name after the id.
       const ask = clusterOf(id).ask as (task: ClusterCall, ...given: readonly never[]) => Promise<unknown>
       return ask(name, ...words)
     }
-  // The tasks of these names take what the calls take, but for the id.
+  // The tasks of these names take the same arguments as the calls, without the id.
   return Object.fromEntries(CLUSTER_CALLS.map((name) => [name, callOf(name)])) as Pick<ControlPlanes, ClusterCall>
 }
 
@@ -106,22 +106,22 @@ export const SNAPSHOT = `${SNAPSHOT_ID}.db`
 const PROBE_MILLISECONDS = 3_000
 
 export interface ReadingParts {
-  /** With the credentials of the control plane. */
+  /** Folder with the credentials of the control plane. */
   readonly folder: string
-  /** Where snapshots are written; undefined where they are handed on as they come. */
+  /** Folder for snapshots; undefined when they are streamed. */
   readonly snapshotFolder?: string
-  /** Whom certificates must be of, where those are not for the hosts of addresses. */
+  /** Names in the certificates, if they are not the hosts of addresses. */
   readonly serverNames?: { readonly api: string; readonly etcd: string }
   readonly clock: Clock
   readonly random: Random
 }
 
 export interface OpenedReading extends Reading {
-  /** A snapshot as it comes. */
+  /** Streams a snapshot. */
   snapshotParts(etcd: string): AsyncIterable<Uint8Array>
 }
 
-/** With the credentials that are in the folder now. */
+/** Opens with the credentials that are in the folder now. */
 export async function openReading({
   folder,
   snapshotFolder,

@@ -1,6 +1,6 @@
-/** Tells the API server beside it who signs the tokens of people, over TLS on the loopback address: what the host
- *  process said last, so that tokens are taken also while that and the platform are away.
- *
+/** Provides the signing keys for tokens of people to the API server beside it, over TLS on the loopback address. It
+ *  serves the last state from the host process, so that tokens are accepted even while the host process and the
+ *  platform are unavailable.
  *  Command line: FILES PORT. */
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:https'

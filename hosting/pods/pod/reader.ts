@@ -1,7 +1,6 @@
-/** Reads for one control plane in pods what its API servers and its etcd answer, as nobody's user: whatever that does
- *  to it stays in its pod. Over TLS, whoever has a certificate of its own authority asks it: a question is a POST of
- *  `/tasks`, and a snapshot of etcd streams as the answer to a POST of `/snapshot` with the address of etcd.
- *
+/** Reads the responses of the API servers and the etcd of one control plane in pods, as an unprivileged user. A
+ *  malicious response can damage only its pod. Clients with a certificate of its own authority can ask it over TLS: a
+ *  question is a POST of `/tasks`. A POST of `/snapshot` with the address of etcd streams a snapshot as the response.
  *  Command line: FILES PORT. */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -43,7 +42,7 @@ const server = createServer(
   },
   (request, response) => {
     serve(request, response).catch((error: unknown) => {
-      // Half of a snapshot is none: whoever gets it sees that it ends early.
+      // An incomplete snapshot is useless; closing the connection shows the client that it is incomplete.
       if (response.headersSent) response.destroy()
       else response.writeHead(400).end(String(error))
     })

@@ -1,6 +1,5 @@
-/** Takes in one snapshot of etcd over TLS, from whoever may ask readers, and ends. What an
- *  attempt before this one left is removed first, and data of generations that nobody uses any more.
- *
+/** Receives one snapshot of etcd over TLS, from clients with access to readers, and exits. First it removes what an
+ *  earlier attempt left, and data of generations that are no longer used.
  *  Command line: FILES DATA GENERATION PORT. */
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
@@ -17,7 +16,7 @@ const read = (name: string) => readFile(join(files, name), 'utf8')
 
 for (const name of await readdir(data)) {
   const of = /^etcd-(\d+)$/.exec(name)?.[1]
-  // The one before this may be needed still.
+  // The previous generation may still be needed.
   const isOver = of !== undefined && Number(of) !== Number(generation) - 1
   if (isOver || name.startsWith('snapshot.db')) await rm(join(data, name), { recursive: true, force: true })
 }

@@ -1,5 +1,5 @@
-/** Serves what is in playgrounds: a request goes by its host name to the playground, by the Ingresses there to a
- *  service, and through the tunnel to its node. Nothing else is reached through it, and it stores nothing. */
+/** Serves the apps of playgrounds. The host name of a request selects the playground, the Ingresses there select a
+ *  service, and the tunnel connects to its node. It gives access to nothing else, and stores nothing. */
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -9,9 +9,9 @@ import type { AppRoute, AppTarget } from '../../core/reading/guests/routes.ts'
 export interface AppsListenerOptions {
   readonly host: string
   readonly port: number
-  /** Names of playgrounds are below it. */
+  /** Domain of the names of playgrounds. */
   readonly domain: string
-  /** Undefined for one that is not here, or not ready. */
+  /** Undefined when the playground is not here or not ready. */
   readonly playground: (name: string) => Playground | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -19,21 +19,21 @@ export interface AppsListenerOptions {
 
 export interface Playground {
   routes(): Promise<readonly AppRoute[]>
-  /** Of a service of such a route; undefined where it has none. */
+  /** Address of the route's service; undefined when it has none. */
   target(route: AppRoute): Promise<AppTarget | undefined>
-  /** Of the tunnel to its node. */
+  /** Socket of the tunnel to its node. */
   readonly tunnel: string
 }
 
 const CONNECTIONS_MAXIMUM = 512
 const SILENCE_MILLISECONDS = 60_000
 const CONNECT_MILLISECONDS = 15_000
-/** Ingresses are looked at again after that. */
+/** Age at which Ingresses are read again. */
 const FRESH_MILLISECONDS = 2_000
 const [NOT_FOUND, BAD_GATEWAY] = [404, 502]
 const HOP_HEADERS: readonly string[] = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']
 
-/** Where the request goes: host names with a star are for one more label, and the longest path wins. */
+/** Selects the route of a request. A host name with a star matches one label, and the longest path wins. */
 export function routeOf(routes: readonly AppRoute[], host: string, path: string): AppRoute | undefined {
   const isForHost = (route: AppRoute) =>
     route.host === host || (route.host.startsWith('*.') && host.split('.').slice(1).join('.') === route.host.slice(2))
@@ -49,7 +49,7 @@ export function routeOf(routes: readonly AppRoute[], host: string, path: string)
     )[0]
 }
 
-/** A connection to that address as the node has it. */
+/** A connection to that address from the node. */
 const throughTunnel = (socketPath: string, { address, port }: AppTarget) =>
   new Promise<Socket>((resolve, reject) => {
     const asked = send({ socketPath, method: 'CONNECT', path: `${address}:${port}`, timeout: CONNECT_MILLISECONDS })
@@ -61,7 +61,7 @@ const throughTunnel = (socketPath: string, { address, port }: AppTarget) =>
     asked.end()
   })
 
-/** Listens once this resolves. Answers what stops it. */
+/** Listens once this resolves. Returns the function that stops it. */
 export async function openAppsListener(options: AppsListenerOptions): Promise<{ stop(): Promise<void> }> {
   const { host, port, domain, clock, log } = options
   const known = new Map<string, { readonly routes: readonly AppRoute[]; readonly at: number }>()
@@ -117,7 +117,7 @@ function end(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
 }
 
-/** One request on one connection, as it came but for what is between the two ends. */
+/** Forwards one request on one connection unchanged, except for hop-by-hop headers. */
 const forward = (request: IncomingMessage, response: ServerResponse, socket: Socket): Promise<void> =>
   new Promise((resolve, reject) => {
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !HOP_HEADERS.includes(name)))

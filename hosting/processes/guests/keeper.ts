@@ -1,5 +1,5 @@
-/** Keeps the guest of one playground: begins it from the template, lets it join its control plane, and keeps to what
- *  workloads may use. */
+/** Keeps the guest of one playground: starts it from the template, joins it to its control plane, and applies the
+ *  limits of workloads. */
 import { join } from 'node:path'
 import { isOwnRequest } from '../../../domain/node-pool/rules.ts'
 import type { ControlPlaneGuest } from '../../../integrations/control-planes/control.ts'
@@ -13,12 +13,12 @@ import { GATEWAY, GUEST_ADDRESS, GUEST_FILES, type GuestSize, guestCommand, user
 import { type GuestTemplates, inGuest, prepareGuest } from './template.ts'
 
 export interface KeeperOptions {
-  /** Of the control plane. */
+  /** Folder of the control plane. */
   readonly folder: string
   readonly guest: ControlPlaneGuest
   readonly templates: GuestTemplates
   readonly size: GuestSize
-  /** Where this machine serves what is in it. */
+  /** Domain at which this machine serves its apps. */
   readonly appDomain: string
   readonly port: number
   readonly programs: RunningPrograms
@@ -50,7 +50,7 @@ export class GuestKeeper {
     this.#options = options
   }
 
-  /** Until the signal. */
+  /** Runs until the signal aborts. */
   async keep(): Promise<void> {
     const { clock, signal } = this.#options
     while (!signal.aborted) {
@@ -63,7 +63,7 @@ export class GuestKeeper {
     }
   }
 
-  /** Answers what it waits for. */
+  /** Returns what it waits for. */
   async #look(): Promise<string | undefined> {
     const { templates, programs, guest, size, signal } = this.#options
     const template = await templates.find()
@@ -98,8 +98,8 @@ export class GuestKeeper {
     return this.#options.record().desired.id.replaceAll('-', '').slice(0, TOKEN_ID_LETTERS)
   }
 
-  /** By the port of the guest, so that no disk ever holds the token. What all copies of the template have in common is
-   *  made anew first. */
+  /** Delivers through the guest's port, so that no disk ever holds the token. First replaces what all copies of the
+   *  template have in common. */
   async #deliver(server: ClusterReading, folder: string): Promise<void> {
     const { clock, guest, authority, signal } = this.#options
     const { desired } = this.#options.record()
@@ -122,8 +122,8 @@ export class GuestKeeper {
         localApi: NODE_API,
         certificateAuthority: authority() ?? '',
         dnsAddress: serviceAddress(serviceCidr, DNS_SERVICE_NUMBER) ?? '',
-        // Where nothing leads outside, the node itself reaches services by a route of their own: what answers for them
-        // is chosen on the way.
+        // Without a route to the outside, the node itself needs a separate route to services. The destination is
+        // selected on the way.
         routes: [{ to: serviceCidr, via: GATEWAY.address }],
         taints: [],
         bootstrapToken: token,

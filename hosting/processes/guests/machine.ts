@@ -1,12 +1,12 @@
-/** The guest of a playground: how QEMU is called for it. It reaches two ports of this machine and nothing else, runs as
- *  a user of its own where this process is root, and ends with this process. */
+/** The command line of QEMU for the guest of a playground. The guest reaches only two ports of this machine. It runs as
+ *  its own user when this process is root, and exits with this process. */
 import { isRoot } from '../../../kit/sys/process.ts'
 
-/** What the guest calls this machine, and the ports that it reaches there. */
+/** The guest's address of this machine, and the ports that it reaches there. */
 export const GATEWAY = { address: '10.0.2.100', api: 6_443, tunnel: 8_132 } as const
-/** Its own address, in a network that only it is in. */
+/** The guest's address, in a network that contains only the guest. */
 export const GUEST_ADDRESS = '10.0.2.15'
-/** Files in its folder. */
+/** Files in the guest's folder. */
 export const GUEST_FILES = {
   base: 'base.qcow2',
   warm: 'warm.qcow2',
@@ -27,32 +27,33 @@ export interface GuestMachine extends GuestSize {
   readonly folder: string
   readonly commandLine: string
   readonly hasKvm: boolean
-  /** Of whoever it runs as, where this process may choose. */
+  /** User of the guest, if this process can choose it. */
   readonly userId: number
-  /** Ports of this machine behind those of the gateway; absent for one that has no control plane. */
+  /** Ports of this machine behind those of the gateway; absent for a guest without a control plane. */
   readonly ports?: { readonly api: number; readonly tunnel: number }
 }
 
-/** The first start goes on from the state that was saved; after that its disk is another one, and it boots. */
+/** The first start continues from the saved state. Later its disk has changed, so it boots. */
 const START =
   'cd "$0" || exit 1; mkdir warm 2>/dev/null && test -f state && exec "$@" -incoming "exec:cat state"; exec "$@"'
 const USERS_FIRST = 1_000_000
-/** Of translated code: with less, what a node runs is translated again and again (from the state to a ready node with
- *  512: 63 seconds of processor time, with 256: 105). */
+/** Size of the cache for translated code. A smaller one translates a node's programs repeatedly. From the state to a
+ *  ready node: 63 seconds of processor time with 512, 105 with 256. */
 const TRANSLATION_MEBIBYTES = 512
-/** Of the guest's own user: QEMU's threads, and a process for each connection of the guest. */
+/** Limit for the guest's own user: QEMU's threads, and a process for each connection of the guest. */
 export const GUEST_PROCESSES_MAXIMUM = 256
-/** Nothing of it is needed after an hour of silence. */
+/** Time without traffic after which a connection of the guest is no longer needed. */
 const SILENCE_SECONDS = 3_600
 
-/** Another one for each port. */
+/** Different for each port. */
 export const userIdOf = (port: number): number => USERS_FIRST + port
 
 export function guestCommand(machine: GuestMachine): readonly string[] {
   return ['/bin/sh', '-c', START, machine.folder, ...userOf(machine), 'qemu-system-x86_64', ...argumentsOf(machine)]
 }
 
-/** Nobody who can become anybody. Entering another user undoes what ties it to this process: that is said again. */
+/** An unprivileged user that cannot gain rights. Changing the user clears the parent-death signal, so it is set again.
+ */
 function userOf({ userId }: GuestMachine): readonly string[] {
   if (!isRoot()) return ['setpriv', '--no-new-privs', '--']
   return [
@@ -115,8 +116,8 @@ function argumentsOf({ vcpus, memoryMebibytes, commandLine, hasKvm, ports }: Gue
     'virtserialport,chardev=agent,name=org.qemu.guest_agent.0',
     '-qmp',
     `unix:${GUEST_FILES.monitor},server=on,wait=off`,
-    // What is behind the forwarded ports is started by setsid among others, which `elevateprivileges` denies too:
-    // nobody could connect. Its user cannot gain any rights all the same.
+    // QEMU starts the programs behind the forwarded ports through setsid, which `elevateprivileges` also denies: then
+    // no connection would work. Even without the option, its user cannot gain rights.
     '-sandbox',
     'on,obsolete=deny,resourcecontrol=deny',
   ]

@@ -1,5 +1,5 @@
-/** The state of a guest that has booted and has done nothing yet: made once for each image, and what every guest begins
- *  from. It knows no cluster and no secret. */
+/** The state of a guest that has booted and done nothing yet. It is created once for each image, and every guest starts
+ *  from it. It contains no cluster and no secret. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, chmod, chown, copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ const DISK = '8G'
 const BOOT_MILLISECONDS = 600_000
 const POLL_MILLISECONDS = 500
 const READABLE = 0o644
-/** Programs are in memory before anybody waits for them. */
+/** Loads programs into memory before anybody waits for them. */
 const WARM_UP =
   'cat /opt/kubernetes/*/* /opt/kubernetes/* /usr/bin/containerd* /usr/sbin/runc /usr/lib/cni/* > /dev/null 2>&1; sync'
 
@@ -33,11 +33,11 @@ export interface GuestTemplate {
 }
 
 export interface TemplatesOptions {
-  /** Where they are kept. */
+  /** Folder of the templates. */
   readonly folder: string
   readonly images: Pick<TemplateStore, 'newest'>
   readonly size: GuestSize
-  /** The machine's own virtualization is used, which whoever guests run as must be let to. */
+  /** Uses the machine's hardware virtualization; the user of guests needs access to it. */
   readonly hasKvm: boolean
   readonly clock: Clock
   readonly log: Logger
@@ -54,7 +54,7 @@ export class GuestTemplates {
     this.#options = options
   }
 
-  /** Why there can be none, for people; empty when there can. */
+  /** Why no template is possible, for people; empty when it is possible. */
   async obstacle(): Promise<string> {
     for (const program of ['qemu-system-x86_64', 'qemu-img', 'socat', 'setpriv'])
       if (!(await isInstalled(program))) return `${program} is not installed`
@@ -62,12 +62,12 @@ export class GuestTemplates {
     return state.is === 'ready' ? '' : `the image of nodes is not there: sudo npm run image:kubernetes`
   }
 
-  /** Undefined while it is being made, which takes minutes without KVM. Throws when it could not be. */
+  /** Undefined while it is being created, which takes minutes without KVM. Throws when the creation failed. */
   async find(): Promise<GuestTemplate | undefined> {
     if (this.#made !== undefined) return this.#made
     this.#making ??= this.#make()
     const making = this.#making
-    making.catch(() => undefined) // whoever asks next is told
+    making.catch(() => undefined) // the next caller gets the error
     const soon = this.#options.clock.sleep(POLL_MILLISECONDS)
     try {
       this.#made = await Promise.race([making, soon.then(() => undefined)])
@@ -138,7 +138,7 @@ export class GuestTemplates {
   }
 }
 
-/** A folder of its own for a guest, with a disk that begins as the template's. Whole or not there. */
+/** Creates the folder of a guest, with a disk that is backed by the template's. Complete or absent. */
 export async function prepareGuest(folder: string, template: GuestTemplate, userId: number): Promise<void> {
   if (await isThere(folder)) return
   const work = `${folder}.new`
@@ -152,7 +152,7 @@ export async function prepareGuest(folder: string, template: GuestTemplate, user
   await rename(work, folder)
 }
 
-/** Does it again until the agent of the guest answers. Throws when it has not in time, and after the signal. */
+/** Retries until the agent of the guest answers. Throws when it does not answer in time, and after the signal. */
 export async function inGuest(
   socket: string,
   script: string,
@@ -193,7 +193,7 @@ const makeDisk = (folder: string, backing: string, size?: string): Promise<unkno
     { cwd: folder },
   )
 
-/** The folder and what is written there belongs to whoever the guest runs as. */
+/** Gives the folder and its files to the guest's user. */
 async function handOver(folder: string, userId: number): Promise<void> {
   if (!isRoot()) return
   for (const path of [folder, join(folder, GUEST_FILES.disk)]) await chown(path, userId, userId)
@@ -201,7 +201,7 @@ async function handOver(folder: string, userId: number): Promise<void> {
 
 async function linkOrCopy(from: string, to: string): Promise<void> {
   await rm(to, { force: true })
-  await link(from, to).catch(() => copyFile(from, to)) // on another disk
+  await link(from, to).catch(() => copyFile(from, to)) // for another file system
 }
 
 const isThere = (path: string): Promise<boolean> =>
@@ -216,10 +216,10 @@ const isInstalled = (program: string): Promise<boolean> =>
     () => false,
   )
 
-/** Of one answer of the monitor. */
+/** Limit of one answer of the monitor. */
 const LINE_BYTES_MAXIMUM = 1024 ** 2
 
-/** Writes the state of the guest into its folder. It stands still then. */
+/** Writes the state of the guest to its folder. The guest stays paused. */
 async function saveState(socket: string, clock: Clock): Promise<void> {
   const connection = connect(socket)
   const answers = readLines(connection, LINE_BYTES_MAXIMUM)

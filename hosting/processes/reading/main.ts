@@ -1,5 +1,5 @@
-/** The process that reads what the API servers and the etcd of one control plane answer. In the folder of the control
- *  plane, as its user; questions come in by lines, and answers go out by lines. */
+/** The process that reads responses of the API servers and the etcd of one control plane. It runs in the folder of the
+ *  control plane, as its user. Questions and answers are lines. */
 import { readLines } from '../../../kit/http/bounded.ts'
 import { answerTo } from '../../core/reading/answering.ts'
 import { QUESTION_BYTES_MAXIMUM } from '../../core/reading/messages.ts'
@@ -10,7 +10,7 @@ import { exitProcess, onFatal, printLine, standardStreams } from '../../../kit/s
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { RUN_FOLDER } from '../users.ts'
 
-/** It has no way to its own folder from the root on. */
+/** The user has no access to its folder through an absolute path. */
 const HERE = '.'
 const log = openLog('reader', 'info')
 onFatal((error) => log.error('unexpected error', { error }))
@@ -18,4 +18,4 @@ onFatal((error) => log.error('unexpected error', { error }))
 const opening = openReading({ folder: HERE, snapshotFolder: RUN_FOLDER, clock: systemClock, random: systemRandom })
 for await (const line of readLines(standardStreams().input, QUESTION_BYTES_MAXIMUM))
   void answerTo(line, opening).then(printLine)
-exitProcess(0) // whoever asks has ended
+exitProcess(0) // the parent has exited

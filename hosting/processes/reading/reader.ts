@@ -1,5 +1,5 @@
-/** The process that reads for one control plane of this machine: started with the rights of its user, and asked by
- *  lines over pipes. */
+/** The process that reads for one control plane of this machine. It runs with the rights of the control plane's user,
+ *  and exchanges lines over pipes. */
 import type { Readable, Writable } from 'node:stream'
 import { readLines } from '../../../kit/http/bounded.ts'
 import { GO_ENVIRONMENT } from '../../core/flags.ts'
@@ -13,7 +13,7 @@ import type { RunningPrograms } from '../programs-running.ts'
 /** Its name among the programs of a control plane. */
 export const READER = 'reader'
 const MEBIBYTE = 1024 ** 2
-/** Of its heap, and of all that it may have for itself. */
+/** Limits of its heap, and of its private memory. */
 const [HEAP_MEBIBYTES, READER_BYTES] = [384, 1_024 * MEBIBYTE]
 export const READER_COMMAND = [
   'prlimit',
@@ -24,7 +24,7 @@ export const READER_COMMAND = [
 
 export interface ReaderOptions {
   readonly programs: RunningPrograms
-  /** As whom it runs. */
+  /** Wraps the command so that it runs as the user. */
   readonly as: (command: readonly string[]) => readonly string[]
   readonly clock: Clock
 }
@@ -46,7 +46,7 @@ export class Reader {
     })
   }
 
-  /** Runs from now on. `environment` changes with the credentials that it reads at its start. */
+  /** Keeps it running. `environment` changes with the credentials that it reads at its start. */
   async start(environment: Readonly<Record<string, string>> = GO_ENVIRONMENT): Promise<void> {
     const { programs, as } = this.#options
     const onPipes = (input: Writable, output: Readable) => void this.#listen(input, output)
@@ -68,7 +68,7 @@ export class Reader {
     if (this.#input === input) this.#asking.end(why)
   }
 
-  /** Another one is started in its place. */
+  /** Kills it, so that another one is started. */
   #kill(): void {
     this.#input = undefined
     const pid = this.#options.programs.pid(READER)

@@ -1,5 +1,5 @@
-/** Checks that an address accepts connections, before QEMU, which blocks while it connects, is ordered to connect
- *  there. */
+/** Checks that an address accepts connections. Call it before QEMU connects there, because QEMU blocks while it
+ *  connects. */
 import { connect } from 'node:net'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { runInside } from '../network/namespace.ts'

@@ -1,4 +1,4 @@
-/** The serial line of one guest, for both hypervisors: the tail, its listeners, and where typed bytes go. */
+/** The serial line of one guest, for both hypervisors: the tail, its listeners, and the destination of typed bytes. */
 import {
   CONSOLE_TAIL_BYTES,
   type ConsoleEvent,
@@ -44,14 +44,14 @@ export class ConsoleLine implements GuestConsole {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The guest wrote; the position is where that ends, when something before it was left out. */
+  /** Adds output of the guest. `position` is the end of the bytes; it is given when earlier output was skipped. */
   append(bytes: Buffer, position?: ConsolePosition): void {
     this.#position = position ?? { ...this.#position, end: this.#position.end + bytes.length }
     this.#keep(bytes)
     this.#emit({ type: 'output', bytes })
   }
 
-  /** A guest runs; `send` reaches it, or is undefined while its line is not attached. */
+  /** A guest runs. `send` passes bytes to it, and is undefined while its line is not attached. */
   running(incarnation: number, send: ((bytes: Buffer) => boolean) | undefined): void {
     this.#send = send
     this.#change({ isConnected: send !== undefined, isRunning: true, incarnation })

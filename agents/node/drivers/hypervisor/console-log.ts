@@ -1,5 +1,5 @@
-/** The file to which QEMU writes a guest's output, with and without an agent. It only grows; output that is no longer
- *  needed is deallocated from its beginning, because truncating the file could lose output that is written meanwhile.
+/** The file to which QEMU writes a guest's output, even while no agent runs. The file only grows. Output that is no
+ *  longer needed is deallocated from its start, because truncation could lose output that QEMU writes at the same time.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,40 +7,40 @@ import { runProgram } from '../../run-program.ts'
 import { CONSOLE_TAIL_BYTES, type ConsolePosition } from './hypervisor.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
-/** Limit of what is read at once, and kept. */
+/** Limit of the bytes that are read at once, and of those that are kept. */
 const LOG_BYTES_MAXIMUM = 1024 * 1024
 /** File systems deallocate whole blocks only. */
 const BLOCK_BYTES = 4096
 
 export class ConsoleLog {
   readonly path: string
-  /** Of the file. */
+  /** Name of the log file, as in ConsolePosition. */
   #name = ''
   /** Bytes of the log that were read. */
   #offset = 0
-  /** Bytes of it that were deallocated. */
+  /** Bytes of the log that were deallocated. */
   #freed = 0
 
   constructor(folder: string) {
     this.path = join(folder, GUEST_FILES.consoleLog)
   }
 
-  /** The log's length in bytes, deallocated ones included. */
+  /** The last CONSOLE_TAIL_BYTES of the log. */
   history(): Buffer {
     return this.#read(CONSOLE_TAIL_BYTES)
   }
 
-  /** Where the last reading ended. Another file, as a guest has on another host, is another log. */
+  /** The end of the last read. A different file is a different log; a guest that migrates gets one on the new host. */
   position(): ConsolePosition {
     return { log: this.#name, end: this.#offset }
   }
 
-  /** What was written since the last reading, at most the last LOG_BYTES_MAXIMUM of it. */
+  /** Output since the last read, at most the last LOG_BYTES_MAXIMUM of it. */
   unread(): Buffer {
     return this.#read(LOG_BYTES_MAXIMUM)
   }
 
-  /** Bounds the log's disk usage. Rejects when the file system cannot deallocate parts of a file. */
+  /** Limits the log's disk usage. Rejects when the file system cannot deallocate parts of a file. */
   async trim(): Promise<void> {
     const end = Math.floor((this.#offset - CONSOLE_TAIL_BYTES) / BLOCK_BYTES) * BLOCK_BYTES
     if (end - this.#freed < LOG_BYTES_MAXIMUM) return
@@ -53,7 +53,7 @@ export class ConsoleLog {
     try {
       file = openSync(this.path, 'r')
     } catch {
-      return Buffer.alloc(0) // no guest wrote yet
+      return Buffer.alloc(0) // no guest has written yet
     }
     try {
       const { size, ino, birthtimeMs } = fstatSync(file)

@@ -1,4 +1,4 @@
-/** What a guest has used since its process began: of its disks by QEMU, of its network by the host. */
+/** Resource usage of a guest since its process started. QEMU counts the disks, the host counts the network. */
 import { join } from 'node:path'
 import { defined } from '../../../../domain/defined.ts'
 import { processCpuMilliseconds } from '../../host.ts'
@@ -19,7 +19,7 @@ interface BlockStatistics {
   }
 }
 
-/** Bytes and operations since the process began, and its milliseconds of the processor where the host tells them.
+/** Bytes and operations since the process started, and its processor time in milliseconds if the host reports it.
  *  Throws when QEMU does not answer. */
 export async function readCounters(
   { pid, qmp }: { readonly pid: number; readonly qmp: Qmp },
@@ -42,14 +42,15 @@ export async function readCounters(
   }
 }
 
-/** Bytes of each interface of the guest. Callers read once at a time for a guest: what was counted is written down. */
+/** Bytes of each interface of the guest. Only one call at a time for a guest, because it records what it has counted.
+ */
 export async function readTraffic(name: string, folder: string, network: GuestNetwork): Promise<readonly Traffic[]> {
   const { interfaces = [] } = (await readGuestRecord(folder)) ?? {}
   return Promise.all(
     interfaces.map(async (each, position) => {
       const index = indexOf(each, position)
       if (isOvn(network)) return tapTraffic(network, name, index)
-      if (each.slot !== undefined) return { receivedBytes: 0, transmittedBytes: 0 } // it leads nowhere
+      if (each.slot !== undefined) return { receivedBytes: 0, transmittedBytes: 0 } // it is connected to nothing
       const bytesOf = (direction: 'received' | 'transmitted') => {
         const { file, countFile } = trafficFiles(index, direction)
         return countFrames({ file: join(folder, file), countFile: join(folder, countFile) })

@@ -1,5 +1,5 @@
-/** Devices of guests that run: disks and interfaces that are plugged in, grown, snapshotted, and given back once the
- *  guest has released them. */
+/** Devices of running guests. Disks and interfaces are plugged in, grown, snapshotted, and returned to the host once
+ *  the guest has released them. */
 import { Unavailable } from '../../../../domain/problem.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { hasOpen } from '../../host.ts'
@@ -27,23 +27,23 @@ import type { Qmp } from './qmp.ts'
 export interface Attached {
   readonly pid: number
   readonly qmp: Qmp
-  /** Of the disks that QEMU has open: the path by the slot. */
+  /** Paths of the disks that QEMU has open, by slot. */
   readonly disks: Map<number, string>
-  /** Slots of disks that it was cut off from, and has yet to release. */
+  /** Slots of disks that were taken by force and that the guest has yet to release. */
   cutOff: readonly number[]
-  /** Slots of disks that QEMU has open, and the guest has not got. */
+  /** Slots of disks that QEMU has open and the guest does not have. */
   unheld: readonly number[]
-  /** Those that the guest has. */
+  /** Interfaces that the guest has. */
   interfaces: readonly GuestInterface[]
-  /** As what it runs, when not as the agent. */
+  /** User that the guest runs as; undefined when it runs as the agent. */
   readonly user: GuestUser | undefined
   state: Guest['state']
 }
 
 export interface GuestDevicesOptions {
-  /** Undefined for a guest that nobody has looked at, or that does not run. */
+  /** Undefined for a guest that this agent is not attached to, or that does not run. */
   readonly attached: (name: string) => Attached | undefined
-  /** One change of a guest at a time. */
+  /** Allows one change of a guest at a time. */
   readonly locks: KeyedMutex
   /** The guest's folder. */
   readonly folderOf: (name: string) => string
@@ -51,11 +51,11 @@ export interface GuestDevicesOptions {
   readonly users: GuestUsers | undefined
   readonly network: GuestNetwork
   readonly log: Logger
-  /** Tells whoever listens that the guest is not what it was. */
+  /** Notifies listeners that the guest has changed. */
   readonly changed: (name: string) => void
 }
 
-/** What QEMU has open, the path by the slot, and what the guest has of it. */
+/** Disks that QEMU has open, by slot, and the slots that the guest has. */
 async function readSlots(qmp: Qmp, user: GuestUser | undefined) {
   const found = new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
   const devices = await listDiskDevices(qmp)
@@ -66,22 +66,23 @@ async function readSlots(qmp: Qmp, user: GuestUser | undefined) {
   }
 }
 
-/** What a guest has, as an agent finds it. What the agent before left halfway is taken back: a disk that is open
- *  without a device, and a device without its disk, which the guest is asked for again. */
+/** Returns what a guest has, for an agent that attaches to it. First it cleans up what the previous agent left half
+ *  done: it closes disks that are open without a device, and asks the guest again to release devices without a disk. */
 export async function findDisks(
   qmp: Qmp,
   user: GuestUser | undefined,
 ): Promise<Pick<Attached, 'cutOff' | 'unheld'> & { readonly disks: Map<number, string> }> {
   const { cutOff, unheld } = await readSlots(qmp, user)
   for (const slot of cutOff) await askForDisk(qmp, slot)
-  // What a job still reads stays open.
+  // A disk that a job still reads stays open.
   for (const slot of unheld) await closeReleased(qmp, slot).catch(() => undefined)
   const { found: disks, ...slots } = await readSlots(qmp, user)
   return { disks, ...slots }
 }
 
-/** Plugging throws Unavailable while the guest does not run, what concerns nothing that it has is done already, and
- *  growing and snapshots answer false where QEMU does not have the disk: whoever asked changes the file itself. */
+/** Plugging throws Unavailable while the guest does not run. Unplugging something that the guest does not have does
+ *  nothing. Growing and snapshots return false when QEMU does not have the disk; then the caller changes the file
+ *  itself. */
 export class GuestDevices {
   readonly #options: GuestDevicesOptions
 
@@ -128,7 +129,7 @@ export class GuestDevices {
       if (slot === undefined || attachment.interfaces.some((known) => known.slot === slot))
         throw new Error(`interface ${slot} of guest ${name} is taken`)
       const { network } = this.#options
-      // Written first: whoever comes after a crash takes back what was plugged in halfway.
+      // Recorded first, so that the next agent can clean up after a crash halfway.
       await this.#noteInterfaces(name, attachment, [...attachment.interfaces, { ...added, portName }])
       try {
         if (isOvn(network)) await plugIn(network, name, [{ index: slot, portName }], record.user?.id)
@@ -140,8 +141,8 @@ export class GuestDevices {
     })
   }
 
-  /** Joins an interface again that the guest was asked for and still has. When it is released all the same, it is given
-   *  anew. */
+  /** Joins an interface again that the guest was asked to release and still has. If the guest releases it anyway, the
+   *  interface is plugged in again. */
   async #keepInterface(
     name: string,
     attachment: Attached,
@@ -165,7 +166,7 @@ export class GuestDevices {
       const attachment = this.#options.attached(name)
       const { slot } = attachment?.interfaces.find((known) => portNameOf(name, known) === portName) ?? {}
       if (attachment === undefined || slot === undefined) return
-      // Written first: whoever wants it back must join it to its port again.
+      // Recorded first, so that a later plug joins the interface to its port again.
       await this.#noteInterfaces(
         name,
         attachment,
@@ -177,7 +178,7 @@ export class GuestDevices {
     })
   }
 
-  /** Takes from the host what the guest has released. */
+  /** Removes from the host the interfaces that the guest has released. */
   async closeReleasedInterfaces(name: string, attachment: Attached): Promise<void> {
     const { qmp, interfaces } = attachment
     const { network } = this.#options
@@ -222,8 +223,8 @@ export class GuestDevices {
     })
   }
 
-  /** What QEMU says that it has open. A disk is closed when the process has its file open no more, whatever QEMU says:
-   *  until then the guest has it. */
+  /** Reads which disks QEMU has open. A disk counts as closed only when the process does not have its file open,
+   *  whatever QEMU reports; until then the guest has it. */
   async #readDisks(name: string, attachment: Attached): Promise<void> {
     const { pid, qmp, disks, user } = attachment
     const { found, cutOff, unheld } = await readSlots(qmp, user)
@@ -235,7 +236,7 @@ export class GuestDevices {
         this.#options.log.error('disk is still open after its release', { guest: name, slot })
         continue
       }
-      // Before anybody may learn that it is free. The disk may be gone too.
+      // Released before anybody can see that the disk is free. The file may already be deleted.
       await this.#options.users?.release(path).catch(() => undefined)
       disks.delete(slot)
       isChanged = true
@@ -244,7 +245,7 @@ export class GuestDevices {
     if (isChanged) this.#options.changed(name)
   }
 
-  /** The guest has released the device of a disk: its file is closed; or that of an interface. */
+  /** Handles the guest's release of a device: closes the file of a disk, or removes an interface. */
   async closeReleased(name: string, device: unknown): Promise<void> {
     const attachment = this.#options.attached(name)
     if (attachment?.interfaces.some(({ slot }) => slot !== undefined && interfaceDevice(slot) === device) === true)

@@ -1,4 +1,5 @@
-/** The files of guests on their host: a folder for each, what is lent to its process there, and its disks. */
+/** The files of guests on their host: one folder for each guest, files in it for the guest's process, and the guest's
+ *  disks. */
 import { chmod, lchown, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UNFINISHED } from '../../../../kit/sys/durable-file.ts'
@@ -12,9 +13,9 @@ import { give, guestPath, type GuestUser, type GuestUsers, isUngivable, letRead 
 import type { GuestDefinition, GuestDisk } from './hypervisor.ts'
 import { CEPH_FILES } from './qemu-disks.ts'
 
-/** The guest's own folder in its folder, for sockets that QEMU makes later. */
+/** The guest's own folder within its folder, for sockets that QEMU creates later. */
 export const OWN_FOLDER = 'own'
-/** Modes of what belongs to root and the group of the guest. */
+/** Modes of files that belong to root and the guest's group. */
 const READABLE = 0o640
 const WRITABLE = 0o660
 const MAKING = 0o770
@@ -23,15 +24,16 @@ const MADE = 0o710
 export interface GuestFilesOptions {
   /** The guest's folder. */
   readonly folderOf: (name: string) => string
-  /** The users that guests have; they run as the agent when absent. */
+  /** Users of guests. When undefined, guests run as the agent. */
   readonly users: GuestUsers | undefined
   readonly network: GuestNetwork
-  /** The Ceph cluster that disks are in; none when absent. */
+  /** The Ceph cluster that holds disks; absent when there is none. */
   readonly ceph?: CephLogin | undefined
   readonly log: Logger
 }
 
-/** Throws what the file system throws; only `prepare` goes on, as the agent, where files cannot be given to a user. */
+/** Throws file system errors. Only `prepare` tolerates file systems that cannot give files to a user; then the guest
+ *  runs as the agent. */
 export class GuestFiles {
   readonly #options: GuestFilesOptions
 
@@ -39,7 +41,7 @@ export class GuestFiles {
     this.#options = options
   }
 
-  /** The disk as the guest's process finds it, which may open it from now on. */
+  /** Lets the guest's process open the disk; returns the disk under the path that the process uses. */
   async diskFor(user: GuestUser | undefined, disk: GuestDisk): Promise<GuestDisk> {
     if (user === undefined || readRbdPath(disk.path) !== undefined) return disk
     const backing = await backingOf(disk.path)
@@ -52,7 +54,7 @@ export class GuestFiles {
     }
   }
 
-  /** Puts what the guest's process needs for images of a cluster into its folder. */
+  /** Puts the files that the guest's process needs for images of a cluster into its folder. */
   async lendCluster(name: string, disks: readonly GuestDisk[], user: GuestUser | undefined): Promise<void> {
     if (!disks.some(({ path }) => readRbdPath(path) !== undefined)) return
     if (this.#options.ceph === undefined) throw new Error(`the host has no access to the cluster of guest ${name}`)
@@ -60,8 +62,8 @@ export class GuestFiles {
       await this.lend(name, file, text, user)
   }
 
-  /** The guest's folder, its user, and the guest as QEMU is to start it. What cannot be given to a user, as on storage
-   *  that takes root for nobody, keeps the guest at the agent's. */
+  /** Creates the guest's folder; returns its user and the guest as QEMU starts it. If files cannot be given to a user,
+   *  as on storage that maps root to nobody, the guest runs as the agent. */
   async prepare(definition: GuestDefinition): Promise<{ user: GuestUser | undefined; started: GuestDefinition }> {
     const { name, boot, interfaces } = definition
     const folder = this.#options.folderOf(name)
@@ -101,7 +103,7 @@ export class GuestFiles {
     }
   }
 
-  /** Puts a file into the guest's folder that its process may read. */
+  /** Writes a file to the guest's folder that its process can read. */
   async lend(name: string, file: string, content: string | Buffer, user: GuestUser | undefined, mode = READABLE) {
     const path = join(this.#options.folderOf(name), file)
     const unfinished = `${path}${UNFINISHED}`
@@ -114,7 +116,7 @@ export class GuestFiles {
     await rename(unfinished, path)
   }
 
-  /** QEMU makes its sockets when it starts, before the guest runs; from then on it makes nothing there. */
+  /** QEMU creates its sockets when it starts, before the guest runs. After that it may create nothing there. */
   async letMakeFiles(name: string, user: GuestUser | undefined, mayMake: boolean): Promise<void> {
     if (user === undefined) return
     const folder = this.#options.folderOf(name)

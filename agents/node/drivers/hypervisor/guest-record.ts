@@ -1,4 +1,4 @@
-/** The record of a QEMU guest, written before its process starts, and how that process is found again. */
+/** The record of a QEMU guest, written before its process starts, and the search for that process. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,10 +20,11 @@ export const GuestRecord = z.strictObject({
   incarnation: z.int(),
   uuid: z.string(),
   startedAt: z.string(),
-  /** Process ids of an earlier boot of the host are void. */
+  /** Process ids of an earlier boot of the host are invalid. */
   bootId: z.string(),
   forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
-  /** Those that it began with in their order, and those that came while it runs; ports are the guest's when absent. */
+  /** First the interfaces that it started with, in order, then those that were plugged in. Without a port name, the
+   *  port has the guest's name. */
   interfaces: z.array(
     z.strictObject({
       macAddress: z.string(),
@@ -34,9 +35,9 @@ export const GuestRecord = z.strictObject({
   ),
   /** Paths of the disks that it was started with. */
   disks: z.array(z.string()).default([]),
-  /** As what it runs; absent when as the agent. */
+  /** User that it runs as; absent when it runs as the agent. */
   user: GuestUser.optional(),
-  /** The last attempt to bring it here or away. */
+  /** The last attempt to move it to this host or away. */
   move: Move.optional(),
 })
 export type GuestRecord = z.infer<typeof GuestRecord>
@@ -46,7 +47,7 @@ export async function readGuestRecord(folder: string): Promise<GuestRecord | und
   const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : GuestRecord.parse(withInterfaces(JSON.parse(text)))
 }
-/** Agents of earlier versions wrote down the hardware addresses alone. */
+/** Agents of earlier versions recorded only the hardware addresses. */
 function withInterfaces(record: unknown): unknown {
   const { data: earlier } = EarlierRecord.safeParse(record)
   if (earlier === undefined) return record
@@ -57,7 +58,8 @@ const EarlierRecord = z.looseObject({ macAddresses: z.array(z.string()) })
 
 export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> =>
   writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
-/** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
+/** Files of one incarnation. The record is deleted last, so that a guest whose removal was interrupted counts as gone.
+ */
 export const INCARNATION_FILES = [
   GUEST_FILES.qmp,
   GUEST_FILES.consoleInput,
@@ -77,8 +79,8 @@ export function guestUuid(name: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** The living process of the guest in this folder (a real path), by its command line and working directory; the pidfile
- *  only saves the search. */
+/** The running process of the guest in this folder (a real path), identified by its command line and working directory.
+ *  The pidfile only speeds up the search. */
 export async function findGuestProcess(folder: string, uuid: string): Promise<number | undefined> {
   const noted = Number((await readFile(join(folder, GUEST_FILES.pid), 'utf8').catch(() => '')).trim())
   if (noted > 0 && (await isGuestProcess(noted, folder, uuid))) return noted
@@ -88,7 +90,7 @@ export async function findGuestProcess(folder: string, uuid: string): Promise<nu
   return undefined
 }
 
-/** By its command line and working directory, because a process id may have been reused. */
+/** Compares command line and working directory, because a process id may have been reused. */
 export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
   const commandLine = await processArgumentsOf(pid)
   return (

@@ -1,7 +1,7 @@
-/** The users that guests run as where the agent is root: each guest has one of its own, which may open its disks and
- *  what it needs to start, and nothing of another guest. The id is derived from the guest's name, so that hosts that
- *  share disks agree. Folders above the disks stay closed: the process inherits the folders themselves as descriptors,
- *  and names its files by them, also those that come later. */
+/** The users that guests run as when the agent is root. Each guest has its own user, which can open the guest's disks
+ *  and files, and nothing of other guests. The id is derived from the guest's name, so that hosts that share disks
+ *  agree on it. The folders that contain the disks stay closed to the user. The process inherits these folders as
+ *  descriptors and opens its files through them, including files that are created later. */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import { chmod, lchown, lstat, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -16,29 +16,29 @@ export interface UserRange {
   readonly last: number
 }
 
-/** As what a guest runs. Kept in its record. */
+/** User that a guest runs as. Part of the guest's record. */
 export const GuestUser = z.strictObject({
   /** User and group. */
   id: z.int(),
-  /** Absolute paths of the folders that its process inherited, as descriptors from FIRST_FOLDER on. */
+  /** Absolute paths of the folders that its process inherits as descriptors, from FIRST_FOLDER on. */
   folders: z.array(z.string()),
 })
 export type GuestUser = z.infer<typeof GuestUser>
 
-/** Behind standard input, output and errors. */
+/** After standard input, output and error. */
 const FIRST_FOLDER = 3
 const KVM = '/dev/kvm'
 const TUN = '/dev/net/tun'
 const GROUP_ACCESS = 0o060
 const OTHERS_ACCESS = 0o006
-/** Opens a folder so that files in it can be named, but not listed. */
+/** Opens a folder so that files in it can be opened by name, but not listed. */
 const O_PATH = 0o10000000
 const OPEN_TO_NOBODY_ELSE = 0o600
-/** A folder whose files can be named by everybody who reaches it. */
+/** A folder in which everybody who reaches it can open files by name. */
 const PASSABLE = 0o711
 
-/** Equal names have equal users; different ones nearly always different users: two of a thousand guests share one of
- *  2^28 with a chance of one in five hundred. */
+/** The same name always has the same user. Different names nearly always have different users: among a thousand guests
+ *  and 2^28 users, two guests share one with a probability of 1 in 500. */
 export function userIn({ first, last }: UserRange, name: string): number {
   const ID_BYTES = 6
   const digest = createHash('sha256').update(name).digest()
@@ -46,28 +46,28 @@ export function userIn({ first, last }: UserRange, name: string): number {
 }
 
 export interface GuestUsers {
-  /** Of the guest to be started. */
+  /** User for a guest that is about to start. */
   of(guest: string): GuestUser
-  /** The command line that becomes the user, without a way back, and then the program. */
+  /** The command line that irrevocably becomes the user and then runs the program. */
   command(user: GuestUser, program: string, input: readonly string[]): string[]
-  /** The disk is no guest's any longer. */
+  /** Takes the disk back; no guest uses it. */
   release(path: string): Promise<void>
 }
 
 export interface GuestUsersOptions {
-  /** Undefined: guests run as the agent does. */
+  /** When undefined, guests run as the agent. */
   readonly range: UserRange | undefined
   /** Holds one folder per guest. */
   readonly folder: string
-  /** Where files of guests lie besides their own folder. */
+  /** Folders with files of guests, besides their own folders. */
   readonly folders: () => readonly string[]
   readonly accelerator: 'kvm' | 'tcg'
-  /** Guests are joined to devices of the host. */
+  /** Guests are connected to tap devices of the host. */
   readonly hasTaps: boolean
   readonly log: Logger
 }
 
-/** Undefined when guests run as the agent does, which is said in the log when the agent is root. */
+/** Undefined when guests run as the agent. If the agent is root, the log reports that. */
 export async function openGuestUsers(options: GuestUsersOptions): Promise<GuestUsers | undefined> {
   const { range, folders, folder, accelerator, hasTaps, log } = options
   if (!isRoot()) {
@@ -103,14 +103,14 @@ const becoming = (id: number, groups: readonly number[]): string[] => [
   '--no-new-privs',
 ]
 
-/** The device is open to everybody on most hosts: a user connects to the taps that are its own only, says the kernel
- *  (Documentation/networking/tuntap.rst). */
+/** On most hosts everybody can open the device. A user can only attach to taps that it owns
+ *  (Documentation/networking/tuntap.rst of the kernel). */
 async function openTun(): Promise<void> {
   const EVERYBODY = 0o666
   if (((await stat(TUN)).mode & OTHERS_ACCESS) !== OTHERS_ACCESS) await chmod(TUN, EVERYBODY)
 }
 
-/** The groups without which the user does not reach KVM. Throws when no group reaches it. */
+/** Groups that the user needs to reach KVM. Throws when no group reaches it. */
 async function kvmGroups(): Promise<readonly number[]> {
   const { mode, gid } = await stat(KVM)
   if ((mode & OTHERS_ACCESS) === OTHERS_ACCESS) return []
@@ -119,7 +119,7 @@ async function kvmGroups(): Promise<readonly number[]> {
   return [gid]
 }
 
-/** Throws when files cannot be given away, or processes cannot become such a user. */
+/** Throws when files cannot be given to such a user, or a process cannot become it. */
 async function tryOut(users: GuestUsers, folder: string): Promise<void> {
   const trial = await mkdtemp(`${folder}.trial-`)
   try {
@@ -134,7 +134,7 @@ async function tryOut(users: GuestUsers, folder: string): Promise<void> {
   }
 }
 
-/** Makes the file the user's alone. Never follows a link. */
+/** Gives the file to the user alone. Never follows a link. */
 export async function give(path: string, id: number): Promise<void> {
   if (!(await lstat(path)).isFile()) throw new Error(`${path} is not a file`)
   await lchown(path, id, id)
@@ -144,8 +144,8 @@ export async function give(path: string, id: number): Promise<void> {
 const READABLE_FILE = 0o444
 const PASSABLE_FOLDER = 0o111
 
-/** Lets everybody who reaches the folder that the user inherits read the file in it: a part of an image, which may have
- *  been copied from a file that is root's alone. */
+/** Lets everybody who reaches the folder that the user inherits read the file in it. The file is part of an image,
+ *  which may have been copied from a file that only root could read. */
 export async function letRead(user: GuestUser, path: string): Promise<void> {
   const root = user.folders.find((folder) => path.startsWith(`${folder}/`))
   if (root === undefined) return
@@ -156,8 +156,8 @@ export async function letRead(user: GuestUser, path: string): Promise<void> {
   }
 }
 
-/** Lets users of guests name files in the folder; before, all that are there get the mode. Free when it is so, and
- *  where the agent is not root. */
+/** Lets users of guests open files in the folder by name. First all existing files get the mode. Does nothing when the
+ *  folder is open already, or when the agent is not root. */
 export async function letPass(folder: string, fileMode = OPEN_TO_NOBODY_ELSE): Promise<void> {
   const ALL_MODES = 0o777
   if (!isRoot() || ((await stat(folder)).mode & ALL_MODES) === PASSABLE) return
@@ -166,18 +166,18 @@ export async function letPass(folder: string, fileMode = OPEN_TO_NOBODY_ELSE): P
       if (entry.isFile()) await chmod(join(folder, entry.name), fileMode)
     await chmod(folder, PASSABLE)
   } catch (error) {
-    if (!isUngivable(error)) throw error // its disks stay the agent's then
+    if (!isUngivable(error)) throw error // its disks then stay the agent's
   }
 }
 
-/** How file systems refuse to give a file to a user, as those do that take root for nobody. */
+/** Whether the file system refuses to give a file to a user, as storage does that maps root to nobody. */
 export const isUngivable = (error: unknown): boolean => {
   const { code = '' } = error as NodeJS.ErrnoException // other errors have none
   return UNGIVABLE.includes(code)
 }
 const UNGIVABLE: readonly string[] = ['EPERM', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EROFS']
 
-/** The descriptors that a process of the user inherits; whoever opens them closes them. */
+/** The descriptors that a process of the user inherits. The caller closes them. */
 export function openFolders(user: GuestUser | undefined): number[] {
   const files: number[] = []
   try {
@@ -189,14 +189,15 @@ export function openFolders(user: GuestUser | undefined): number[] {
   return files
 }
 
-/** The name by which the guest's process finds the file; its own where it has inherited no folder for it. */
+/** The path that the guest's process uses for the file. It is the plain path when the process has inherited no folder
+ *  for it. */
 export function guestPath(user: GuestUser | undefined, path: string): string {
   const index = user?.folders.findIndex((folder) => path.startsWith(`${folder}/`)) ?? -1
   const folder = user?.folders[index]
   return folder === undefined ? path : `${inherited(index)}${path.slice(folder.length)}`
 }
 
-/** The file that the guest's process names so. */
+/** The file that has this path in the guest's process. */
 export function hostPath(user: GuestUser | undefined, name: string): string {
   const index = user?.folders.findIndex((_, each) => name.startsWith(`${inherited(each)}/`)) ?? -1
   const folder = user?.folders[index]

@@ -1,5 +1,5 @@
-/** Free ports for programs that take only a number. Another process may take the port first, so callers retry with
- *  another. */
+/** Free ports for programs that only take a port number. Another process may take the port first, so callers retry with
+ *  another port. */
 import { createServer } from 'node:net'
 import { runInside } from '../network/namespace.ts'
 
@@ -8,7 +8,7 @@ export interface PortRange {
   readonly last: number
 }
 
-/** A port that nobody listens on now: one of the range, or any. Rejects when there is none. */
+/** A port that nobody listens on now, from the range if there is one. Rejects when there is none. */
 export async function freePort(host: string, range?: PortRange, taken: readonly number[] = []): Promise<number> {
   if (range === undefined) return tryPort(host, 0)
   for (let port = range.first; port <= range.last; port++) {
@@ -18,12 +18,12 @@ export async function freePort(host: string, range?: PortRange, taken: readonly 
   throw new Error(`no port from ${range.first} to ${range.last} is free`)
 }
 
-/** Where nobody chooses. */
+/** Range when the caller chooses none. */
 const PORTS_INSIDE: PortRange = { first: 49_152, last: 65_535 }
-/** As the kernel writes the state. */
+/** The state as the kernel writes it. */
 const LISTENING = '0A'
 
-/** `freePort` in a network namespace that is the agent's and its guests' alone. */
+/** `freePort` in a network namespace that only the agent and its guests use. */
 export async function freePortInside(
   namespace: string,
   { first, last }: PortRange = PORTS_INSIDE,

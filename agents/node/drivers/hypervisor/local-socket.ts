@@ -6,12 +6,12 @@ import { defined } from '../../../../domain/defined.ts'
 
 const SOCKET_PATH_BYTES_MAXIMUM = 107
 
-/** Connects to the socket file; rejects with the system's error. Nobody listens to the socket's later errors yet. With
- *  `onread` all that comes goes there, by way of its one buffer, and the socket says nothing of it. */
+/** Connects to the socket file; rejects with the system's error. Callers must handle the socket's later errors. With
+ *  `onread`, all data goes there through its single buffer, and the socket emits no `data` events. */
 export function connectLocalSocket(path: string, onread?: OnReadOpts): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const isLong = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAXIMUM
-    // Linux resolves the open folder's descriptor, so that only the file's own name counts.
+    // Linux resolves the descriptor of the open folder, so only the length of the file's own name counts.
     const folder = isLong ? openSync(dirname(path), 'r') : undefined
     const socket = connect({
       path: folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`,

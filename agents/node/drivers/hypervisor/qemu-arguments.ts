@@ -9,12 +9,12 @@ import type { Forward, GuestDefinition } from './hypervisor.ts'
 import { deviceOf, nodesOf } from './qemu-disks.ts'
 import { indexOf, INTERFACE_SLOTS, interfaceOf, interfacePort, slotBackend } from './qemu-interfaces.ts'
 
-/** Of a processor that hides cmpxchg16b. */
+/** Option for a processor that hides cmpxchg16b. */
 export const CX16_OFF = ',cx16=off'
 
 export interface QemuMachine {
   readonly accelerator: 'kvm' | 'tcg'
-  /** Versioned (`pc-q35-7.2`): what the guest sees never changes under it when QEMU is upgraded. */
+  /** Versioned (`pc-q35-7.2`), so that an upgrade of QEMU does not change the hardware that the guest sees. */
   readonly machine: string
   readonly cpu: string
 }
@@ -31,25 +31,25 @@ export const GUEST_FILES = {
   output: 'qemu.log',
 } as const
 
-/** Translated code kept by TCG. The default of 1 GiB is as large as many guests. What does not fit is translated again
- *  and again: large guests run more programs. */
+/** Cache of TCG for translated code. The default of 1 GiB is as large as many guests. Code that does not fit is
+ *  translated repeatedly. Large guests run more programs, so they get more. */
 const TRANSLATION_MEBIBYTES = { small: 32, medium: 128, large: 512 }
 const SMALL_GUEST_MEBIBYTES = 256
 const LARGE_GUEST_MEBIBYTES = 2_048
 
-/** The step in which QEMU takes sizes of memory. */
+/** QEMU accepts memory sizes in steps of this size. */
 const WITHHELD_KIBIBYTES = 8
 
-/** An emulated guest has a little less, so that its memory does not end at a word of QEMU's dirty bitmap: QEMU before
- *  9.0 clears a bitmap of whole words without flushing the translated code that still writes unrecorded, and what a
- *  guest writes then during a migration is lost. */
+/** An emulated guest gets slightly less memory, so that it does not end at a word of QEMU's dirty bitmap. QEMU before
+ *  9.0 clears a bitmap of whole words without flushing the translated code, which then writes unrecorded. Such writes
+ *  would be lost in a migration. */
 const memoryKibibytes = (mebibytes: number, { accelerator }: QemuMachine): number =>
   mebibytes * 1024 - (accelerator === 'tcg' ? WITHHELD_KIBIBYTES : 0)
 
 const json = (fields: object): string => JSON.stringify(fields)
 
-/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its
- *  memory, and is `held` when it must not go on by itself once it has that. */
+/** `uuid` is the machine id of the guest, and identifies its process. `incoming`: the guest waits for its memory; with
+ *  `held` it stays paused once the memory has arrived. */
 export function qemuArguments(
   guest: GuestDefinition,
   uuid: string,
@@ -93,7 +93,7 @@ export function qemuArguments(
   ]
 }
 
-/** The port by which the guest agent of the guest is spoken to. */
+/** The virtio port for the guest agent. */
 const GUEST_AGENT_ARGUMENTS = [
   '-chardev',
   `socket,id=${GUEST_AGENT_DEVICE},path=${GUEST_AGENT_FILES.socket},server=on,wait=off`,
@@ -104,8 +104,8 @@ const GUEST_AGENT_ARGUMENTS = [
 ]
 
 function processArguments(network: GuestNetwork): string[] {
-  // What joins guests of user-mode networking to the metadata service is a program that QEMU starts, by setsid among
-  // others, which `elevateprivileges` denies too. Its user cannot gain any rights all the same.
+  // In user-mode networking, QEMU starts the program that connects guests to the metadata service. It does so through
+  // setsid, which `elevateprivileges` also denies. Even without the option, its user cannot gain rights.
   const denied = isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''
   return ['-nodefaults', '-no-user-config', '-display', 'none', '-sandbox', `on,obsolete=deny${denied}`]
 }
@@ -115,8 +115,8 @@ function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[
   const size =
     memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? 'small' : memoryMebibytes < LARGE_GUEST_MEBIBYTES ? 'medium' : 'large'
   return [
-    // Without the description the stream of a migration ends with the guest's memory: a receiver that has read its end
-    // has everything.
+    // With the VM description, data would follow the guest's memory in the migration stream. Without it, a receiver
+    // that has read the memory to its end has everything.
     '-machine',
     `${machine.machine},suppress-vmdesc=on`,
     '-accel',
@@ -129,20 +129,20 @@ function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[
     `${memoryKibibytes(guest.memoryMebibytes, machine)}K`,
     '-rtc',
     'base=utc',
-    // A guest that powers itself off stays, paused, until the agent has observed it.
+    // A guest that powers itself off stays paused until the agent has observed it.
     '-action',
     'shutdown=pause',
   ]
 }
 
-/** Programs such as HAProxy cannot do without the instruction. A kernel that is told not to use it may be shown it. */
+/** Programs such as HAProxy need the instruction. A kernel that is configured not to use it may see it. */
 const cpuOf = ({ boot }: GuestDefinition, { cpu }: QemuMachine): string =>
   boot?.commandLine.includes(WITHOUT_CX16) === true ? cpu.replace(CX16_OFF, '') : cpu
 
 const bootArguments = ({ boot }: GuestDefinition): string[] =>
   boot === undefined ? [] : ['-kernel', boot.kernel, '-initrd', boot.initialRamdisk, '-append', boot.commandLine]
 
-/** The seed is a disk too: firmware that has no kernel is told which one it boots. */
+/** The seed is a disk too. So firmware needs a boot index when it boots a disk without a given kernel. */
 const bootOrder = ({ boot }: GuestDefinition, index: number) =>
   boot === undefined && index === 0 ? { bootindex: 0 } : {}
 

@@ -1,6 +1,6 @@
-/** Disks of a running QEMU by QMP: given to the guest, taken from it, made larger. The boot disk has slot 0 and stays;
- *  the others are on ports of their own, which is what lets them come and go. What QEMU has open only QEMU can say, so
- *  everything is named after the slot and found again by the next agent. */
+/** Disks of a running QEMU, through QMP: plug, unplug, grow. The boot disk has slot 0 and stays. Each other disk has
+ *  its own port, so that it can be plugged and unplugged. Only QEMU knows what it has open, so everything is named
+ *  after the slot, and the next agent finds it. */
 import { z } from 'zod'
 import { rbdPath, readRbdPath } from '../storage/rbd-path.ts'
 import type { GuestDisk, SnapshotChange } from './hypervisor.ts'
@@ -8,18 +8,19 @@ import { type Qmp, QmpError } from './qmp.ts'
 
 export const fileNode = (slot: number): string => `file${slot}`
 export const diskNode = (slot: number): string => `disk${slot}`
-/** The disk in the file of this node. */
+/** The node of the disk in this file node. */
 export const diskOf = (node: string): string => node.replace(/^file/, 'disk')
 export const diskDevice = (slot: number): string => `vd${slot}`
-/** Undefined for a device that is no disk of a slot. */
+/** Undefined for a device that is not a disk with a slot. */
 export const slotOfDevice = (device: string): number | undefined => {
   const slot = /^vd(\d+)$/.exec(device)?.[1]
   return slot === undefined ? undefined : Number(slot)
 }
-/** The port that is kept free for the disk of the slot; q35 cannot add ports at run time. */
+/** The port that is reserved for the disk of the slot; q35 cannot add ports at run time. */
 export const diskPort = (slot: number): string => `spare${slot - 1}`
 
-/** The disk's device, as command line and QMP take it. Of a disk with a slot the guest is told before it goes. */
+/** The disk's device, in the form for the command line and QMP. A guest is notified before a disk with a slot is
+ *  unplugged. */
 export const deviceOf = ({ serial, slot = 0 }: Pick<GuestDisk, 'serial' | 'slot'>) => ({
   driver: 'virtio-blk-pci',
   id: diskDevice(slot),
@@ -27,10 +28,10 @@ export const deviceOf = ({ serial, slot = 0 }: Pick<GuestDisk, 'serial' | 'slot'
   serial,
   ...(slot === 0 ? {} : { bus: diskPort(slot) }),
 })
-/** What a guest's process is given of the Ceph cluster that its disks are in, in its working directory. */
+/** Files with the access to the Ceph cluster of a guest's disks, in the working directory of its process. */
 export const CEPH_FILES = { configuration: 'ceph.conf', keyring: 'ceph.keyring' } as const
 
-/** The disk's file or image, and the disk in it. */
+/** The node of the disk's file or image, and the node of the disk in it. */
 export function nodesOf({ path, slot = 0, backing }: Pick<GuestDisk, 'path' | 'slot' | 'backing'>) {
   const names = { below: { 'node-name': fileNode(slot) }, disk: { 'node-name': diskNode(slot), file: fileNode(slot) } }
   const image = readRbdPath(path)
@@ -59,14 +60,14 @@ const Nodes = z.array(z.looseObject({ 'node-name': z.string(), drv: z.string(), 
 const Properties = z.array(z.looseObject({ name: z.string() }))
 
 const listNodes = async (qmp: Qmp) => Nodes.parse(await qmp.execute('query-named-block-nodes', { flat: true }))
-/** Ids of the devices that the guest has. */
+/** Ids of the guest's devices. */
 export const listDevices = async (qmp: Qmp): Promise<readonly string[]> =>
   Properties.parse(await qmp.execute('qom-list', { path: '/machine/peripheral' })).map(({ name }) => name)
 
 const Image = z.looseObject({ pool: z.string(), image: z.string(), user: z.string() })
 const JSON_NAME = 'json:'
 
-/** Path of what the node has open; undefined when that is no file and no image. */
+/** Path of the file or image that the node has open; undefined for other nodes. */
 export function openedBy({ drv, file }: { readonly drv: string; readonly file: string }): string | undefined {
   if (drv === 'file') return file
   return drv === 'rbd' && file.startsWith(JSON_NAME)
@@ -85,7 +86,8 @@ export async function listDisks(qmp: Qmp): Promise<ReadonlyMap<number, string>> 
   )
 }
 
-/** What the guest has in the slots: a disk, or the device of one that it was cut off from and has yet to release. */
+/** What the guest has in the slots: a disk, or the device of a disk that was taken by force and that it has yet to
+ *  release. */
 export async function listDiskDevices(qmp: Qmp): Promise<ReadonlyMap<number, 'disk' | 'cut_off'>> {
   const found = new Map<number, 'disk' | 'cut_off'>()
   for (const id of await listDevices(qmp)) {
@@ -99,8 +101,9 @@ const driveOf = (slot: number) => ({ path: `/machine/peripheral/${diskDevice(slo
 const isCutOff = async (qmp: Qmp, slot: number): Promise<boolean> =>
   (await qmp.execute('qom-get', driveOf(slot))) === brokenNode(slot)
 
-/** Gives the disk to the guest; free when it has this very one. Answers false while it has yet to release another that
- *  it was cut off from: it is asked again. QmpError when the slot is taken by another disk. */
+/** Plugs the disk into the guest; does nothing when the guest has this disk already. Returns false while the guest has
+ *  yet to release a disk that was taken by force, and asks it again. QmpError when the slot is taken by another disk.
+ */
 export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<boolean> {
   const { slot = 0, path } = disk
   const held = (await listDiskDevices(qmp)).get(slot)
@@ -108,7 +111,8 @@ export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<boolean> {
     await askForDisk(qmp, slot)
     return false
   }
-  // What is left of a disk without a device, by whoever was interrupted, says nothing of what is in its file.
+  // Nodes without a device are left over from an interrupted attempt and may not match the file, so they are closed
+  // first.
   if (held === undefined) {
     await closeDisk(qmp, slot)
     for (const node of nodesOf(disk)) await qmp.execute('blockdev-add', node)
@@ -124,14 +128,14 @@ export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<boolean> {
   return true
 }
 
-/** Asks the guest to release the disk. Free while it is asked already. */
+/** Asks the guest to release the disk. Does nothing when it was asked already. */
 export async function askForDisk(qmp: Qmp, slot: number): Promise<void> {
   if (!(await listDevices(qmp)).includes(diskDevice(slot))) return
-  // while the guest is asked already QEMU refuses
+  // QEMU refuses a second request
   await qmp.execute('device_del', { id: diskDevice(slot) }).catch(() => undefined)
 }
 
-/** Closes the disk's file once the guest has released the device; answers whether it is closed. */
+/** Closes the disk's file once the guest has released the device; returns whether it is closed. */
 export async function closeReleased(qmp: Qmp, slot: number): Promise<boolean> {
   if ((await listDevices(qmp)).includes(diskDevice(slot))) return !(await listDisks(qmp)).has(slot)
   await closeDisk(qmp, slot)
@@ -148,8 +152,8 @@ const brokenNode = (slot: number): string => `broken${slot}`
 const emptyNode = (slot: number): string => `empty${slot}`
 const INPUT_OUTPUT_ERROR = 5
 
-/** Takes the disk from a guest that does not release it: whatever the guest reads or writes from now on fails, and the
- *  file is closed when this resolves. The guest keeps the empty device until it releases that, as it is asked to. */
+/** Takes the disk from a guest that does not release it. All further reads and writes of the guest fail, and the file
+ *  is closed when this resolves. The guest keeps the empty device until it releases that, which it is asked to do. */
 export async function cutOffDisk(qmp: Qmp, slot: number): Promise<void> {
   if (!(await listDevices(qmp)).includes(diskDevice(slot))) return closeDisk(qmp, slot)
   const nodes = await listNodes(qmp)
@@ -162,7 +166,7 @@ export async function cutOffDisk(qmp: Qmp, slot: number): Promise<void> {
       image: emptyNode(slot),
       'inject-error': [{ event: 'none', errno: INPUT_OUTPUT_ERROR, immediately: true }],
     })
-  // QEMU 7.2 ends when a device is given what it has
+  // QEMU 7.2 crashes when a device gets the drive that it has
   if (!(await isCutOff(qmp, slot))) await qmp.execute('qom-set', { ...driveOf(slot), value: brokenNode(slot) })
   for (const name of [diskNode(slot), fileNode(slot)])
     if (has(name)) await qmp.execute('blockdev-del', { 'node-name': name })
@@ -173,15 +177,15 @@ const SNAPSHOT_COMMANDS = {
   take: 'blockdev-snapshot-internal-sync',
   remove: 'blockdev-snapshot-delete-internal-sync',
 } as const
-/** QEMU counts what a snapshot shares; the larger the disk, the longer. */
+/** QEMU counts the clusters that a snapshot shares; that takes longer for larger disks. */
 const SNAPSHOT_TIMEOUT_MILLISECONDS = 300_000
 
-/** QmpError while the disk is read for a backup, or copied. */
+/** QmpError while a backup reads the disk, or while the disk is copied. */
 export const changeSnapshots = (qmp: Qmp, slot: number, { verb, label }: SnapshotChange): Promise<unknown> =>
   qmp.execute(SNAPSHOT_COMMANDS[verb], { device: diskNode(slot), name: label }, SNAPSHOT_TIMEOUT_MILLISECONDS)
 
 const BYTES_PER_GIBIBYTE = 1024 ** 3
 
-/** The guest sees the disk larger at once; free when it is so already. QmpError while the disk is copied. */
+/** The guest sees the larger disk at once. Does nothing when it is that large. QmpError while the disk is copied. */
 export const growDisk = (qmp: Qmp, slot: number, gibibytes: number): Promise<unknown> =>
   qmp.execute('block_resize', { 'node-name': diskNode(slot), size: gibibytes * BYTES_PER_GIBIBYTE })

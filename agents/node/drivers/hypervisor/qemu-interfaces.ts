@@ -1,21 +1,21 @@
-/** Network interfaces of a QEMU guest: their devices, as the command line and QMP take them, and how one comes and goes
- *  while the guest runs. Those that may do so are on ports of their own and named after their slot. */
+/** Network interfaces of a QEMU guest: their devices for the command line and QMP, and plugging and unplugging while
+ *  the guest runs. Each interface that can be unplugged has its own port, and is named after its slot. */
 import { type GuestNetwork, isOvn, OVN_DEVICE, ovnBackend } from '../network/ovn.ts'
 import type { GuestInterface } from './hypervisor.ts'
 import { listDevices } from './qemu-disks.ts'
 import { type Qmp, QmpError } from './qmp.ts'
 
-/** Slots of interfaces, as the schema of Instance has it. */
+/** Slots of interfaces, as in the schema of Instance. */
 export const INTERFACE_SLOTS = 7
 
 export const interfaceDevice = (index: number): string => `nic${index}`
-/** The port that is kept free for the interface of the slot; q35 cannot add ports at run time. */
+/** The port that is reserved for the interface of the slot; q35 cannot add ports at run time. */
 export const interfacePort = (slot: number): string => `wire${slot - 1}`
 
-/** Its number among those of the guest: its slot, or where it is in the list. */
+/** Number of the interface in the guest: its slot, or its position in the list. */
 export const indexOf = ({ slot }: Pick<GuestInterface, 'slot'>, position: number): number => slot ?? position
 
-/** Of an interface with a slot. On a host without a network for guests it leads nowhere. */
+/** Backend of an interface with a slot. On a host without a network for guests it is connected to nothing. */
 export const slotBackend = (network: GuestNetwork, guest: string, slot: number) =>
   isOvn(network) ? ovnBackend(guest, slot) : { type: 'hubport', id: `net${slot}`, hubid: slot }
 
@@ -36,7 +36,7 @@ export const listInterfaces = async (qmp: Qmp): Promise<readonly number[]> =>
     return index === undefined ? [] : [Number(index)]
   })
 
-/** Gives the interface to the guest. QmpError when the slot is taken by one that the guest has yet to release. */
+/** Plugs the interface into the guest. QmpError when the slot has an interface that the guest has yet to release. */
 export async function plugInterface(
   qmp: Qmp,
   network: GuestNetwork,
@@ -52,13 +52,13 @@ export async function plugInterface(
   }
 }
 
-/** Asks the guest to release the interface. Free while it is asked already. */
+/** Asks the guest to release the interface. Does nothing when it was asked already. */
 export async function askForInterface(qmp: Qmp, slot: number): Promise<void> {
-  // while the guest is asked already QEMU refuses
+  // QEMU refuses a second request
   await qmp.execute('device_del', { id: interfaceDevice(slot) }).catch(() => undefined)
 }
 
-/** Closes the tap of an interface that the guest does not have. Free when it is closed. */
+/** Closes the tap of an interface that the guest does not have. Does nothing when it is closed. */
 export async function closeInterface(qmp: Qmp, slot: number): Promise<void> {
   await qmp.execute('netdev_del', { id: `net${slot}` }).catch((error: unknown) => {
     if (!(error instanceof QmpError)) throw error // there is none

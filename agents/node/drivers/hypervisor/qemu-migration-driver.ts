@@ -1,5 +1,5 @@
-/** Drives one attempt to move a guest to its end: queries QEMU, takes the next step, repeats. All its state is in QEMU
- *  and the guest's record, so that the next agent continues where this one was killed. */
+/** Drives one attempt to move a guest until it ends: queries QEMU, takes the next step, repeats. All its state is in
+ *  QEMU and the guest's record, so that the next agent can continue where this one was killed. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import type { Transfer } from './hypervisor.ts'
@@ -21,21 +21,21 @@ import type { Qmp, QmpEvent } from './qmp.ts'
 export interface MigrationDriverOptions {
   readonly qmp: Qmp
   readonly move: Move
-  /** Why the attempt must be cancelled from the beginning. */
+  /** Why the attempt must be cancelled immediately. */
   readonly reason?: string | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** Writes down how far it is; rejects when the guest is not this agent's any more. */
+  /** Records the progress; rejects when this agent is no longer responsible for the guest. */
   readonly persist: (move: Move) => Promise<void>
-  /** Progress, and at last the end, with the state of QEMU's `query-status` at a receiver. */
+  /** Reports progress and the end. At a receiver, the end comes with the state of QEMU's `query-status`. */
   readonly report: (transfer: Transfer, status?: string) => void
   readonly isGuestOff: () => boolean
-  /** The guest is not attached any more. */
+  /** The agent is no longer attached to the guest. */
   readonly isDetached: () => boolean
 }
 
 export interface MigrationDriver {
-  /** Something happened in QEMU. */
+  /** Handles an event of QEMU. */
   wake(event: QmpEvent): void
   /** Cancels the send while that is possible. */
   cancel(): void
@@ -97,7 +97,7 @@ function sender(
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
-  /** QEMU drops them when the attempt has failed. */
+  /** QEMU drops the figures when the attempt has failed, so the last ones are kept. */
   let figures: Pick<MigrationInfo, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
   const reason = () =>
@@ -106,7 +106,7 @@ function sender(
     (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
   return async () => {
-    // The guest is paused from here on, so QEMU is not queried a second time.
+    // From here on the guest is paused, so QEMU is not queried a second time.
     if (takeStatus() === 'pre-switchover' && move.mirroredDisks.length === 0) {
       await handOver(qmp, move)
       return 'waiting'
@@ -137,7 +137,7 @@ function sender(
         return 'waiting'
       case 'handOver':
         await handOver(qmp, move)
-        takeStatus() // the event of this very state may have arrived meanwhile: QEMU refuses a second handover
+        takeStatus() // the event of this state may have arrived meanwhile, and QEMU refuses a second handover
         return 'waiting'
       case 'end':
         await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
@@ -151,7 +151,7 @@ function receiver({ qmp, move, clock, persist, report }: MigrationDriverOptions)
     const status = await queryStatus(qmp)
     if (status === 'inmigrate') return 'waiting'
     if (HELD_STATES.includes(status)) {
-      if (move.mirroredDisks.length === 0) return 'waiting' // it starts by itself, at once
+      if (move.mirroredDisks.length === 0) return 'waiting' // the guest starts by itself, at once
       await resumeReceived(qmp)
       return 'moving'
     }

@@ -1,7 +1,7 @@
 /** The QMP commands of one attempt, for both hosts. The receiver waits (`beginReceive`). The sender copies mirrored
  *  disks, then the memory while the guest runs (`beginSend`, `nextSendStep`). QEMU pauses the guest and waits before
- *  the hand-over (pause-before-switchover), which only an agent orders. Until that order the move can be cancelled;
- *  after it a cancel that races with the last bytes could leave a running copy on each host. There is no return path:
+ *  the hand-over (pause-before-switchover), which only an agent orders. Until that order the move can be cancelled.
+ *  After it, a cancel that races with the last bytes could leave a running copy on each host. There is no return path:
  *  the sender has handed over once everything is written. */
 import { z } from 'zod'
 import { defined } from '../../../../domain/defined.ts'
@@ -17,22 +17,22 @@ export const Move = z.strictObject({
   attempt: z.int(),
   mirroredDisks: z.array(z.int()),
   beganAt: z.string(),
-  /** Where the receiver listens; absent at a receiver that does not listen yet. */
+  /** Address where the receiver listens; absent until it listens. */
   host: z.string().optional(),
   port: z.int().optional(),
   diskPort: z.int().optional(),
-  /** The sender's. */
+  /** Of the sender only. */
   orders: z
     .strictObject({ downtimeLimitMilliseconds: z.int(), isThrottled: z.boolean(), timeoutSeconds: z.int() })
     .optional(),
-  /** The sender's QEMU may have been told to send the memory. */
+  /** The agent may have ordered the sender's QEMU to send the memory. */
   isStarted: z.boolean(),
   /** How it ended. */
   end: Instance.status.shape.transfer,
 })
 export type Move = z.infer<typeof Move>
 
-/** In the guest's folder: one line `qemu:<64 hex digits>`. QEMU demands this name. */
+/** File in the guest's folder: one line `qemu:<64 hex digits>`. QEMU requires this name. */
 export const KEY_FILE = 'keys.psk'
 export const keyFileText = (key: string): string => `qemu:${key}\n`
 
@@ -42,7 +42,7 @@ const copyJob = (slot: number): string => `copy-job${slot}`
 
 /** Faster than any link, so that the network limits the stream, not QEMU. */
 const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
-/** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
+/** QEMU opens files, flushes and connects within these commands, and does nothing else meanwhile. */
 const SLOW_COMMAND_MILLISECONDS = 60_000
 const withSlowTimeout = (qmp: Qmp): Pick<Qmp, 'execute'> => ({
   execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS),
@@ -58,7 +58,7 @@ const setCapabilities = (qmp: Pick<Qmp, 'execute'>, states: Readonly<Record<stri
     capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })),
   })
 
-/** The receiver's QEMU begins to listen. */
+/** Makes the receiver's QEMU listen. */
 export async function beginReceive(
   connection: Qmp,
   mirroredDisks: readonly number[],
@@ -85,17 +85,17 @@ export async function beginReceive(
   await qmp.execute('migrate-incoming', { uri: addressOf(host, port) })
 }
 
-/** Everything has arrived, and the guest is paused because its disks were copied: from now on only it may write to
- *  them. */
+/** Resumes the guest once everything has arrived. It is paused because its disks were copied: from now on only this
+ *  copy may write to them. */
 export async function resumeReceived(connection: Qmp): Promise<void> {
   const qmp = withSlowTimeout(connection)
-  await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
+  await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have stopped it
   await qmp.execute('cont')
 }
 
 /** Prepares the sender and starts to copy the disks; `nextSendStep` starts the memory. Disk copies and memory each stay
- *  below `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the memory
- *  while it is paused. */
+ *  below `mebibytesPerSecond`. The limit does not apply where the guest waits: to its writes meanwhile, and to the rest
+ *  of the memory while it is paused. */
 export async function beginSend(
   connection: Qmp,
   { mirroredDisks, host = '', diskPort, orders }: Move,
@@ -177,14 +177,14 @@ async function queryJobs(qmp: Qmp): Promise<readonly CopyJob[]> {
   return (await qmp.execute('query-jobs')) as readonly CopyJob[]
 }
 
-/** How far QEMU is with the sending. Rejects when it does not answer. */
+/** Progress of the send in QEMU. Rejects when QEMU does not answer. */
 export async function observeSend(qmp: Qmp, { mirroredDisks }: Move): Promise<ObservedSend> {
   // shape of QEMU's documented answer
   const look = async () => (await qmp.execute('query-migrate')) as MigrationInfo
   let migration = await look()
   if (migration.status === 'completed') {
-    // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came
-    // here: it was never told to send it.
+    // QEMU reports `completed` a moment before it has computed the downtime. For a guest that runs on, `completed`
+    // refers to the migration to this host: it was never ordered to send.
     const status = await queryStatus(qmp)
     migration =
       status === 'postmigrate'
@@ -203,8 +203,8 @@ export type SendStep =
 
 const failed = (detail: string): SendStep => ({ do: 'end', phase: 'failed', detail })
 
-/** The next step of the attempt, computed from QEMU's report alone, so that another agent can continue. `reason`: why
- *  it must be cancelled, if it must. Pure. */
+/** The next step of the attempt. It depends on QEMU's report only, so that another agent can continue. `reason`: why
+ *  the attempt must be cancelled, if it must. Pure. */
 export function nextSendStep(
   { isStarted, mirroredDisks, orders }: Move,
   { migration, copies }: ObservedSend,
@@ -257,7 +257,7 @@ export function nextSendStep(
 }
 
 const FIRST_DOWNTIME_MILLISECONDS = 50
-/** The pass from which on the whole limit is allowed. */
+/** From this pass on, the full limit is allowed. */
 const LAST_PASS = 5
 
 /** A quiet guest moves with little downtime; a busy one is allowed more with each pass, up to the limit. */
@@ -274,7 +274,7 @@ export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promis
 /** The point of no return. */
 export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promise<void> {
   const qmp = withSlowTimeout(connection)
-  // done by an agent that was killed since
+  // an agent that was killed may have deleted them
   for (const slot of mirroredDisks)
     await qmp.execute('blockdev-del', { 'node-name': copyNode(slot) }).catch(() => undefined)
   await qmp.execute('migrate-continue', { state: 'pre-switchover' })
@@ -303,7 +303,7 @@ export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () 
     if (/^copy\d+$/.test(node['node-name'])) await qmp.execute('blockdev-del', { 'node-name': node['node-name'] })
 }
 
-/** What is reported of an attempt. */
+/** Report on an attempt. */
 export function transferOf(move: Move, at: Date, { ram, downtime }: MigrationInfo = {}): Transfer {
   return {
     id: move.id,

@@ -1,6 +1,6 @@
-/** What QEMU can do on this host. An open /dev/kvm is not enough: some kernels offer it and then emulate guest kernels
- *  instruction by instruction. So a processor flag and a trial boot decide, and the result is cached while the host and
- *  QEMU stay the same. */
+/** Capabilities of QEMU on this host. An open /dev/kvm is not enough, because some kernels offer it and then emulate
+ *  guest kernels instruction by instruction. So a processor flag and a trial boot decide. The result is cached while
+ *  the host and QEMU stay the same. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,21 +16,21 @@ const TRIAL_MILLISECONDS = 5_000
 const TRIAL_MARKER = 'svccloud'
 /** Firmware refuses disks of a single sector. */
 const TRIAL_DISK_BYTES = 1024 * 1024
-/** Newest first; the first that this QEMU has is used, so that hosts of mixed versions agree. */
+/** Newest first. The first that this QEMU supports is used, so that hosts of mixed versions agree. */
 const MACHINES = ['pc-q35-7.2', 'pc-q35-6.2', 'pc-q35-5.2'] as const
-/** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic: they
- *  are not shown the instruction. */
+/** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic. So
+ *  the instruction is hidden from them. */
 const TCG_MAXIMUM_CPU_VERSION = 8
 const TCG_OLD_CPU = `qemu64${CX16_OFF}`
 
 export interface ProbeOptions {
-  /** Where the answer is kept. */
+  /** File for the cached result. */
   readonly cacheFile: string
   readonly bootId: string
   readonly clock: Clock
 }
 
-/** The machine that guests get. Throws ProgramFailed when QEMU is missing or does not run. */
+/** The machine type for guests. Throws ProgramFailed when QEMU is missing or does not run. */
 export async function probeQemu({ cacheFile, bootId, clock }: ProbeOptions): Promise<QemuMachine> {
   const version = /version (\S+)/.exec(await runProgram(QEMU_BINARY, ['--version']))?.[1] ?? 'unknown'
   const supported = await runProgram(QEMU_BINARY, ['-machine', 'help'])
@@ -49,7 +49,7 @@ export async function probeQemu({ cacheFile, bootId, clock }: ProbeOptions): Pro
   return { accelerator, machine, cpu }
 }
 
-/** Whether a boot sector prints a marker on the serial line in time. */
+/** Returns whether a boot sector prints a marker on the serial line in time. */
 export async function bootsTrial(accelerator: QemuMachine['accelerator'], clock: Clock): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-trial-'))
   try {

@@ -86,15 +86,15 @@ export interface QemuOptions {
   readonly machine: QemuMachine
   readonly network: GuestNetwork
   readonly bootId: string
-  /** The users that guests have where the agent is root; guests run as the agent when absent. */
+  /** The users that guests run as when the agent is root. When absent, guests run as the agent. */
   readonly userRange?: UserRange | undefined
-  /** Where files of guests lie besides their own folder. */
+  /** Folders with files of guests, besides their own folders. */
   readonly fileFolders?: () => readonly string[]
-  /** The Ceph cluster that disks are in; none when absent. */
+  /** The Ceph cluster that holds disks; absent when there is none. */
   readonly ceph?: CephLogin | undefined
-  /** Where other hosts reach this one. */
+  /** Address at which other hosts reach this one. */
   readonly migrationHost: string
-  /** The ports that they may use; any when absent. */
+  /** Ports for moves; any port when absent. */
   readonly migrationPorts?: PortRange | undefined
   /** Limit of the bandwidth that one send may use; unlimited when absent. */
   readonly migrationMebibytesPerSecond?: number | undefined
@@ -102,7 +102,7 @@ export interface QemuOptions {
   readonly log: Logger
 }
 
-/** Emulated guests are slow, and a configuration is tried before it is taken. */
+/** Emulated guests are slow, and a configuration is tested before it is applied. */
 const MACHINE_MILLISECONDS = 120_000
 const START_TIMEOUT_MILLISECONDS = 30_000
 const START_POLL_MILLISECONDS = 20
@@ -129,7 +129,7 @@ interface ConsoleState {
   readonly log: ConsoleLog
 }
 
-/** Attaches to guests that an earlier agent started as soon as they are looked at. */
+/** Attaches to a guest of an earlier agent when the guest is first accessed. */
 export async function openQemu(options: QemuOptions): Promise<Hypervisor> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 })
   const { network, clock, log } = options
@@ -149,7 +149,7 @@ export async function openQemu(options: QemuOptions): Promise<Hypervisor> {
 class QemuHypervisor implements Hypervisor {
   readonly kind: 'qemu-kvm' | 'qemu-tcg'
   readonly #options: QemuOptions
-  /** What guests of user-mode networking send goes through it; undefined where they reach nothing. */
+  /** Filters what guests with user-mode networking send; undefined when they reach nothing. */
   readonly #gate: Gate | undefined
   readonly #users: GuestUsers | undefined
   readonly #attachments = new Map<string, Attachment>()
@@ -243,7 +243,7 @@ class QemuHypervisor implements Hypervisor {
         await beginSend(attachment.qmp, begun, this.#options.migrationMebibytesPerSecond)
         if (isStarted) await sendMemory(attachment.qmp, begun)
       } catch (error) {
-        refusal = describe(error) // how far QEMU has got only QEMU can report
+        refusal = describe(error) // only QEMU can report how far it got
       }
       this.#startMigration(record, attachment, begun, refusal)
       this.#changed(name)
@@ -350,7 +350,7 @@ class QemuHypervisor implements Hypervisor {
     this.#attachments.clear()
   }
 
-  /** Under the lock of the name. */
+  /** Call it under the lock of the name. */
   async #make(definition: GuestDefinition, reception?: ReceiveRequest): Promise<Guest> {
     const { name, uid, incarnation } = definition
     const folder = this.#folder(name)
@@ -408,7 +408,7 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
-  /** The record once the guest may come. */
+  /** Returns the record with the address, once the guest can arrive. */
   async #listenForGuest(record: GuestRecord, move: Move): Promise<GuestRecord> {
     const { migrationHost: host, migrationPorts } = this.#options
     const attachment = this.#attachments.get(record.name)
@@ -426,7 +426,7 @@ class QemuHypervisor implements Hypervisor {
     return { ...record, move: listening }
   }
 
-  /** Drives the attempt to its end. */
+  /** Drives the attempt until it ends. */
   #startMigration(record: GuestRecord, attachment: Attachment, move: Move, reason?: string): void {
     const { name, incarnation } = record
     const isMine = () => this.#attachments.get(name) === attachment
@@ -464,7 +464,7 @@ class QemuHypervisor implements Hypervisor {
     })
   }
 
-  /** That QEMU runs in; undefined when it is the agent's. */
+  /** Network namespace of QEMU; undefined when it is the agent's. */
   get #namespace(): string | undefined {
     const { network } = this.#options
     return isOvn(network) ? network.namespace : undefined
@@ -511,7 +511,7 @@ class QemuHypervisor implements Hypervisor {
       ...defined({ transfer }),
     })
     const recorded = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
-    // An agent was killed before anybody could reach it.
+    // The agent was killed before it had published the port.
     if (move?.role === 'receive' && move.port === undefined) return guestIn('gone', false, recorded)
     const known = this.#attachments.get(name)
     if (known !== undefined)
@@ -575,7 +575,7 @@ class QemuHypervisor implements Hypervisor {
     await this.#files.letMakeFiles(record.name, record.user, true)
     const folders = openFolders(record.user)
     try {
-      // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing
+      // Detached: its own process group and session, so that no signal to the agent reaches it. It inherits nothing
       // secret.
       const input = qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record))
       const command = insideCommand(
@@ -593,7 +593,7 @@ class QemuHypervisor implements Hypervisor {
       child.once('error', (error) => void (ended = error.message))
       child.once('exit', (code, signal) => {
         ended ??= `QEMU ended with ${signal ?? `code ${code}`}`
-        // Whether QEMU crashed or its guest shut down; known only to the agent that started it.
+        // Shows whether QEMU crashed or its guest shut down; only the agent that started it learns that.
         this.#options.log.info('QEMU ended', { guest: record.name, code, signal })
       })
       child.unref()
@@ -626,7 +626,7 @@ class QemuHypervisor implements Hypervisor {
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
-        // When this fails, the agent asks for the disk again, and finds it released.
+        // If this fails, the agent asks for the disk again and finds it released.
         if (event.name === 'DEVICE_DELETED')
           void this.#devices.closeReleased(name, event.data['device']).catch(() => undefined)
         this.#attachments.get(name)?.migration?.wake(event)
@@ -661,7 +661,7 @@ class QemuHypervisor implements Hypervisor {
         state: stateOf(status, record.move),
         ...defined({ transfer: record.move?.end }),
       }
-      // An agent was killed before it could do so.
+      // An agent that was killed may not have done so.
       await this.#devices.closeReleasedInterfaces(name, attachment)
       this.#attachments.set(name, attachment)
       if (attachment.state === 'running') {
@@ -677,7 +677,7 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
-  /** Tells the guest's connections where the metadata service listens now. */
+  /** Writes down where the metadata service listens now, for connections of the guest. */
   async #notePort(name: string, user: GuestUser | undefined): Promise<void> {
     const { network } = this.#options
     if (isOvn(network) || network.metadata === undefined) return
@@ -685,7 +685,7 @@ class QemuHypervisor implements Hypervisor {
     await this.#files.lend(name, PORT_FILE, port, user)
   }
 
-  /** QEMU takes frames from a new gate only by a new object. */
+  /** QEMU accepts frames of a new gate only through a new object. */
   async #joinGate(name: string, qmp: Qmp): Promise<void> {
     const record = await readGuestRecord(this.#folder(name))
     if (this.#gate === undefined || record === undefined) return
@@ -693,7 +693,7 @@ class QemuHypervisor implements Hypervisor {
     for (const [index, { slot }] of record.interfaces.entries()) {
       if (slot !== undefined) continue
       const object = passedObject(index)
-      await qmp.execute('object-del', { id: object.id }).catch(() => undefined) // the agent before may have done it
+      await qmp.execute('object-del', { id: object.id }).catch(() => undefined) // the agent before may have deleted it
       await qmp
         .execute('object-add', object)
         .catch((error: unknown) =>
@@ -714,7 +714,7 @@ class QemuHypervisor implements Hypervisor {
     this.#changed(name)
   }
 
-  /** The connection is lost: the process has ended or will soon, or it must be attached to again. */
+  /** Handles a lost connection. The process has ended or will end soon, or the agent must attach again. */
   #detached(record: GuestRecord): void {
     this.#attachments.get(record.name)?.line.close()
     this.#attachments.delete(record.name)
@@ -734,7 +734,7 @@ class QemuHypervisor implements Hypervisor {
     if (!this.#closing.signal.aborted) this.#changed(record.name)
   }
 
-  /** Ends the process, however, and removes what belongs to the incarnation. */
+  /** Ends the process by any means, and removes what belongs to the incarnation. */
   async #end(record: GuestRecord): Promise<void> {
     const { name } = record
     const attachment = this.#attachments.get(name)
@@ -781,7 +781,7 @@ class QemuHypervisor implements Hypervisor {
   }
 }
 
-/** What is left of disks that the guest has not got. */
+/** Remaining parts of disks that the guest does not have. */
 const slotsIn = ({ disks, unheld, cutOff }: Attached): Pick<Guest, 'unheldDisks' | 'cutOffSlots'> => ({
   ...(unheld.length === 0 ? {} : { unheldDisks: unheld.flatMap((slot) => disks.get(slot) ?? []) }),
   ...(cutOff.length === 0 ? {} : { cutOffSlots: cutOff }),
@@ -800,7 +800,7 @@ const describe = (error: unknown): string => (error instanceof Error ? error.mes
 const incomingOf = ({ move }: GuestRecord): 'free' | 'held' | undefined =>
   move === undefined ? undefined : move.mirroredDisks.length === 0 ? 'free' : 'held'
 
-/** From QEMU's run state. A guest that is to be received counts as receiving until the attempt's end is recorded. */
+/** Maps QEMU's run state. A guest that is being received counts as receiving until the attempt's end is recorded. */
 function stateOf(status: string, move: Move | undefined): Guest['state'] {
   if (move?.role === 'receive' && move.end === undefined) return 'receiving'
   if (status === 'postmigrate') return 'handed_over'

@@ -1,5 +1,5 @@
-/** A client of the QEMU Machine Protocol: commands with timeouts, and events. Wire format of the QEMU manual, "QMP
- *  protocol specification". */
+/** A client of the QEMU Machine Protocol: commands with timeouts, and events. The wire format is in the QEMU manual,
+ *  "QMP protocol specification". */
 import type { Socket } from 'node:net'
 import { defined } from '../../../../domain/defined.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
@@ -11,7 +11,7 @@ export interface QmpEvent {
 }
 
 export class QmpError extends Error {
-  /** As QEMU names it, or `Timeout`, `Closed`. */
+  /** QEMU's error class, or `Timeout`, `Closed`. */
   readonly reason: string
   constructor(reason: string, message: string) {
     super(message)
@@ -29,7 +29,7 @@ export interface Qmp {
 export interface QmpOptions {
   readonly clock: Clock
   readonly onEvent: (event: QmpEvent) => void
-  /** Called once, whoever closed. */
+  /** Called once, regardless of which side closed. */
   readonly onClose: () => void
 }
 
@@ -73,7 +73,7 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
     })
   const complete = (id: string, act: (waiting: Pending) => void) => {
     const waiting = pending.get(id)
-    if (waiting === undefined) return // its caller gave up
+    if (waiting === undefined) return // the caller has given up
     pending.delete(id)
     waiting.cancelTimer()
     act(waiting)

@@ -1,6 +1,6 @@
-/** The serial line of a running guest, as two files: its output is followed in its log, and input goes into a pipe that
- *  QEMU reads. Writing to a file never blocks. On a socket a slow reader blocks the guest, and a guest that is moved
- *  while blocked, to a host where nobody listens yet, would stay blocked for ever. */
+/** The serial line of a running guest, as two files. Its output is followed in its log, and input goes into a pipe that
+ *  QEMU reads. Writing to a file never blocks. On a socket, a slow reader blocks the guest. If a blocked guest moves to
+ *  a host where nobody listens yet, it stays blocked for ever. */
 import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -11,14 +11,14 @@ import { runProgram } from '../../run-program.ts'
 import type { ConsoleLog } from './console-log.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
-/** Interval between reads of the log; it doubles each time that there is nothing to read. Polling needs no inotify
- *  watch, of which a host has a limited number. */
+/** Interval between reads of the log. It doubles after each read that finds nothing. Polling needs no inotify watch, of
+ *  which a host has a limited number. */
 const READ_MILLISECONDS = { least: 20, most: 320 }
-/** Input that the guest has not taken yet. */
+/** Limit of input that the guest has not read. */
 const TYPED_BYTES_MAXIMUM = 256 * 1024
 
 export interface SerialLineOptions {
-  /** The guest's. */
+  /** The guest's folder. */
   readonly folder: string
   readonly log: ConsoleLog
   readonly onOutput: (bytes: Buffer) => void
@@ -27,23 +27,23 @@ export interface SerialLineOptions {
 }
 
 export interface SerialLine {
-  /** Writes the bytes as input. False when the guest does not take them. */
+  /** Writes the bytes as input. False when the guest does not read its input. */
   write(bytes: Buffer): boolean
-  /** Passes on the output so far. */
+  /** Passes on new output. */
   read(): void
-  /** Reads for the last time and closes. */
+  /** Reads a last time and closes. */
   close(): void
 }
 
-/** Makes the pipe for a guest to be started. The answer is QEMU's standard input, to be closed by whoever starts it. It
- *  is open for writing too, so that the pipe does not end with the agent. */
+/** Creates the pipe for a guest that is about to start. Returns QEMU's standard input; the caller that starts QEMU
+ *  closes it. It is also open for writing, so that the pipe stays open when the agent exits. */
 export async function openInputPipe(folder: string): Promise<number> {
   const path = join(folder, GUEST_FILES.consoleInput)
   await runProgram('mkfifo', ['--mode=600', path])
   return openSync(path, 'r+')
 }
 
-/** Follows the log from where it was read last. */
+/** Follows the log from the end of the last read. */
 export function openSerialLine({ folder, log, onOutput, clock, logger }: SerialLineOptions): SerialLine {
   const input = openInput(folder)
   const outages = new Outages({ log: logger, clock }, 'console log is not trimmed')

@@ -1,4 +1,4 @@
-/** A guest of a simulated host: what of it is saved, and what it is doing. */
+/** A guest of a simulated host: its saved record and its current state. */
 import type { Guest, GuestIdentity, SendRequest, Transfer } from './hypervisor.ts'
 import type { SimulatedMemory } from './simulated-network.ts'
 
@@ -6,20 +6,20 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly hostname: string
   readonly startedAt: string
   readonly disks: readonly string[]
-  /** Slots of disks, by path; absent for those that it began with. */
+  /** Slots of disks, by path; absent for those that it started with. */
   readonly slots?: Readonly<Record<string, number>> | undefined
   /** Slots whose devices it has yet to release. */
   readonly cutOffSlots?: readonly number[] | undefined
-  /** Those of the interfaces that it was asked for. */
+  /** Ports of interfaces that it was asked to release. */
   readonly leavingInterfaces?: readonly string[] | undefined
   /** Names of their ports; absent in records of earlier versions. */
   readonly interfaces?: readonly string[] | undefined
   readonly state: Guest['state']
-  /** Made at its boot and kept while it migrates: two running guests with one execution id are two copies. Empty while
-   *  it has not arrived. */
+  /** Created at its boot and kept while it migrates: two running guests with one execution id are two copies. Empty
+   *  until the guest has arrived. */
   readonly executionId: string
   readonly transfer?: Transfer | undefined
-  /** Of a managed machine: what it was delivered last. */
+  /** The last configuration that a managed machine received. */
   readonly configuration?: MachineConfiguration | undefined
 }
 
@@ -27,7 +27,7 @@ export interface MachineConfiguration {
   readonly machine: string
   readonly generation: number
   readonly fingerprint: string
-  /** Of a database. */
+  /** Of a database only. */
   readonly passwordGeneration?: number
 }
 
@@ -38,11 +38,11 @@ export interface SimulatedGuest extends SimulatedMemory {
   isHung: boolean
   typed: string
   neededDowntimeMilliseconds: number
-  /** The attempt that is under way. */
+  /** The attempt in progress. */
   sending: SendRequest | undefined
   isPaused: boolean
   isHandingOver: boolean
-  /** Where it waits for its memory. */
+  /** The listener for its memory. */
   listening: { close(): void } | undefined
   arrived: SimulatedMemory | undefined
 }

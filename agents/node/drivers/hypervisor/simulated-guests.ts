@@ -1,25 +1,25 @@
-/** The guests of a simulated host with their serial lines, and who hears of their changes. */
+/** The guests of a simulated host with their serial lines, and the listeners for their changes. */
 import { ConsoleLine } from './console-line.ts'
 import type { SimulatedGuest, SimulatedGuestRecord } from './simulated-guest.ts'
 
 export interface SimulatedGuests {
   all(): readonly SimulatedGuest[]
   get(name: string): SimulatedGuest | undefined
-  /** The guest is still the one of its name. */
+  /** Whether the guest is still the current one of its name. */
   isHere(guest: SimulatedGuest): boolean
-  /** It is, and runs. */
+  /** Whether it is the current one and runs. */
   isRunning(guest: SimulatedGuest): boolean
   add(guest: SimulatedGuest): void
-  /** Its serial line remains, stopped. */
+  /** Removes the guest. Its serial line remains, stopped. */
   remove(name: string): void
   /** Changes the record of the guest and reports that. */
   update(guest: SimulatedGuest, change: Partial<SimulatedGuestRecord>): void
   /** Reports that the guest of this name has changed. */
   report(name: string): void
-  /** Its serial line, made on first use. */
+  /** Its serial line, created on first use. */
   line(name: string): ConsoleLine
   removeLine(name: string): void
-  /** Calls the listener with the name of each guest that changes, until the answer is called. */
+  /** Calls the listener with the name of each guest that changes. Returns a function that stops the calls. */
   listen(listener: (name: string) => void): () => void
 }
 

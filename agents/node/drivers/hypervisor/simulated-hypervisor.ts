@@ -24,12 +24,12 @@ export interface SimulatedHypervisorOptions {
   readonly guests: SimulatedGuests
   readonly system: SimulatedSystem
   readonly migrations: SimulatedMigrations
-  /** Why the next start fails, once; undefined when it does not. */
+  /** Returns why the next start fails, once; undefined when it does not fail. */
   readonly takeStartFailure: () => string | undefined
   readonly onClosed: () => void
 }
 
-/** How long the guest takes to notice a disk or an interface that comes or goes. */
+/** Time until the guest notices that a disk or an interface was plugged or unplugged. */
 const PLUG_MILLISECONDS = { least: 5, most: 80 }
 const ANSWER_MILLISECONDS = { least: 20, most: 400 }
 const START_MILLISECONDS = { least: 20, most: 120 }
@@ -49,7 +49,7 @@ const guestOf = ({ record }: SimulatedGuest): Guest => ({
   ...defined({ transfer: record.transfer }),
 })
 
-/** The agent's end of the connection. Once closed it does nothing more, like an agent that was killed. */
+/** The agent's end of the connection. Once closed it does nothing, like an agent that was killed. */
 export function newSimulatedHypervisor(options: SimulatedHypervisorOptions): Hypervisor {
   const { clock, random, guests, migrations, onClosed } = options
   const stops = new Set<() => void>()
@@ -149,7 +149,7 @@ function disksOf({ clock, random, guests }: SimulatedHypervisorOptions, assertOp
     if (guests.isHere(guest))
       guests.update(guest, { ...more, disks: guest.record.disks.filter((disk) => disk !== path) })
   }
-  /** The device of a disk that is not there any more. */
+  /** Asks the guest to release the device of a disk that was taken by force. */
   const askForSlot = (guest: SimulatedGuest, slot: number) => {
     if (!guest.isBooted || guest.isHung) return
     clock.after(numberBetween(random, PLUG_MILLISECONDS), () => {
@@ -225,7 +225,7 @@ function interfacesOf({ clock, random, guests }: SimulatedHypervisorOptions, ass
       const guest = guests.get(name)
       if (guest?.record.interfaces?.includes(portName) !== true || portName === name) return
       const { leavingInterfaces = [] } = guest.record
-      // A change wakes whoever asked: asking again is none.
+      // An update wakes the caller, so asking again must not update.
       if (!leavingInterfaces.includes(portName))
         guests.update(guest, { leavingInterfaces: [...leavingInterfaces, portName] })
       if (!guest.isBooted || guest.isHung) return
@@ -268,7 +268,7 @@ function transfersOf(options: SimulatedHypervisorOptions, assertOpen: () => void
   }
 }
 
-/** Makes the guest of the definition, as far as the host lets it. */
+/** Creates the guest of the definition, if the host allows it. */
 async function addGuest(
   { clock, random, guests, takeStartFailure }: SimulatedHypervisorOptions,
   { name, uid, incarnation, hostname, disks, interfaces }: GuestDefinition,

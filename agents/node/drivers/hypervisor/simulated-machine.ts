@@ -1,5 +1,5 @@
-/** The script of managed machines in a simulated guest: it takes every document that is its own and not older than what
- *  it has, and runs nothing. */
+/** The script of managed machines in a simulated guest. It accepts every document that is addressed to it and not older
+ *  than its current one, and runs nothing. */
 import { defined } from '../../../../domain/defined.ts'
 import { type MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { z } from 'zod'

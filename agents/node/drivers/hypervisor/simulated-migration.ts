@@ -1,6 +1,6 @@
-/** Migration of simulated guests, in the same order as with QEMU. The memory is copied in passes while the guest runs;
- *  then the guest is paused until an agent orders the cutover; then the sender has written everything, and the receiver
- *  has it a moment later, or never when the network is cut just then. */
+/** Migration of simulated guests, in the same order as with QEMU. The memory is copied in passes while the guest runs.
+ *  Then the guest is paused until an agent orders the cutover. Then the sender has written everything. The receiver has
+ *  it a moment later, or never when the network is cut just then. */
 import type { ReceiveRequest, SendRequest } from './hypervisor.ts'
 import type { SimulatedGuest } from './simulated-guest.ts'
 import { newSimulatedReception } from './simulated-reception.ts'
@@ -12,9 +12,9 @@ export interface SimulatedMigrations {
   receive(guest: SimulatedGuest, reception: ReceiveRequest): void
   send(guest: SimulatedGuest, sending: SendRequest): void
   cancel(guest: SimulatedGuest, reason: string): void
-  /** An agent attached to the guest: steps that waited for one continue. */
+  /** An agent has attached to the guest: continues steps that waited for one. */
   continueWithAgent(guest: SimulatedGuest): void
-  /** The guest's process has ended: so have its connections. */
+  /** The guest's process has ended: closes its connections. */
   disconnect(guest: SimulatedGuest): void
 }
 

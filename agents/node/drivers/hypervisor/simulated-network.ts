@@ -1,4 +1,4 @@
-/** The network between simulated hosts. Hosts that can reach each other share one. */
+/** The network between simulated hosts. Hosts that can reach each other share one network. */
 
 /** A guest in transit between two hosts. */
 export interface SimulatedMemory {
@@ -11,25 +11,25 @@ export interface SimulatedMemory {
 /** A receiver that waits for a guest. */
 export interface SimulatedReceiver {
   readonly key: string
-  /** The guest has arrived whole. */
+  /** The guest has arrived completely. */
   receive(memory: SimulatedMemory): void
-  /** The connection broke before that. */
+  /** The connection broke before the guest arrived. */
   abort(): void
 }
 
 /** How simulated hosts reach each other. */
 export interface GuestTransport {
-  /** Where the receiver can be reached from now on, until it is closed. */
+  /** Makes the receiver reachable until it is closed; returns its port. */
   listen(host: string, receiver: SimulatedReceiver): { readonly port: number; close(): void }
-  /** The receiver of this key there; undefined when there is none, or nothing gets through. */
+  /** The receiver of this key at the address; undefined when there is none, or when the network is cut. */
   connect(from: string, host: string, port: number, key: string): SimulatedReceiver | undefined
-  /** What is written to the host or from it is lost, and the writer does not know. */
+  /** Data to or from the host is lost, and the writer does not notice. */
   isCut(host: string): boolean
 }
 
-/** Hosts of one process. */
+/** A network for hosts in one process. */
 export interface SimulatedNetwork extends GuestTransport {
-  /** Nothing gets to the host or away from it until `mend`; what was under way is lost, and neither end is told. */
+  /** Cuts the host off until `mend`. Data in transit is lost, and neither end notices. */
   cut(host: string): void
   mend(host: string): void
 }
@@ -37,7 +37,7 @@ export interface SimulatedNetwork extends GuestTransport {
 const FIRST_PORT = 49_152
 const PORTS = 16_384
 
-/** Whole until something is cut. */
+/** A network without cuts. */
 export function newSimulatedNetwork(): SimulatedNetwork {
   const receivers = new Map<string, SimulatedReceiver>()
   const cutOff = new Set<string>()

@@ -47,7 +47,7 @@ export function newSimulatedReception({
         receive(memory) {
           listening.close()
           guest.arrived = memory
-          // With copied disks the agent ends the copy first.
+          // If disks were copied, an agent must end the copy first.
           clock.after(numberBetween(random, ARRIVAL_MILLISECONDS), () => (!hasOwnDisks || hasAgent()) && resume(guest))
         },
         abort() {

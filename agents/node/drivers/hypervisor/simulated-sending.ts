@@ -67,7 +67,8 @@ export function newSimulatedSending(options: SimulatedMigrationOptions): Simulat
 
 type Attempts = ReturnType<typeof newAttempts>
 
-/** What passes and the cutover need of an attempt: whether it still goes on, who receives, and how it fails. */
+/** Functions of an attempt for passes and the cutover: whether it is current, its receiver, its reports and its
+ *  failure. */
 function newAttempts({ clock, network, host, guests }: SimulatedMigrationOptions) {
   const receiverOf = ({ host: to, port, key }: SendRequest) => network.connect(host, to, port, key)
   const report = (guest: SimulatedGuest, change: Partial<Transfer>) => {
@@ -88,7 +89,7 @@ function newAttempts({ clock, network, host, guests }: SimulatedMigrationOptions
   }
 }
 
-/** Hands the paused guest over: from then on it runs there, or nowhere. */
+/** Hands over the paused guest. From then on it runs on the receiver, or nowhere. */
 function newCutover(
   { clock, random, network, host, isSplitBrainAllowed, guests }: SimulatedMigrationOptions,
   { isCurrent, receiverOf, fail }: Attempts,
@@ -101,7 +102,7 @@ function newCutover(
       guest.isHandingOver = false
       if (!isCurrent(guest, sending)) return
       const receiver = receiverOf(sending)
-      // What is written into a line that has just been cut is written, as far as the sender can tell.
+      // When the line has just been cut, the sender cannot tell, and takes its data for written.
       if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host))
         return fail(guest, sending, 'the receiver has ended')
       const { executionId, isBooted, isHung, typed } = guest

@@ -1,4 +1,4 @@
-/** What runs inside a simulated guest: it boots, has a minimal shell on its console, and shuts down. */
+/** The system inside a simulated guest: it boots, has a minimal shell on its console, and shuts down. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { numberBetween, type Random } from '../../../../kit/sys/random.ts'
 import type { SimulatedGuest } from './simulated-guest.ts'
@@ -8,7 +8,7 @@ export interface SimulatedSystemOptions {
   readonly clock: Clock
   readonly random: Random
   readonly guests: SimulatedGuests
-  /** The guest has shut down and powers itself off. */
+  /** Called when the guest has shut down and powers itself off. */
   readonly powerOff: (guest: SimulatedGuest) => void
 }
 

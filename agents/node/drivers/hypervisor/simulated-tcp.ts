@@ -1,11 +1,11 @@
-/** Connects simulated hosts in separate processes over TCP. A sender writes the key and, at the hand-over, the guest; a
- *  connection that ends before that has lost it. */
+/** Connects simulated hosts in separate processes over TCP. A sender writes the key and, at the hand-over, the guest. A
+ *  connection that closes earlier has lost the guest. */
 import { connect, createServer, type Socket } from 'node:net'
 import { z } from 'zod'
 import { readLines } from '../../../../kit/http/bounded.ts'
 import type { GuestTransport, SimulatedReceiver } from './simulated-network.ts'
 
-/** Of all that is known of a guest. */
+/** Limit of a line that holds everything about a guest. */
 const LINE_BYTES_MAXIMUM = 16 * 1024 ** 2
 
 const Memory = z.strictObject({
@@ -15,7 +15,7 @@ const Memory = z.strictObject({
   typed: z.string(),
 })
 
-/** Listens at the address for the rest of the process's life, and keeps no process alive. */
+/** Listens at the address until the process exits, without keeping the process alive. */
 export async function openTcpTransport(address: string): Promise<GuestTransport> {
   const receivers = new Map<string, SimulatedReceiver>()
   const senders = new Map<string, { readonly receiver: SimulatedReceiver; isBroken: boolean }>()

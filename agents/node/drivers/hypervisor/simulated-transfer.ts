@@ -1,4 +1,4 @@
-/** What both ends of the migration of a simulated guest share. */
+/** Code that both ends of the migration of a simulated guest share. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
 import type { ReceiveRequest, Transfer } from './hypervisor.ts'
@@ -16,11 +16,11 @@ export interface SimulatedMigrationOptions {
   readonly isSplitBrainAllowed: boolean
   readonly guests: SimulatedGuests
   readonly system: SimulatedSystem
-  /** An agent is attached, and can order what takes one. */
+  /** Whether an agent is attached to order the steps that need one. */
   readonly hasAgent: () => boolean
 }
 
-/** What is reported of a transfer that has just begun. */
+/** Report on a transfer that has just started. */
 export const newTransfer = (
   role: Transfer['role'],
   { id, attempt }: Pick<ReceiveRequest, 'id' | 'attempt'>,

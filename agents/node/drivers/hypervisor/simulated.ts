@@ -16,20 +16,20 @@ export interface SimulatedHostOptions {
   readonly random: Random
   /** Guests that were there before, as `onChange` last reported them. */
   readonly guests?: readonly SimulatedGuestRecord[]
-  /** Told all guests, synchronously, whenever one changed. */
+  /** Called synchronously with all guests whenever one has changed. */
   readonly onChange?: (guests: readonly SimulatedGuestRecord[]) => void
-  /** The hosts that guests can move to and from, and its name among them; none by default. */
+  /** The network for moves of guests, and the host's name in it; none by default. */
   readonly network?: GuestTransport
   readonly name?: string
-  /** Guests continue on both hosts of a move, which must never happen: proves that the checks for it detect it. */
+  /** Guests continue on both hosts of a move, which must never happen. Proves that the checks detect it. */
   readonly isSplitBrainAllowed?: boolean
 }
 
 export interface SimulatedHost {
-  /** A connection to the host, for one agent. Once closed it does nothing more, like an agent that was killed. */
+  /** A connection to the host, for one agent. Once closed it does nothing, like an agent that was killed. */
   attach(): Hypervisor
-  /** Every guest that runs at this instant, with the disks that it writes to. One that is being handed over stands
-   *  still. */
+  /** Every guest that runs at this instant, with the disks that it writes to. A guest that is being handed over is
+   *  paused and not included. */
   running(): readonly SimulatedGuestRecord[]
   /** The guest's process dies. */
   crashGuest(name: string): void
@@ -39,13 +39,13 @@ export interface SimulatedHost {
   hangGuest(name: string): void
   /** The guest changes its memory so fast that its hand-over needs this much downtime. */
   keepGuestBusy(name: string, neededDowntimeMilliseconds: number): void
-  /** The next start or reception fails with this reason; without one it does not after all. */
+  /** Makes the next start or reception fail with this reason; undefined withdraws that. */
   failNextStart(reason: string | undefined): void
-  /** Every process of the host is gone. */
+  /** Ends every process of the host. */
   reboot(): void
 }
 
-/** What the end of the process that simulated it leaves of a guest: nothing under way goes on. */
+/** The record of a guest after the simulating process has ended: nothing in progress continues. */
 const interrupted = (record: SimulatedGuestRecord): SimulatedGuestRecord => ({
   ...record,
   state: record.state === 'receiving' ? 'gone' : record.state,
@@ -119,7 +119,7 @@ export function newSimulatedHost({
     reboot() {
       for (const guest of guests.all()) {
         migrations.disconnect(guest)
-        // What was off or handed over is gone too: the process that held the fact is.
+        // Guests that were off or handed over are gone too, because the process that held the state has ended.
         guests.update(guest, { state: 'gone' })
       }
     },

@@ -1,7 +1,8 @@
-/** Flows that the userspace datapath of Open vSwitch has cached. Each is to become what the rules say when they change;
- *  where two overlap, Open vSwitch 3.1 changes the other one, and takes both for changed: what a rule forbids by now
- *  passes for as long as somebody sends it. So all of them go whenever OVN has installed something, and are made anew
- *  by the next packets. The kernel's datapath knows its flows by what identifies them and keeps them. */
+/** Purges the flows that the userspace datapath of Open vSwitch has cached. When rules change, each cached flow must
+ *  change with them. But where two flows overlap, Open vSwitch 3.1 updates the wrong one and considers both updated. A
+ *  connection that a rule forbids by now then passes as long as somebody sends on it. So all cached flows are deleted
+ *  whenever OVN has installed a change, and the next packets create them again. The kernel's datapath identifies its
+ *  flows exactly and keeps them. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { Outages } from '../../../../kit/sys/outages.ts'
@@ -9,11 +10,11 @@ import { ProgramFailed, runProgram } from '../../run-program.ts'
 import { INTEGRATION_BRIDGE } from './ovn-guard.ts'
 
 const USERSPACE = 'netdev'
-/** Kept with the bridge by OVN's controller: the sequence that it has installed. */
+/** OVN's controller keeps this in the bridge: the sequence number that it has installed. */
 const INSTALLED = 'external_ids:ovn-nb-cfg'
-/** Kept by us: the one after which the flows went. */
+/** The agent keeps this in the bridge: the sequence number after which it deleted the flows. */
 const DROPPED_AFTER = 'external_ids:svccloud-flows-dropped'
-/** For as long a change is waited for before it is looked at anew. */
+/** Maximum wait for a change before the bridge is read again. */
 const WAIT_MILLISECONDS = 600_000
 const RETRY_MILLISECONDS = 2_000
 const ANSWERS_WITHIN = '--timeout=10'
@@ -24,8 +25,8 @@ export const ofBridge = async (column: string): Promise<string> =>
     .trim()
     .replaceAll('"', '')
 
-/** Makes Open vSwitch forget what it has cached after each change that OVN installs, until the signal aborts. Does
- *  nothing where the datapath is the kernel's. */
+/** Makes Open vSwitch delete its cached flows after each change that OVN installs, until the signal aborts. Does
+ *  nothing when the datapath is the kernel's. */
 export async function keepFlowsFresh(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,
@@ -50,7 +51,7 @@ export async function keepFlowsFresh(
 const isWaitOver = (error: unknown): boolean =>
   error instanceof ProgramFailed && error.message.endsWith('took too long')
 
-/** Answers the sequence that is installed; empty before there is one. */
+/** Returns the installed sequence number; empty before there is one. */
 async function dropAfterChange(): Promise<string> {
   const installed = await ofBridge(INSTALLED)
   const isUserspace = (await ofBridge('datapath_type')) === USERSPACE

@@ -1,10 +1,10 @@
-/** Programs that run in network namespaces other than the agent's own. An agent of an ordinary user enters them as root
- *  of the user namespace that they belong to. */
+/** Programs that run in network namespaces other than the agent's. An agent of an ordinary user enters them as root of
+ *  their user namespace. */
 import { isRoot } from '../../../../kit/sys/process.ts'
 import { runProgram } from '../../run-program.ts'
 
-/** The command there; as it is when none is named. `namespaces` is the folder with those of a process, as /proc/1/ns.
- *  Nothing stands between the command and who starts it. */
+/** The command in the namespaces, or unchanged when there are none. `namespaces` is a folder with the namespaces of a
+ *  process, such as /proc/1/ns. The command replaces nsenter, so the caller's child is the command itself. */
 export const insideCommand = (namespaces: string | undefined, command: readonly string[]): readonly string[] =>
   namespaces === undefined
     ? command
@@ -16,7 +16,7 @@ export const insideCommand = (namespaces: string | undefined, command: readonly 
         ...command,
       ]
 
-/** Before a program that shall not be root of the user namespace, where the agent is not root. */
+/** Prefix for a program that must not be root of the user namespace, where the agent is not root. */
 export const withoutRights: readonly string[] = [
   'setpriv',
   '--inh-caps=-all',
@@ -25,7 +25,7 @@ export const withoutRights: readonly string[] = [
   '--',
 ]
 
-/** Runs programs there as `runProgram` does. */
+/** Runs programs in the namespaces, as `runProgram` does. */
 export const runInside =
   (namespaces: string | undefined) =>
   (program: string, words: readonly string[]): Promise<string> => {

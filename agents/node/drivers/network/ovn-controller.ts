@@ -1,15 +1,15 @@
-/** Whether OVN's controller of this host keeps running. Others start it, and start it again when it ends: in between
- *  guests go on with the rules that are installed, and follow no change. */
+/** Reports whether OVN's controller of this host keeps running. Others start it, and restart it when it exits. Until
+ *  then guests keep the installed rules and see no change. */
 import type { Registry } from 'prom-client'
 import { Gauge } from '../../../../kit/sys/metrics.ts'
 import { ofBridge } from './cached-flows.ts'
 
-/** Kept with the bridge by OVN's controller: milliseconds since 1970. */
+/** OVN's controller keeps this in the bridge: milliseconds since 1970. */
 const STARTED = 'external_ids:ovn-startup-ts'
 const MILLISECONDS = 1_000
 
-/** When it was started, as of each time that the metrics are read; no value while Open vSwitch does not say. A change
- *  is a restart. */
+/** Its start time, read at each scrape of the metrics; no value while Open vSwitch does not report it. A change is a
+ *  restart. */
 export function exposeOvnController(registry: Registry): void {
   new Gauge({
     name: 'svccloud_node_ovn_controller_start_time_seconds',

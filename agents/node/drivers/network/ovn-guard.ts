@@ -1,8 +1,8 @@
-/** What stands between a guest and the integration bridge: a bridge of the host's own that drops what no guest may say.
- *  OVN lets router advertisements and redirects of anybody pass before it looks at any rule, and with them one guest
- *  would be the router of all others. Each guest's device is joined to a port of the integration bridge by flows of its
- *  own, so that guests meet in the integration bridge only. Open vSwitch forgets flows when it is started anew: guests
- *  are cut off then, until `keepGuard` has written them again. Needs root. */
+/** The guard between guests and the integration bridge: a separate bridge of the host that drops what guests must not
+ *  send. OVN passes router advertisements and redirects of anybody before it evaluates any rule, so one guest could
+ *  become the router of all others. Separate flows join each guest's device to its own port of the integration bridge,
+ *  so that guests meet only there. Open vSwitch loses the flows when it restarts. Guests are then cut off until
+ *  `keepGuard` has written the flows again. Needs root. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
@@ -11,17 +11,17 @@ import { ProgramFailed, runProgram } from '../../run-program.ts'
 
 export const INTEGRATION_BRIDGE = 'br-int'
 const GUARD_BRIDGE = 'svcguard'
-/** Names of interfaces have 15 bytes. */
+/** Names of interfaces have at most 15 bytes. */
 const NAME_HEX = 11
 
-/** The two ends of the way from the guard to the integration bridge. */
+/** The two ends of the patch from the guard to the integration bridge. */
 const endsOf = (device: string) => {
   const mark = createHash('sha256').update(device).digest('hex').slice(0, NAME_HEX)
   return { inner: `svp${mark}`, outer: `svq${mark}` }
 }
 
-/** Of a guest: it is no router (RFC 4861: advertisement 134, redirect 137) and no DHCP server. Whoever takes part in
- *  neighbour discovery sends with a hop limit of 255 and never in fragments (RFC 6980). */
+/** A guest must not be a router (RFC 4861: advertisement 134, redirect 137) or a DHCP server. Neighbour discovery uses
+ *  a hop limit of 255 and never fragments (RFC 6980). */
 const FORBIDDEN = [
   'icmp6,icmp_type=134',
   'icmp6,icmp_type=137',
@@ -39,8 +39,8 @@ const flowsOf = (device: string, inner: string): readonly string[] => [
 const vsctl = (...words: readonly string[]) => runProgram('ovs-vsctl', words)
 const ofctl = (...words: readonly string[]) => runProgram('ovs-ofctl', words)
 
-/** Joins the device of the host to the port of OVN. Free when it is; takes a device that is in the integration bridge
- *  itself out of there. */
+/** Joins the host's device to the OVN port. Does nothing when it is joined. Removes the device from the integration
+ *  bridge if it is there. */
 export async function joinGuarded(device: string, logicalPort: string): Promise<void> {
   const { inner, outer } = endsOf(device)
   const datapath = (await vsctl('get', 'bridge', INTEGRATION_BRIDGE, 'datapath_type')).trim()
@@ -84,7 +84,7 @@ export async function joinGuarded(device: string, logicalPort: string): Promise<
   await writeFlows(device)
 }
 
-/** Free when it is not joined. */
+/** Does nothing when it is not joined. */
 export async function leaveGuarded(device: string): Promise<void> {
   const { inner, outer } = endsOf(device)
   if ((await guardedPorts()).includes(device)) await forgetFlows(device)
@@ -104,14 +104,15 @@ export async function leaveGuarded(device: string): Promise<void> {
   )
 }
 
-/** Names in the guard; none where it was never made. */
+/** Names of the ports in the guard; none when the bridge does not exist. */
 async function guardedPorts(): Promise<readonly string[]> {
   const bridges = (await vsctl('list-br')).split('\n')
   return bridges.includes(GUARD_BRIDGE) ? (await vsctl('list-ports', GUARD_BRIDGE)).split('\n') : []
 }
 
-/** What forbids comes before what lets pass. A number that another port had may still have flows. The first part of a
- *  datagram shows its ports to the rules of OVN from then on, as Open vSwitch does not by itself. */
+/** Forbidding flows have a higher priority than allowing ones. Flows of an earlier port with the same number are
+ *  deleted first. `set-frags` makes the ports of a datagram's first fragment visible to OVN's rules, which is not the
+ *  default. */
 async function writeFlows(device: string): Promise<void> {
   await ofctl('set-frags', INTEGRATION_BRIDGE, 'nx-match')
   await forgetFlows(device)
@@ -125,8 +126,8 @@ async function forgetFlows(device: string): Promise<void> {
     })
 }
 
-/** A port whose device went with its namespace, or with a host that was started anew: the database still has it, the
- *  bridge has neither it nor flows of it. */
+/** Matches a port whose device was deleted with its namespace or at a reboot of the host. The database still has the
+ *  port; the bridge has neither the port nor its flows. */
 const isUnknownPort = (error: unknown): boolean =>
   error instanceof ProgramFailed && error.message.includes('invalid or unknown port')
 
@@ -141,7 +142,7 @@ export async function keepGuard({ clock, log }: { readonly clock: Clock; readonl
   }
 }
 
-/** Devices are what is joined to a way of its own. */
+/** A device is a port that has its own patch port. */
 async function restoreFlows(): Promise<void> {
   const ports = new Set(await guardedPorts())
   const devices = [...ports].filter((port) => port !== '' && ports.has(endsOf(port).inner))
@@ -150,6 +151,6 @@ async function restoreFlows(): Promise<void> {
   for (const device of devices)
     if (!known.includes(`in_port=${endsOf(device).inner} `) && !known.includes(`in_port="${endsOf(device).inner}"`))
       await writeFlows(device).catch((error: unknown) => {
-        if (!isUnknownPort(error)) throw error // it came or went meanwhile, and others need theirs
+        if (!isUnknownPort(error)) throw error // it changed meanwhile, and the other devices need their flows
       })
 }

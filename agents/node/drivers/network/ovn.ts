@@ -1,6 +1,6 @@
-/** The network of hosts that Open Virtual Network reaches: each interface of a guest is a tap that is joined to the
- *  integration bridge under the name of its port. Which addresses it has, and who reaches it, OVN says; the host
- *  only plugs it in, behind a guard (`ovn-guard.ts`). Needs root, or namespaces of the agent's own. */
+/** The network of hosts in an Open Virtual Network. Each interface of a guest is a tap that is joined to the
+ *  integration bridge under the name of its port. OVN decides its addresses and who reaches it. The host only plugs it
+ *  in, behind a guard (`ovn-guard.ts`). Needs root, or separate namespaces for the agent. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isRoot } from '../../../../kit/sys/process.ts'
@@ -12,32 +12,32 @@ import type { UserModeNetwork } from './user-mode.ts'
 
 export interface OvnNetwork {
   readonly kind: 'ovn'
-  /** Folder of the namespaces that guests and their interfaces are in; the agent's own when absent. */
+  /** Folder of the namespaces of guests and their interfaces; the agent's own when absent. */
   readonly namespace?: string | undefined
 }
 
 /** An interface as the host plugs it in. */
 export interface PluggedInterface {
-  /** Of the guest, from 0. */
+  /** Number of the interface in the guest, from 0. */
   readonly index: number
   readonly portName: string
 }
 
-/** What joins a guest to others. */
+/** How a guest is connected to others. */
 export type GuestNetwork = OvnNetwork | UserModeNetwork
 export const isOvn = (network: GuestNetwork): network is OvnNetwork => 'kind' in network
 
-/** Names of interfaces have 15 bytes. */
+/** Names of interfaces have at most 15 bytes. */
 const NAME_HEX = 11
-/** Encapsulation takes its part of what the wire carries. */
+/** Smaller than the MTU of the wire, because encapsulation needs space. */
 export const OVN_MTU = 1_400
 
 /** Name of the tap device, which Linux allows 15 characters. */
 export const tapOf = (guest: string, index: number): string =>
   `svc${createHash('sha256').update(`${guest}/${index}`).digest('hex').slice(0, NAME_HEX)}`
 
-/** The network backend, as command line and QMP take it, and what the device leaves to the guest: the userspace
- *  datapath fills in no checksums. */
+/** The network backend, for the command line and QMP, and the offloads of the device. The userspace datapath computes
+ *  no checksums, so the guest must. */
 export const ovnBackend = (guest: string, index: number) => ({
   type: 'tap',
   id: `net${index}`,
@@ -57,12 +57,13 @@ export const OVN_DEVICE = {
 
 const PROGRAMS = ['ovs-vsctl', 'ovs-ofctl', 'ovs-appctl', 'ip', 'ethtool', 'unshare'] as const
 
-/** Throws with the name of what is missing on the host. */
+/** Throws with the name of a program that is missing on the host. */
 export async function mustHaveOvnPrograms(): Promise<void> {
   for (const program of PROGRAMS) if (!(await hasProgram(program))) throw new Error(`${program} is not installed`)
 }
 
-/** Plugs the guest in, whose process runs as the user; as the agent's when absent. Free when it is. */
+/** Connects the guest's interfaces for a process of this user, or of the agent's user when absent. Does nothing when
+ *  they are connected. */
 export async function plugIn(
   network: OvnNetwork,
   guest: string,
@@ -78,14 +79,14 @@ export async function plugIn(
   }
 }
 
-/** Nothing leads to the interface any more, and from it nowhere; the guest still has it. */
+/** Disconnects the interface in both directions; the guest still has it. */
 export const cutOff = (guest: string, index: number): Promise<void> => leaveGuarded(tapOf(guest, index))
 
-/** In its user namespace an ordinary user is 0. */
+/** An ordinary user is user 0 in its user namespace. */
 const ownerOf = (user: number | undefined): string[] =>
   user === undefined && isRoot() ? [] : ['user', String(user ?? 0)]
 
-/** Takes the guest out. Free when it is. */
+/** Removes the guest's interfaces. Does nothing when they are removed. */
 export async function unplug(network: OvnNetwork, guest: string, indexes: readonly number[]): Promise<void> {
   for (const index of indexes) {
     const tap = tapOf(guest, index)
@@ -95,10 +96,10 @@ export async function unplug(network: OvnNetwork, guest: string, indexes: readon
 }
 
 const DEVICES_FILE = '/proc/self/net/dev'
-/** Columns of the file after the name: bytes received by the host are the first, sent ones the ninth. */
+/** Columns of the file after the name: bytes received by the host are in the first, sent bytes in the ninth. */
 const TRANSMITTED_COLUMN = 8
 
-/** What the host has received from the tap and sent into it; undefined when there is none. */
+/** Bytes that the host has received from the tap and sent to it; undefined when the tap does not exist. */
 async function bytesOf({ namespace }: OvnNetwork, tap: string): Promise<readonly [number, number] | undefined> {
   const text = await (namespace === undefined
     ? readFile(DEVICES_FILE, 'utf8')
@@ -109,7 +110,7 @@ async function bytesOf({ namespace }: OvnNetwork, tap: string): Promise<readonly
 }
 const hasTap = async (network: OvnNetwork, tap: string): Promise<boolean> => (await bytesOf(network, tap)) !== undefined
 
-/** What the guest has moved since it was plugged in: what the host sends into a tap is what the guest receives. */
+/** Bytes of the interface since it was plugged in. The guest receives what the host sends to the tap. */
 export async function tapTraffic(network: OvnNetwork, guest: string, index: number): Promise<Traffic> {
   const [transmittedBytes = 0, receivedBytes = 0] = (await bytesOf(network, tapOf(guest, index))) ?? []
   return { receivedBytes, transmittedBytes }

@@ -1,19 +1,19 @@
-/** Traffic of an interface that nothing else counts: user-mode networking has no device on the host. QEMU writes down
- *  the length of every frame (`filter-dump`, a pcap file for each direction); the agent adds them up and empties the
- *  file. The sum is written down before the file is emptied, so that no kill counts a frame twice. QEMU goes on writing
- *  at its own place: the emptied part is a hole. Frames that come at the moment of emptying are not counted.
- *  Nothing that a guest sends decides what is counted: the direction is the file's, and of a frame's own bytes one is
- *  kept, which is too little to forge a record with. */
+/** Counts the traffic of an interface in user-mode networking, which has no device on the host that would count it.
+ *  QEMU records the length of every frame (`filter-dump`, a pcap file for each direction). The agent adds the lengths
+ *  up and empties the file. It writes the sum before it empties the file, so that a kill cannot count a frame twice.
+ *  QEMU continues to write at its own offset, so the emptied part is a hole. Frames that arrive while the file is being
+ *  emptied are not counted. Nothing that a guest sends decides what is counted: the file determines the direction, and
+ *  only one byte of each frame is kept, which is too little to forge a record. */
 import { constants, open, readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 
-/** How much QEMU keeps of each frame; it cannot be told to keep nothing. */
+/** How many bytes of each frame QEMU keeps; the minimum is 1. */
 export const FRAME_BYTES_KEPT = 1
 const FILE_HEADER_BYTES = 24
 const RECORD_HEADER_BYTES = 16
 const READ_BYTES = 1_048_576
-/** The file is emptied when so much of it was counted. */
+/** The file is emptied when this many bytes of it were counted. */
 const EMPTY_BYTES = 65_536
 
 export interface Traffic {
@@ -22,7 +22,7 @@ export interface Traffic {
 }
 
 const Counted = z.strictObject({
-  /** How far the file was counted. */
+  /** End of the counted part of the file. */
   offset: z.int().min(0),
   /** The length of all frames so far. */
   frameBytes: z.int().min(0),
@@ -30,14 +30,14 @@ const Counted = z.strictObject({
 type Counted = z.infer<typeof Counted>
 const NOTHING: Counted = { offset: FILE_HEADER_BYTES, frameBytes: 0 }
 
-/** Adds the whole frames of the bytes, which begin with a record. Sizes are those of whole frames, as counters of Linux
- *  give them. */
+/** Adds the complete frames in the bytes, which start with a record. Sizes are those of complete frames, as in the
+ *  counters of Linux. */
 export function addFrames({ offset, frameBytes }: Counted, bytes: Buffer): Counted {
   let sum = frameBytes
   let at = 0
   while (at + RECORD_HEADER_BYTES + FRAME_BYTES_KEPT <= bytes.length) {
-    // Frames that came while the file was being emptied left a hole. Every header has the same number here, so its end
-    // is found again.
+    // Frames that arrived while the file was being emptied left a hole. Every header has the same number at this
+    // offset, so the end of the hole can be found.
     if (bytes.readUInt32LE(at + 8) !== FRAME_BYTES_KEPT) {
       at++
       continue
@@ -48,8 +48,8 @@ export function addFrames({ offset, frameBytes }: Counted, bytes: Buffer): Count
   return { offset: offset + at, frameBytes: sum }
 }
 
-/** The bytes of all frames of one direction, with what is new in its file; `countFile` keeps the sum. Zero before there
- *  is a file. One call at a time. */
+/** The bytes of all frames of one direction, including new ones in its file; `countFile` stores the sum. Zero before
+ *  the file exists. One call at a time. */
 export async function countFrames({
   file,
   countFile,

@@ -1,9 +1,7 @@
-/** The network of hosts without one for guests: each guest has a network of its own inside its QEMU, with the outside
- *  behind a translation of
- *  addresses. No rights are needed. Guests do not reach each other, their public addresses lead nowhere, and single
- *  ports are forwarded from
- *  the host instead. What a guest sends goes through the gate (`gate/main.ts`), which keeps it from the host itself.
- *  Pure, but for the script that it writes. */
+/** The network of hosts without a network for guests. Each guest has its own network inside its QEMU, which translates
+ *  addresses towards the outside. No rights are needed. Guests do not reach each other, their public addresses do not
+ *  work, and single ports are forwarded from the host instead. What a guest sends goes through the gate
+ *  (`gate/main.ts`), which keeps it from the host itself. Pure, except for the script that it writes. */
 import { METADATA_ADDRESS } from '../../../../domain/network/metadata-service.ts'
 import type { Forward } from '../hypervisor/hypervisor.ts'
 import { FRAME_BYTES_KEPT } from './traffic-log.ts'
@@ -15,39 +13,38 @@ export interface UserModeNetwork {
   readonly metadata?: { readonly portFile: string; readonly secretOf: (guest: string) => string } | undefined
 }
 
-/** The network inside, which guests get by DHCP. The metadata service's address is in it, so that QEMU itself answers
- *  for that and nothing
- *  that is asked of it ever leaves the host, where another cloud's metadata service may listen. */
+/** The inner network, which guests get by DHCP. It contains the metadata service's address, so that QEMU itself answers
+ *  for it. No request to it leaves the host, where another cloud's metadata service may listen. */
 const INSIDE = 'net=169.254.0.0/16,host=169.254.0.2,dns=169.254.0.3,dhcpstart=169.254.0.15'
 const PIPE_FILE = 'metadata-pipe'
-/** Where the metadata service listens, as the agent noted it when it came to the guest. */
+/** Port at which the metadata service listens; the agent writes it when it attaches to the guest. */
 export const PORT_FILE = 'metadata.port'
 const slotFile = (slot: number | string): string => `metadata.slot${slot}`
-/** Connections of one guest to the metadata service at the same time; each costs the host a few processes. */
+/** Limit of concurrent connections of one guest to the metadata service; each costs the host a few processes. */
 const PIPES_MAXIMUM = 8
 
-/** As QEMU names the directions of a network backend: it receives what the guest transmits. */
+/** QEMU's names for the directions of a network backend: the backend receives what the guest transmits. */
 const QUEUES = { transmitted: 'rx', received: 'tx' } as const
 type Direction = keyof typeof QUEUES
 const DIRECTIONS: readonly Direction[] = ['transmitted', 'received']
-/** As the schema of Instance has it. */
+/** As in the schema of Instance. */
 export const INTERFACES_MAXIMUM = 8
 
-/** Of what the gate is asked for. */
+/** Limit of the length of names in requests to the gate. */
 export const GUEST_NAME_BYTES_MAXIMUM = 4_096
 
-/** In the guest's folder. */
+/** Names of files in the guest's folder. */
 export const trafficFiles = (index: number, direction: Direction) => ({
   file: `net${index}.${direction}.pcap`,
   countFile: `net${index}.${direction}.json`,
 })
-/** Sockets of QEMU in the guest's folder: where frames leave the guest, and where those go on that the gate lets
- *  pass. */
+/** Sockets of QEMU in the guest's folder: one for frames that leave the guest, one for frames that the gate has
+ *  allowed. */
 export const gateFiles = (index: number) => ({ leaving: `net${index}.leaving`, passed: `net${index}.passed` })
-/** Where the gate of the guests in the folder listens. */
+/** The socket at which the gate of the guests in the folder listens. */
 export const gateSocket = (guestsFolder: string): string => `${guestsFolder}.gate`
-/** The object of QEMU that takes back what the gate has let pass, as it is made anew while the guest runs: QEMU goes
- *  through what a guest sends from the last object to the first. */
+/** The QEMU object that takes back the frames that the gate has allowed, for `object-add` while the guest runs. QEMU
+ *  passes what a guest sends from the last object to the first. */
 export const passedObject = (index: number) => ({
   'qom-type': 'filter-redirector',
   id: `passed${index}`,
@@ -66,7 +63,7 @@ export const USER_MODE_FILES: readonly string[] = [
   ).flat(),
 ]
 
-/** Those that QEMU and what it starts write in the guest's folder, whose files it may not make itself. */
+/** Files in the guest's folder that QEMU and its child processes write but may not create. */
 export const writtenFiles = (interfaces: number): readonly string[] => [
   ...Array.from({ length: PIPES_MAXIMUM }, (_, index) => slotFile(index + 1)),
   ...Array.from({ length: interfaces }, (_, index) =>
@@ -74,7 +71,7 @@ export const writtenFiles = (interfaces: number): readonly string[] => [
   ).flat(),
 ]
 
-/** `-netdev` and what counts its frames, for the interface of this number. */
+/** `-netdev` and the objects that record its frames, for the interface of this number. */
 export function userModeArguments(network: UserModeNetwork, index: number, forwards: readonly Forward[]): string[] {
   const options = [
     `user,id=net${index}`,
@@ -97,7 +94,8 @@ export function userModeArguments(network: UserModeNetwork, index: number, forwa
   ]
 }
 
-/** QEMU goes through what a guest sends from the last object to the first: it leaves, comes back, and is counted. */
+/** QEMU passes what a guest sends from the last object to the first: a frame leaves to the gate, comes back, and is
+ *  counted. */
 function gateArguments(index: number): string[] {
   const { leaving, passed } = gateFiles(index)
   const socket = (id: string, path: string) => ['-chardev', `socket,id=${id},path=${path},server=on,wait=off`]
@@ -113,8 +111,8 @@ function gateArguments(index: number): string[] {
   ]
 }
 
-/** The program that QEMU runs for each of the guest's connections to the metadata service, with the connection as
- *  standard input and output. */
+/** The program that QEMU runs for each of the guest's connections to the metadata service. Its standard input and
+ *  output are the connection. */
 export const pipeFile = (guest: string, { secretOf }: NonNullable<UserModeNetwork['metadata']>) => ({
   name: PIPE_FILE,
   text: `exec 2>/dev/null

@@ -1,5 +1,5 @@
-/** Shared storage as a pool of a Ceph cluster, by the programs `ceph` and `rbd`. An image is there under its name when
- *  it is complete: what is being made has another name until then, and a rename is one change. */
+/** Shared storage as a pool of a Ceph cluster, through the programs `ceph` and `rbd`. An image has its name only when
+ *  it is complete. Until then it has another name, and the rename is atomic. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,9 +14,9 @@ import { COPY_TIMEOUT_MILLISECONDS, flattenDisk } from './copy-disk.ts'
 import { CEPH_NAME, rbdPath, rbdProgramPath } from './rbd-path.ts'
 import type { VolumeOwner } from './volume-store.ts'
 
-/** As whom the host reaches which pool. */
+/** How the host accesses the pool. */
 export interface CephLogin {
-  /** Files as the programs of Ceph take them. */
+  /** Paths of files for the programs of Ceph. */
   readonly configurationFile: string
   readonly keyringFile: string
   /** Without `client.`. */
@@ -25,7 +25,7 @@ export interface CephLogin {
 }
 
 export interface CephPoolOptions extends CephLogin {
-  /** Of this agent alone: holds what programs of the host are told of the cluster. */
+  /** Belongs to this agent only: holds the configuration of the cluster for programs of the host. */
   readonly folder: string
   readonly clock: Clock
   readonly random: Random
@@ -39,48 +39,49 @@ export interface Extent {
 
 export interface CephPool {
   readonly id: string
-  /** How the image is named to a guest. */
+  /** The image's name for a guest's process. */
   pathOf(image: string): string
-  /** The same for a program of the host. */
+  /** The image's name for a program of the host. */
   programPathOf(image: string, snapshot?: string): string
-  /** Undefined when there is none of the name. */
+  /** Undefined when the image does not exist. */
   inspect(image: string): Promise<{ readonly sizeGibibytes: number } | undefined>
   create(image: string, sizeGibibytes: number): Promise<void>
-  /** An image that holds what the snapshot does, at once: it shares what neither has written since. */
+  /** Creates an image with the content of the snapshot, immediately. The two share all data that neither has written
+   *  since. */
   clone(image: string, from: { readonly image: string; readonly snapshot: string }): Promise<void>
-  /** The template as an image that clones begin from; it is copied there at the first use. */
+  /** The image and snapshot of the template for clones. The template is copied to the pool at its first use. */
   templateOf(image: TemplateImage & { readonly disk: string }): Promise<{ image: string; snapshot: string }>
-  /** Removes the images of templates that no clone shares data with and that nothing has begun as for a week. Whoever
-   *  needs one then copies it there again. Answers their names. */
+  /** Removes the images of templates that share data with no clone and were not used for a week. A host that needs one
+   *  later copies it again. Returns their names. */
   removeUnusedTemplates(): Promise<readonly string[]>
-  /** Free when it is that large; never smaller. */
+  /** Does nothing when the image is that large; never shrinks it. */
   grow(image: string, sizeGibibytes: number): Promise<void>
-  /** Notes something of the image in it. */
+  /** Stores a note in the image. */
   note(image: string, text: string): Promise<void>
   noteOf(image: string): Promise<string | undefined>
-  /** The host that has it, as the image itself says. */
+  /** The host that owns the image, from the image itself. */
   ownerOf(image: string): Promise<VolumeOwner | undefined>
-  /** False when another owner than the known one stands there. One host changes it at a time. */
+  /** False when the recorded owner is not the known one. Only one host changes it at a time. */
   changeOwner(image: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
   rename(from: string, to: string): Promise<void>
-  /** Names, oldest first; none when there is no such image. */
+  /** Names, oldest first; none when the image does not exist. */
   snapshots(image: string): Promise<readonly string[]>
   takeSnapshot(image: string, snapshot: string): Promise<void>
   removeSnapshot(image: string, snapshot: string): Promise<void>
-  /** What differs between two snapshots of the image, in the order in which they were taken. */
+  /** The extents that differ between two snapshots of the image, given in the order in which they were taken. */
   changed(image: string, since: string, snapshot: string): Promise<readonly Extent[]>
-  /** Bytes of the image that each of its snapshots alone keeps, by name: of parts that were written before it and after
-   *  it, so that nothing else shares them. Undefined when that would be too much to ask. */
+  /** Bytes that only this snapshot keeps, by snapshot. These are in parts that were written before the snapshot and
+   *  again after it. Undefined when the measurement would be too expensive. */
   roomBySnapshot(image: string): Promise<ReadonlyMap<string, number> | undefined>
-  /** Gives whatever shares data with the image, or with the one snapshot, a copy of its own. */
+  /** Gives every clone of the image, or of one snapshot, its own copy of the data. */
   separate(image: string, snapshot?: string): Promise<void>
-  /** With all that is in it; free when it is not there. Throws while somebody has it open. */
+  /** Removes the image with its snapshots; does nothing when it does not exist. Throws while somebody has it open. */
   remove(image: string): Promise<void>
-  /** Addresses of those who have the image open and may write to it, on whatever host. */
+  /** Addresses of clients on any host that have the image open and may write to it. */
   writers(image: string): Promise<readonly string[]>
 }
 
-/** It does not answer, or not to this host. */
+/** The cluster does not answer, or refuses this host. */
 export class CephUnreachable extends Error {
   constructor(options: ErrorOptions) {
     super('the Ceph cluster does not answer, or does not serve this host', options)
@@ -89,22 +90,22 @@ export class CephUnreachable extends Error {
 }
 
 const PROGRAM_MILLISECONDS = 60_000
-/** Longer than a cluster that loses a monitor takes to agree on another. */
+/** Longer than a cluster needs to elect another monitor. */
 const ANSWER_SECONDS = 20
 const BYTES_PER_GIBIBYTE = 1024 ** 3
-/** So that the cluster knows one writer, and can tell quickly what an image holds. */
+/** Features by which the cluster knows a single writer and can quickly report what an image holds. */
 const IMAGE_FEATURES = 61
 const NOTE = 'svccloud'
 const OWNER = 'svccloud-owner'
 const TEMPLATE_SNAPSHOT = 'base'
-/** When a clone was begun last, as RFC 3339. */
+/** Key of the time when a clone was last created, as RFC 3339. */
 const USED = 'svccloud-used'
 const UNUSED_MILLISECONDS = 7 * 86_400_000
 const TEMPLATE = /^template\.[^.]+\.[^.]+$/
-/** Being removed: nothing begins as it. */
+/** Suffix of an image that is being removed; nothing is cloned from it. */
 const LEAVING = '.leaving'
 const LEAVING_TEMPLATE = /^template\..*\.leaving$/
-/** Of images whose snapshots are measured: a list of a quarter of a million objects for each snapshot. */
+/** Limit of the size of images whose snapshots are measured: a list of 250,000 objects for each snapshot. */
 const ROOM_GIBIBYTES_MAXIMUM = 1_024
 const ROOM_SNAPSHOTS_MAXIMUM = 32
 const PROGRAM_CONFIGURATION = 'ceph.conf'
@@ -121,25 +122,25 @@ const Status = z.looseObject({ watchers: z.array(z.looseObject({ address: z.stri
 
 const isMissing = (error: unknown): boolean =>
   error instanceof ProgramFailed && /\(2\) No such file or directory/.test(error.message)
-/** Others have the lock. */
+/** Another host has the lock. */
 const isBusy = (error: unknown): boolean =>
   error instanceof ProgramFailed && /\(16\) Device or resource busy/.test(error.message)
-/** Longer than a rename takes, and than a host needs that asks for the lock so often. */
+/** Longer than a rename takes, and longer than a host takes for all attempts to get the lock. */
 const LOCK_SECONDS = '60'
 const LOCK_ATTEMPTS = 200
 
-/** The answer, or undefined when there is nothing of the name. */
+/** The result, or undefined when the object does not exist. */
 const orMissing = <T>(asking: Promise<T>): Promise<T | undefined> =>
   asking.catch((error: unknown) => {
     if (isMissing(error)) return undefined
     throw error
   })
 
-/** What clients are told of the cluster; later sections win. */
+/** Configuration for clients of the cluster; later sections override earlier ones. */
 const configurationFor = (text: string, user: string, lines: readonly string[]): string =>
   `${text.trimEnd()}\n\n[client.${user}]\n${lines.map((line) => `${line}\n`).join('')}`
 
-/** The files that a guest's process is given, by their names in its folder. Read anew for each guest, so that keys may
+/** The files for a guest's process, by their names in its folder. They are read for each guest, so that keys may
  *  change. */
 export async function guestCephFiles(
   { configurationFile, keyringFile, user }: CephLogin,
@@ -155,15 +156,15 @@ export async function guestCephFiles(
   }
 }
 
-/** Throws what is wrong with the settings. */
+/** Throws when the settings are invalid. */
 export function requireCephLogin({ user, pool }: CephLogin): void {
   if (!CEPH_NAME.test(user) || CLIENTS.test(user)) throw new Error(`${user} is no name of a client of Ceph`)
   if (!CEPH_NAME.test(pool) || pool.length > POOL_CHARACTERS_MAXIMUM)
     throw new Error(`${pool} is no name of a pool, or longer than ${POOL_CHARACTERS_MAXIMUM} characters`)
 }
 
-/** Throws CephUnreachable when it does not answer, and what the file system says when a file of the settings cannot be
- *  read. */
+/** Throws CephUnreachable when the cluster does not answer, and file system errors when a file of the settings cannot
+ *  be read. */
 export async function openCephPool(options: CephPoolOptions): Promise<CephPool> {
   const { configurationFile, keyringFile, user, pool, folder, clock, random } = options
   requireCephLogin(options)
@@ -176,7 +177,7 @@ export async function openCephPool(options: CephPoolOptions): Promise<CephPool> 
       `keyring = ${keyringFile}`,
       `rbd default features = ${IMAGE_FEATURES}`,
       'rbd default clone format = 2',
-      // A guest waits for its cluster, a program of the host does not.
+      // A guest waits for its cluster; a program of the host does not.
       `client mount timeout = ${ANSWER_SECONDS}`,
       `rados mon op timeout = ${ANSWER_SECONDS}`,
       `rados osd op timeout = ${ANSWER_SECONDS}`,
@@ -192,14 +193,14 @@ export async function openCephPool(options: CephPoolOptions): Promise<CephPool> 
     throw cause instanceof ProgramFailed && !cause.isMissing ? new CephUnreachable({ cause }) : cause
   }
   const cluster = (await run('ceph', ['fsid']).catch(unreachable)).trim()
-  await run('rbd', ['ls', pool]).catch(unreachable) // a host that is fenced is refused here
+  await run('rbd', ['ls', pool]).catch(unreachable) // fails here on a fenced host
   return new CephImages(`${cluster}.${pool}`, { pool, user, configuration, run, clock, random })
 }
 
 interface Client {
   readonly pool: string
   readonly user: string
-  /** File that programs of the host are given. */
+  /** Configuration file for programs of the host. */
   readonly configuration: string
   readonly run: (program: 'rbd' | 'rados', words: readonly string[], timeoutMilliseconds?: number) => Promise<string>
   readonly clock: Clock
@@ -250,7 +251,7 @@ class CephImages implements CephPool {
     await flattenDisk(disk, { to: this.programPathOf(draft) })
     await this.takeSnapshot(draft, TEMPLATE_SNAPSHOT)
     await this.#noteUse(draft)
-    // Two renames to one name at the same time both succeed, and one of the images is lost.
+    // If two hosts rename to one name at the same time, both succeed and one of the images is lost.
     const isFirst = await this.#alone(found.image, async () => {
       if ((await this.inspect(found.image)) !== undefined) return false
       await this.rename(draft, found.image)
@@ -272,11 +273,11 @@ class CephImages implements CephPool {
     return removed
   }
 
-  /** A clone that is begun meanwhile finds the template no more, and is begun anew. */
+  /** Renames an unused template. A clone that is created meanwhile does not find the template, and is created again. */
   async #withdrawUnused(image: string): Promise<boolean> {
     const usedAt = (await orMissing(this.#rbd('image-meta', 'get', this.#of(image), USED)))?.trim()
     if (usedAt === undefined) {
-      await orMissing(this.#noteUse(image)) // from now on it counts
+      await orMissing(this.#noteUse(image)) // its week starts now
       return false
     }
     const isOld = this.#client.clock.now().getTime() - Date.parse(usedAt) > UNUSED_MILLISECONDS
@@ -289,7 +290,7 @@ class CephImages implements CephPool {
     await this.#rbd('image-meta', 'set', this.#of(image), USED, this.#client.clock.now().toISOString())
   }
 
-  /** One host after the other does the work on the name. A host that dies at it lets go by itself. */
+  /** Does the work while no other host works on the name. The lock of a host that dies expires by itself. */
   async #alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { pool, random } = this.#client
     const object = `svccloud.${name}.lock`
@@ -383,7 +384,7 @@ class CephImages implements CephPool {
   async separate(image: string, snapshot?: string): Promise<void> {
     for (const child of await this.#childrenOf(image, snapshot))
       await this.#client.run('rbd', ['flatten', '--no-progress', child], COPY_TIMEOUT_MILLISECONDS).catch(
-        // it may have gone meanwhile, or have a copy of its own
+        // it may be removed meanwhile, or have its own copy
         async (cause: unknown) => {
           if ((await this.#childrenOf(image, snapshot)).includes(child)) throw cause
         },
@@ -404,7 +405,7 @@ class CephImages implements CephPool {
     return found === undefined ? [] : Status.parse(found).watchers.map(({ address }) => address)
   }
 
-  /** What shares data with it, as programs name images. */
+  /** Clones that share data with it, as program arguments. */
   async #childrenOf(image: string, snapshot: string | undefined): Promise<readonly string[]> {
     const found = await orMissing(this.#ask('children', '--all', this.#of(image, snapshot)))
     return Children.parse(found ?? [])

@@ -1,4 +1,4 @@
-/** Copies of disks, each whole and dependent on no other file. */
+/** Copies of disks. Each copy is complete and depends on no other file. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defined } from '../../../../domain/defined.ts'
@@ -8,12 +8,12 @@ import { EXPORT } from './disk-server.ts'
 import { formatOf } from './rbd-path.ts'
 import type { ServedDisk } from './volume-store.ts'
 
-/** Of folders that a copy leaves behind when its process is killed. */
+/** Prefix of folders that a killed copy leaves behind. */
 export const KEYS_PREFIX = 'keys-'
 export const COPY_TIMEOUT_MILLISECONDS = 24 * 3_600_000
 export const CREATE_TIMEOUT_MILLISECONDS = 300_000
 
-/** Makes the disk `to` of what another host serves. The folder holds the key meanwhile. */
+/** Creates the disk `to` from a disk that another host serves. The folder holds the key meanwhile. */
 export async function copyServedDisk(
   { host, port, key }: ServedDisk,
   { to, folder, signal }: { readonly to: string; readonly folder: string; readonly signal?: AbortSignal | undefined },
@@ -41,13 +41,13 @@ export async function copyServedDisk(
   }
 }
 
-/** Makes the qcow2 file, which reads as zeros. */
+/** Creates a qcow2 file that reads as zeros. */
 export const makeEmptyDisk = async (path: string, sizeGibibytes: number): Promise<void> =>
   void (await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', path, `${sizeGibibytes}G`], {
     timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS,
   }))
 
-/** Makes the disk `to` of one of this host, with what lies below that. */
+/** Creates the disk `to` from a disk of this host, including its backing files. */
 export const flattenDisk = async (
   from: string,
   { to, signal }: { readonly to: string; readonly signal?: AbortSignal | undefined },

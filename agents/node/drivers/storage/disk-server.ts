@@ -1,6 +1,6 @@
-/** Lets another host copy a disk that no guest has open: qemu-nbd, read-only, encrypted with a key that both ends know.
- *  Ends with the agent; what an agent that was killed left running is ended by the next one, because it keeps guests
- *  from the disk. */
+/** Lets another host copy a disk that no guest has open, with qemu-nbd: read-only, encrypted with a key that both ends
+ *  know. Serving stops with the agent. A server that a killed agent left running is stopped by the next agent, because
+ *  it keeps guests from the disk. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ interface Served {
   readonly port: number
 }
 
-/** Ends what an agent that was killed has left serving in the folder. */
+/** Stops servers that a killed agent left running in the folder. */
 export async function openDiskServer({ folder, host, ports, clock }: DiskServerOptions): Promise<DiskServer> {
   const served = new Map<string, Served>()
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -74,7 +74,7 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
       untilListening(child, { host, port, clock }),
       writeFile(join(own, PID_FILE), String(child.pid ?? 0)),
     ])
-    // To a cluster that is not told, the disk is open for half a minute more.
+    // A cluster that is not informed considers the disk open for another 30 seconds.
     const found = { child, host, port, isClosedInOrder: formatOf(path) === 'raw' }
     served.set(name, found)
     return found
@@ -124,7 +124,7 @@ const spawnServer = ({
     { stdio: 'ignore', env: { PATH: environment()['PATH'] } },
   )
 
-/** Rejects, and ends the process, when it has ended or does not listen in time. */
+/** Rejects and kills the process when it does not listen in time or has exited. */
 async function untilListening(
   child: ChildProcess,
   { host, port, clock }: { readonly host: string; readonly port: number; readonly clock: Clock },
@@ -147,7 +147,7 @@ async function untilListening(
   throw new Error(failure)
 }
 
-/** Ends the process that an agent has left in the folder. */
+/** Stops the process that an agent left in the folder. */
 async function endLeftover(folder: string, clock: Clock): Promise<void> {
   const pid = Number(await readFile(join(folder, PID_FILE), 'utf8').catch(() => '0'))
   const isOurs = async () =>

@@ -1,8 +1,9 @@
-/** The host's own disks and its pool in a Ceph cluster as one store. Each volume is with the one that holds it. */
+/** Combines the host's own disks and its pool in a Ceph cluster into one store. Each volume belongs to the store that
+ *  holds it. */
 import type { VolumeStore } from './volume-store.ts'
 
 export interface RemoteStore extends VolumeStore {
-  /** Whether the volume is with this one, also half. */
+  /** Whether this store has the volume, even a half-created one. */
   holds(name: string): Promise<boolean>
 }
 
@@ -33,7 +34,7 @@ export function joinStores(local: VolumeStore, remote: RemoteStore): VolumeStore
     remove: async (name) => (await of(name)).remove(name),
     release: async (name) => (await of(name)).release(name),
     serve: async (name, key) => (await of(name)).serve(name, key),
-    stopServing: (name) => local.stopServing(name), // both are served by one
+    stopServing: (name) => local.stopServing(name), // one server serves the disks of both
     servedAt: (name) => local.servedAt(name),
     pathOf: async (name) => (await of(name)).pathOf(name),
     nameOf: (path) => remote.nameOf(path) ?? local.nameOf(path),

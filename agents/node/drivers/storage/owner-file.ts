@@ -1,5 +1,5 @@
-/** Who has a disk of a shared folder, in a file beside it. Of several hosts that change it at once one succeeds: names
- *  are made and moved, never overwritten. */
+/** The owner of a disk in a shared folder, in a file beside it. If several hosts change it at once, one succeeds: names
+ *  are created and moved, never overwritten. */
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,7 +14,7 @@ const Owner = z.object({ node: z.string(), bootId: z.string() })
 // other errors have none
 const isCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code
 
-/** Undefined when nobody has it. */
+/** Undefined when nobody owns it. */
 export async function readOwner(file: string): Promise<VolumeOwner | undefined> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return undefined
@@ -23,7 +23,8 @@ export async function readOwner(file: string): Promise<VolumeOwner | undefined> 
   return text === undefined ? undefined : Owner.parse(JSON.parse(text))
 }
 
-/** `unique` is a name that nobody else uses. A host that dies at it leaves nobody as the owner, never two. */
+/** `unique` is a name that nobody else uses. A host that dies during the change leaves the disk without an owner, never
+ *  with two. */
 export async function changeOwner(
   file: string,
   known: VolumeOwner | undefined,
@@ -43,7 +44,7 @@ export async function changeOwner(
   }
 }
 
-/** Whether it was moved, and says what is known. */
+/** Returns whether the file was moved and holds the known owner. */
 async function moveAside(file: string, aside: string, known: VolumeOwner): Promise<boolean> {
   if (!isDeepStrictEqual(await readOwner(file), known)) return false
   try {
@@ -53,7 +54,7 @@ async function moveAside(file: string, aside: string, known: VolumeOwner): Promi
     throw error
   }
   if (isDeepStrictEqual(await readOwner(aside), known)) return true
-  await linkUnlessThere(aside, file) // somebody else's, who came between the look and the move
+  await linkUnlessThere(aside, file) // another host replaced it between the check and the move
   return false
 }
 

@@ -1,6 +1,6 @@
 /** Shared storage as a folder that several hosts have mounted: `pool.json` names it, `volumes` holds the disks,
- *  `templates` what they are overlays
- *  of. Paths between its files are relative, because hosts may mount it in different places. */
+ *  `templates` their backing files. Paths between its files are relative, because hosts may mount it in different
+ *  places. */
 import { chmod, copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -13,33 +13,33 @@ import { letPass } from '../hypervisor/guest-users.ts'
 
 const Identity = z.object({ id: z.string().min(1).max(63) })
 const IDENTITY_FILE = 'pool.json'
-/** Users of guests read what their disks are overlays of. */
+/** Users of guests must read the backing files of their disks. */
 const READABLE_FILE = 0o644
 
 export interface Pool {
   readonly id: string
-  /** Where its volumes are. */
+  /** Folder of its volumes. */
   readonly folder: string
-  /** Where its templates are. */
+  /** Folder of its templates. */
   readonly templates: string
-  /** The template's disk as its overlays in `folder` name it. It is copied there at the first use; undefined when the
-   *  template has none. */
+  /** The template's disk, as the path that its overlays in `folder` contain. It is copied to the pool at the first use.
+   *  Undefined when the template has no disk. */
   backingOf(image: TemplateImage): Promise<string | undefined>
-  /** Of a volume in it: the host that has it. */
+  /** The host that owns a volume of the pool. */
   ownerOf(volume: string): Promise<VolumeOwner | undefined>
   /** As `VolumeStore.changeOwner`. */
   changeOwner(volume: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
 }
 
 export interface PoolOptions {
-  /** Where it is mounted. */
+  /** Its mount point. */
   readonly path: string
-  /** File on the host's own disk, which remembers that there was a pool. */
+  /** File on the host's own disk that records that the pool existed. */
   readonly markerFile: string
   readonly random: Random
 }
 
-/** The host had a pool there before and now has none, or none that answers. */
+/** The host had a pool in this folder before, and now the pool is missing or does not answer. */
 export class PoolMissing extends Error {
   constructor(path: string, memory: string, options: ErrorOptions) {
     super(
@@ -51,9 +51,8 @@ export class PoolMissing extends Error {
   }
 }
 
-/** The pool in the folder. The first host that opens it names it; but never where there was one: what is not mounted
- *  would be taken for an empty pool.
- *  Throws PoolMissing then. */
+/** Opens the pool in the folder. The first host that opens it names it, but never when the host has seen a pool there
+ *  before: an unmounted pool looks like an empty one. Then this throws PoolMissing. */
 export async function openPool({ path, markerFile, random }: PoolOptions): Promise<Pool> {
   if ((await readFile(markerFile, 'utf8').catch(() => undefined)) !== undefined)
     await readName(path).catch((cause: unknown) => {
@@ -85,7 +84,7 @@ export async function openPool({ path, markerFile, random }: PoolOptions): Promi
   }
 }
 
-/** Complete from the instant that the name is there; of several hosts one wins. */
+/** The name appears complete; if several hosts write one, the first wins. */
 async function readOrGiveName(root: string, random: Random): Promise<string> {
   const file = join(root, IDENTITY_FILE)
   const known = await readFile(file, 'utf8').catch(() => undefined)
@@ -103,7 +102,7 @@ async function readOrGiveName(root: string, random: Random): Promise<string> {
 const nameIn = (identity: string): string => Identity.parse(JSON.parse(identity)).id
 const readName = async (path: string): Promise<string> => nameIn(await readFile(join(path, IDENTITY_FILE), 'utf8'))
 
-/** Several hosts may do so at once: the last one's copy stays, and all are the same. */
+/** Several hosts may copy at once. The last copy stays, and all are the same. */
 async function copyWhole(from: string, to: string, unique: string): Promise<void> {
   const draft = `${to}.${unique}`
   await copyFile(from, draft)

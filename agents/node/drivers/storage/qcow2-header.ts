@@ -1,5 +1,6 @@
-/** What the header of a qcow2 file says of other files. A guest that broke out of QEMU can write its disk's header, and
- *  programs of the host that open the disk would open what it names. Format of QEMU's docs/interop/qcow2.txt. */
+/** References to other files in the header of a qcow2 file. A guest that broke out of QEMU can write its disk's header,
+ *  and programs of the host that open the disk would open the named files. The format is in QEMU's
+ *  docs/interop/qcow2.txt. */
 import { open, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
@@ -9,19 +10,19 @@ const BACKING_OFFSET_AT = 8
 const BACKING_LENGTH_AT = 16
 const INCOMPATIBLE_FEATURES_AT = 72
 const HEADER_BYTES = 80
-/** From this version on there are features. */
+/** The first version with feature bits. */
 const FEATURES_VERSION = 3
 const BACKING_BYTES_MAXIMUM = 1_023
-/** The data are in another file. */
+/** Feature bit: the data are in another file. */
 const EXTERNAL_DATA = 4n
 
 interface Qcow2Header {
-  /** Absolute path of the file that it is an overlay of, as far as that is a file. */
+  /** Absolute path of the backing file, if the reference names a file. */
   readonly backing: string | undefined
   readonly hasExternalData: boolean
 }
 
-/** Undefined when it is no qcow2 file. */
+/** Undefined when it is not a qcow2 file. */
 async function readHeader(path: string): Promise<Qcow2Header | undefined> {
   const file = await open(path, 'r')
   try {
@@ -42,13 +43,13 @@ async function readHeader(path: string): Promise<Qcow2Header | undefined> {
   }
 }
 
-/** Real path of the file that the qcow2 file is an overlay of; undefined when it is none. */
+/** Real path of the backing file; undefined when there is none. */
 export async function backingOf(path: string): Promise<string | undefined> {
   const backing = (await readHeader(path))?.backing
   return backing === undefined ? undefined : realpath(backing)
 }
 
-/** Throws when a program that opened the file would open another one that is in none of the folders. */
+/** Throws when a program that opens the file would also open another file outside of the folders. */
 export async function mustOpenNothingElse(path: string, folders: readonly string[]): Promise<void> {
   const header = await readHeader(path)
   const refuse = (why: string): never => {

@@ -1,12 +1,12 @@
-/** How much of a qcow2 file its snapshots keep that nothing else in it does: clusters that are referred to once, and by
- *  a snapshot. Read from the file as it lies there, which a guest may be changing: a measure, and no account. A guest
- *  that broke out of QEMU can have written anything: nothing read here is trusted beyond its bounds. Format of QEMU's
+/** Measures how much of a qcow2 file only its snapshots keep: clusters with a single reference, which comes from a
+ *  snapshot. The file is read while a guest may change it, so the result is an estimate. A guest that broke out of QEMU
+ *  can have written anything, so every value read here is checked against its bounds. The format is in QEMU's
  *  docs/interop/qcow2.txt. */
 import { type FileHandle, open } from 'node:fs/promises'
 
 const HEADER_BYTES = 104
 const CLUSTER_BITS = { least: 9, most: 21 } as const
-/** External data, extended L2 entries, and whatever comes later; a dirty or corrupt mark changes nothing here. */
+/** External data, extended L2 entries, and all later features. Dirty and corrupt marks are ignored here. */
 const OTHER_FEATURES = ~3n
 const REFCOUNT_ORDER = 4
 const REFCOUNT_BYTES = 2
@@ -15,9 +15,9 @@ const OFFSET_MASK = 0x00ff_ffff_ffff_fe00n
 const COMPRESSED = 1n << 62n
 const SNAPSHOT_BYTES = 40
 const SNAPSHOTS_MAXIMUM = 65_536
-/** Of tables that are read for one file: as many as 128 GiB that were overwritten need. */
+/** Limit of the tables that are read for one file: enough for 128 GiB of overwritten data. */
 const TABLE_BYTES_MAXIMUM = 64 * 1024 * 1024
-/** Of the L1 table of a snapshot: that of 64 TiB. */
+/** Limit of the L1 table of a snapshot: enough for 64 TiB. */
 const ROOT_BYTES_MAXIMUM = 1024 * 1024
 
 interface Snapshot {
@@ -26,8 +26,8 @@ interface Snapshot {
   readonly rootEntries: number
 }
 
-/** In bytes, by the snapshot's name in the disk. Undefined when it is too much to be read, or kept in another way than
- *  QEMU does by default. */
+/** In bytes, by the snapshot's name in the disk. Undefined when there is too much to read, or when the file does not
+ *  have QEMU's default structure. */
 export async function roomBySnapshot(path: string): Promise<ReadonlyMap<string, number> | undefined> {
   const file = await open(path, 'r')
   try {
@@ -95,7 +95,7 @@ class Tables {
     let bytes = 0
     for (let entry = 0; entry < rootEntries; entry++) {
       const table = Number(root.readBigUInt64BE(entry * ENTRY_BYTES) & OFFSET_MASK)
-      // What is in a table that others refer to as well, others refer to as well.
+      // A table with several references is shared, and so are the clusters in it.
       if (table === 0 || (await this.#refcountOf(table)) !== 1) continue
       bytes += this.#clusterBytes + (await this.#dataOf(table))
     }
@@ -127,7 +127,7 @@ class Tables {
     return block.readUInt16BE((cluster % perBlock) * REFCOUNT_BYTES)
   }
 
-  /** Zeros beyond the end of the file. */
+  /** Reads zeros beyond the end of the file. */
   async #read(offset: number, length: number): Promise<Buffer> {
     this.#left -= length
     if (this.#left < 0 || !Number.isSafeInteger(offset)) throw new TooMuch()

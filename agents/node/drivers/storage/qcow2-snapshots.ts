@@ -8,7 +8,7 @@ const TIMEOUT_MILLISECONDS = 300_000
 
 const Info = z.looseObject({ snapshots: z.array(z.looseObject({ name: z.string() })).default([]) })
 
-/** Of a file that a guest may have open: what is written there of a snapshot never changes while it is there. */
+/** The file may be open in a guest. The entry of an existing snapshot never changes. */
 export async function listSnapshots(path: string): Promise<readonly LabelledSnapshot[]> {
   const text = await runProgram('qemu-img', ['info', '--force-share', '--output=json', '-f', 'qcow2', path], {
     timeoutMilliseconds: TIMEOUT_MILLISECONDS,
@@ -21,6 +21,6 @@ const change = (verb: '-c' | '-d') => async (path: string, label: string) =>
     timeoutMilliseconds: TIMEOUT_MILLISECONDS,
   }))
 
-/** In a file that nobody has open. */
+/** Changes a file that nobody has open. */
 export const takeSnapshotClosed: TakeInGuest = (path, label) => change('-c')(path, label(false))
 export const removeSnapshotClosed = change('-d')

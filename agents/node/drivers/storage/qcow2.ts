@@ -1,7 +1,6 @@
-/** Volumes as qcow2 files: overlays of their template's disk, which keeps its place for as long as they live. A record
- *  on the host's own disk says
- *  which it holds; of what lies in a pool it says no more than where, and a record in the pool says the rest to every
- *  host. */
+/** Volumes as qcow2 files. They are overlays of their template's disk, which must stay at its path as long as they
+ *  exist. A record on the host's own disk lists the volumes that it holds. For a volume in a pool it only names the
+ *  pool; a record in the pool has the rest, for every host. */
 import { chmod, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { defined } from '../../../../domain/defined.ts'
@@ -41,7 +40,7 @@ export interface Qcow2Options {
   readonly folder: string
   readonly server: DiskServer
   readonly pools?: readonly Pool[]
-  /** Holds the templates; disks outside pools may be overlays of nothing else. */
+  /** Holds the templates. Disks outside of pools may be overlays of these only. */
   readonly imageFolder: string
 }
 
@@ -55,7 +54,7 @@ const resizeClosed = async (path: string, sizeGibibytes: number): Promise<void> 
     timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS,
   }))
 
-/** Removes what an agent that was killed left unfinished. */
+/** First removes what a killed agent left unfinished. */
 export async function openQcow2Volumes({
   folder,
   server,
@@ -111,7 +110,7 @@ class Qcow2Volumes implements VolumeStore {
     const record = { name, sizeGibibytes, ...defined({ source: origin }) }
     if (pool !== undefined) {
       await rm(join(place, `${name}${RECORD}`), { force: true })
-      await writeRecord(this.#root, { ...record, pool }) // so that the rest of an interrupted copy is found
+      await writeRecord(this.#root, { ...record, pool }) // written first, so that an interrupted copy is found
     }
     const { snapshotOf } = volume
     const write = volume.write ?? (snapshotOf && ((to, stop) => this.copySnapshot(snapshotOf, to, stop)))
@@ -120,14 +119,14 @@ class Qcow2Volumes implements VolumeStore {
       await resizeClosed(unfinished, sizeGibibytes)
     } else if (volume.copyOf !== undefined) await this.#copyFile(unfinished, volume.copyOf, volume)
     else if (volume.from === undefined) {
-      await rm(unfinished, { force: true }) // what an attempt before this one wrote
+      await rm(unfinished, { force: true }) // left by an earlier attempt
       await this.#makeOverlay(unfinished, volume)
       await volume.fill?.(unfinished, signal)
     } else await copyServedDisk(volume.from, { to: unfinished, folder: this.#root, signal })
     await chmod(unfinished, OWNER_ONLY)
     await syncToDisk(unfinished)
     await rename(unfinished, diskOf(place, name))
-    // The record beside the disk states that it is there: written last, removed first.
+    // The record beside the disk marks it as complete: written last, removed first.
     await writeRecord(place, record)
   }
 
@@ -149,7 +148,7 @@ class Qcow2Volumes implements VolumeStore {
     const place = this.#placeOf(volume?.pool)
     if (volume === undefined || place === undefined || volume.sizeGibibytes >= sizeGibibytes) return
     if (by === resizeClosed) await this.#check(diskOf(place, name))
-    // The record follows the disk, so a resize that a crash interrupted is repeated, which changes nothing.
+    // The record is written after the disk, so an interrupted resize is repeated, which changes nothing.
     await by(diskOf(place, name), sizeGibibytes)
     await syncToDisk(diskOf(place, name))
     const { pool: _pool, ...record } = volume
@@ -224,7 +223,7 @@ class Qcow2Volumes implements VolumeStore {
     return path
   }
 
-  /** Bitmaps in the file say what has changed. */
+  /** None: bitmaps in the file record changes. */
   async pointsOf(): Promise<undefined> {}
 
   async ownerOf(name: string, pool?: string): Promise<VolumeOwner | undefined> {
@@ -235,7 +234,7 @@ class Qcow2Volumes implements VolumeStore {
     return (await this.#requirePoolOf(name))?.changeOwner(name, known, next) ?? true
   }
 
-  /** Undefined for what lies on the host's own disks. */
+  /** Undefined for volumes on the host's own disks. */
   async #requirePoolOf(name: string, known?: string): Promise<Pool | undefined> {
     const id = known ?? (await readRecord(this.#root, name))?.pool
     if (id === undefined) return undefined
@@ -244,7 +243,7 @@ class Qcow2Volumes implements VolumeStore {
     return pool
   }
 
-  /** QEMU locks what it has open. */
+  /** Nothing to check: QEMU locks files that it has open. */
   async requireClosed(): Promise<void> {}
 
   #check(path: string): Promise<void> {
@@ -280,7 +279,7 @@ class Qcow2Volumes implements VolumeStore {
     })
   }
 
-  /** The file may be in use, also by a guest of another host: what a snapshot holds never changes. */
+  /** The file may be in use, even by a guest of another host, because a snapshot's content never changes. */
   async copySnapshot({ volume, pool, snapshot }: SnapshotOf, to: string, signal?: AbortSignal): Promise<void> {
     const place = this.#placeOf(pool)
     if (place === undefined) throw new Error(`pool ${pool} is not mounted`)
@@ -295,7 +294,7 @@ class Qcow2Volumes implements VolumeStore {
     )
   }
 
-  /** The host holds it no longer; its data in the folder `place` go first, if there is one. */
+  /** Removes the record of the volume. If `place` is given, first removes its data from that folder. */
   async #remove(name: string, place: string | undefined): Promise<void> {
     await this.#server.stop(name)
     if (place !== undefined) {

@@ -1,6 +1,6 @@
 /** Volumes as images of a Ceph cluster (RBD), which every host of the pool reaches. A record on the host's own disk
- *  says which it holds; what else there is to know of an image is noted in it. Those that begin as a template or a
- *  snapshot share data with it, and get a copy of their own when that goes. */
+ *  lists the volumes that it holds; everything else is noted in the image. Images that are created from a template or a
+ *  snapshot share data with it, and get their own copy when it is removed. */
 import { mkdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -49,7 +49,7 @@ class RbdVolumes implements RemoteStore {
   readonly #folder: string
   readonly #server: DiskServer
   readonly #pools: readonly CephPool[]
-  /** Of snapshots. */
+  /** Reads of snapshots. */
   readonly #reads = new DiskReads()
 
   constructor(folder: string, server: DiskServer, pools: readonly CephPool[]) {
@@ -83,7 +83,7 @@ class RbdVolumes implements RemoteStore {
     const pool = this.#requirePool(id)
     const origin = source === undefined ? volume.origin : { name: source.name, version: source.version }
     const about = noted(origin === undefined ? {} : { source: origin })
-    // First, so that the rest of an attempt that is cut short is found.
+    // Written first, so that the next attempt finds the rest of an interrupted one.
     await writeRecord(this.#folder, { name, sizeGibibytes, ...about, pool: pool.id })
     const unfinished = `${name}${UNFINISHED}`
     for (const each of [name, unfinished]) await pool.remove(each)
@@ -183,8 +183,8 @@ class RbdVolumes implements RemoteStore {
     return (await this.#placeOf(name)).programPathOf(name)
   }
 
-  /** The cluster takes what any client writes, and lets two take turns. It knows all of them, and does not tell those
-   *  that only read: these end. */
+  /** The cluster accepts writes of any client, and lets two alternate. It knows all clients but does not report those
+   *  that only read, so this host's reads are stopped here. */
   async requireClosed(name: string): Promise<void> {
     await this.#reads.end(name)
     const writers = await (await this.#placeOf(name)).writers(name)
@@ -261,7 +261,7 @@ class RbdVolumes implements RemoteStore {
     return pool
   }
 
-  /** The pool that the volume lies in. */
+  /** The pool of the volume. */
   async #placeOf(name: string): Promise<CephPool> {
     return this.#requirePool((await readRecord(this.#folder, name))?.pool)
   }

@@ -1,4 +1,4 @@
-/** Volumes that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
+/** Simulated volumes, in memory only. The map is the simulated host's disk: it outlives the agents that use it. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../../../domain/defined.ts'
 import {
@@ -11,17 +11,17 @@ import {
   type VolumeStore,
 } from './volume-store.ts'
 
-/** What simulated hosts share. */
+/** State that simulated hosts share. */
 export interface SimulatedStorage {
-  /** What lies in each pool, by the volume's name. */
+  /** Volumes in each pool, by name. */
   readonly pools: ReadonlyMap<string, Map<string, HeldVolume>>
-  /** Which host has what lies in a pool, by the volume's name. */
+  /** Owners of volumes in pools, by the volume's name. */
   readonly owners: Map<string, VolumeOwner>
-  /** What hosts serve, by host and port. */
+  /** Volumes that hosts serve, by host and port. */
   readonly served: Map<string, { readonly volume: HeldVolume; readonly key: string }>
 }
 
-/** As the host's disk or the pool has it. */
+/** A volume as the host's disk or the pool stores it. */
 type KeptVolume = HeldVolume & { readonly kept?: readonly HeldSnapshot[] }
 
 export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({
@@ -39,12 +39,12 @@ export interface SimulatedVolumesOptions {
   readonly host?: string
 }
 
-/** What lies on the host's disk and in the pools that it has mounted. */
+/** Volumes on the host's disk and in the pools that it has mounted. */
 function simulatedPlaces(
   held: Map<string, HeldVolume>,
   poolOf: (id: string | undefined) => Map<string, HeldVolume> | undefined,
 ) {
-  /** As it lies there. */
+  /** The stored volume. */
   const keptIn = (name: string, pool: string | undefined): KeptVolume | undefined =>
     pool === undefined ? held.get(name) : poolOf(pool)?.get(name)
   const inspect = (name: string): HeldVolume | undefined => {
@@ -64,7 +64,7 @@ function simulatedPlaces(
   return { keptIn, inspect, snapshotsOf, keep }
 }
 
-/** An agent's view of the host's disk: what it serves ends with it. */
+/** An agent's view of the host's disk. The agent's servers stop with it. */
 export function simulatedVolumes(
   held: Map<string, HeldVolume>,
   {
@@ -146,7 +146,7 @@ const simulatedOwners = (
   },
 })
 
-/** How snapshots are remembered, with the volume that they are of. */
+/** How snapshots are stored with their volume. */
 interface Keeping {
   readonly inspect: (name: string) => HeldVolume | undefined
   readonly pathOf: (name: string) => string

@@ -1,4 +1,4 @@
-/** What a host writes down of a volume, in a file of its name. */
+/** What a host records about a volume, in a file of the volume's name. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -14,7 +14,7 @@ const Record = z.strictObject({
   pool: z.string().optional(),
 })
 
-/** Undefined when there is none. */
+/** Undefined when there is no record. */
 export async function readRecord(folder: string, name: string): Promise<HeldVolume | undefined> {
   const text = await readFile(join(folder, `${name}${RECORD}`), 'utf8').catch(() => undefined)
   // exact optional fields are beyond zod's types
@@ -24,6 +24,6 @@ export async function readRecord(folder: string, name: string): Promise<HeldVolu
 export const writeRecord = (folder: string, record: HeldVolume): Promise<void> =>
   writeDurably(join(folder, `${record.name}${RECORD}`), JSON.stringify(record))
 
-/** Of which volumes there is a record. */
+/** Names of the volumes that have a record. */
 export const recordedNames = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder)).filter((file) => file.endsWith(RECORD)).map((file) => file.slice(0, -RECORD.length))

@@ -1,38 +1,37 @@
-/** What the agent needs of storage on its host. Three implementations behind one contract suite: `qcow2.ts`, `rbd.ts`
- *  and `simulated.ts`.
- *  A volume lies on the host's own disks, or in a pool: shared storage that several hosts see as one. What lies in a
- *  pool is held by a host
- *  from `create` or `adopt` until `remove` or `release`; which host uses it is noted beside it (`ownerOf`). */
+/** The storage interface of the agent. Three implementations pass one contract suite: `qcow2.ts`, `rbd.ts` and
+ *  `simulated.ts`. A volume is on the host's own disks or in a pool, which is shared storage that several hosts see as
+ *  one. A host holds a volume of a pool from `create` or `adopt` until `remove` or `release`. The host that uses it is
+ *  recorded beside it (`ownerOf`). */
 import type { TemplateImage } from '../../images/recipe.ts'
 
 export interface HeldVolume {
   readonly name: string
   readonly sizeGibibytes: number
-  /** The template's version that it began as; it needs that version for as long as it lives. */
+  /** The version of the template that it was created from. It needs that version as long as it exists. */
   readonly source?: { readonly name: string; readonly version: string }
-  /** On the host's own disks when absent. */
+  /** Absent for a volume on the host's own disks. */
   readonly pool?: string
 }
 
-/** The host whose guest has a volume of a pool, or may have it at any moment, since that boot. It is noted beside the
- *  data, where every host of the pool reads it. */
+/** The host whose guest has a volume of a pool, or may have it at any moment, and the boot of that host. It is recorded
+ *  beside the data, where every host of the pool can read it. */
 export interface VolumeOwner {
   readonly node: string
   readonly bootId: string
 }
 
-/** A point of a volume, kept in it. It goes wherever the volume's file goes, and nowhere else. */
+/** A snapshot of a volume, stored in the volume's file. It moves with the file. */
 export interface HeldSnapshot {
   readonly name: string
-  /** Of the volume at that point. */
+  /** Size of the volume at that point. */
   readonly sizeGibibytes: number
   /** The file systems of the guest were frozen. */
   readonly isFrozen: boolean
-  /** Room that it alone takes, where that was measured. */
+  /** Bytes that only this snapshot keeps, if that was measured. */
   readonly usedBytes?: number
 }
 
-/** What a volume was to be made from is not there, and will not be. */
+/** The source of a new volume does not exist, and will not. */
 export class SourceLost extends Error {
   constructor(message: string) {
     super(message)
@@ -40,30 +39,32 @@ export class SourceLost extends Error {
   }
 }
 
-/** What changes a disk that a guest has open, in that guest: `label` is how the snapshot is written down. */
+/** Changes the snapshots of a disk that a guest has open, through that guest. `label` is the snapshot's name in the
+ *  disk. */
 export type SnapshotInGuest = (path: string, label: string) => Promise<void>
-/** The same for one that is taken: whether the guest's file systems are frozen is known only then. */
+/** The same for a new snapshot. The label depends on whether the guest's file systems are frozen, which is known only
+ *  then. */
 export type TakeInGuest = (path: string, labelOf: (isFrozen: boolean) => string) => Promise<void>
 
-/** Of a volume on this host's own disks or in a pool. */
+/** A snapshot of a volume on this host's own disks or in a pool. */
 export interface SnapshotOf {
   readonly volume: string
   readonly pool?: string | undefined
   readonly snapshot: string
 }
 
-/** Points of a disk that its storage keeps for backups, beside its snapshots, and what was written between them. They
- *  stay wherever the disk is used. */
+/** Points of a disk that its storage keeps for backups, besides its snapshots, and the changes between them. They stay
+ *  with the disk on every host. */
 export interface DiskPoints {
-  /** Names; none when the disk is not there. */
+  /** Names; none when the disk does not exist. */
   list(): Promise<readonly string[]>
-  /** Of all writes that are acknowledged by now, also of a guest that has the disk open. */
+  /** Takes a point of all writes that are acknowledged by now, even if a guest has the disk open. */
   take(point: string): Promise<void>
-  /** Free when it is not there. */
+  /** Does nothing when the point does not exist. */
   remove(point: string): Promise<void>
-  /** As programs of the host read it, whoever has the disk open. */
+  /** The path for programs of the host; it can be read while the disk is open elsewhere. */
   pathOf(point: string): string
-  /** What differs from the earlier point, and more perhaps; also what was discarded. */
+  /** Ranges that were written or discarded since the earlier point. May include more. */
   changed(since: string, point: string): Promise<readonly { readonly offset: number; readonly length: number }[]>
 }
 
@@ -71,22 +72,23 @@ export interface NewVolume {
   readonly name: string
   readonly sizeGibibytes: number
   readonly source?: TemplateImage
-  /** Absolute path of a qcow2 file that it begins as a copy of. */
+  /** Absolute path of a qcow2 file to copy. */
   readonly copyOf?: string
-  /** A snapshot of another volume that it begins as a copy of. */
+  /** A snapshot of another volume to copy. */
   readonly snapshotOf?: SnapshotOf
-  /** Makes the disk at the path, which is not there, as programs of the host take it; it may be smaller. */
+  /** Creates the disk at the path, which must not exist. The path has the form for programs of the host. The disk may
+   *  be smaller than the volume. */
   readonly write?: (path: string, signal: AbortSignal | undefined) => Promise<void>
-  /** Of a disk whose data comes from another host: what they began as there. */
+  /** For data from another host: the source of the volume there. */
   readonly origin?: HeldVolume['source']
   readonly pool?: string
-  /** Writes what it begins as to the disk at the path, as programs of the host take it; the disk is empty. */
+  /** Writes the initial data to the empty disk at the path, which has the form for programs of the host. */
   readonly fill?: (path: string, signal: AbortSignal | undefined) => Promise<void>
-  /** Another host serves its data. Nothing of it is here until all of it is. */
+  /** Another host serves the data. The volume exists here only once all of it has arrived. */
   readonly from?: ServedDisk
 }
 
-/** A disk that a host serves, and what both ends know: 64 hex digits. Nobody else can read it. */
+/** A disk that a host serves. The key of 64 hex digits is known to both ends only; nobody else can read the disk. */
 export interface ServedDisk {
   readonly host: string
   readonly port: number
@@ -94,60 +96,65 @@ export interface ServedDisk {
 }
 
 export interface VolumeStore {
-  /** Shared storage of the host. */
+  /** Ids of the host's shared storage. */
   readonly pools: readonly string[]
-  /** What this host holds, also when its pool has lost it or is not mounted. */
+  /** Volumes that this host holds, even when the pool has lost them or is not mounted. */
   list(): Promise<readonly HeldVolume[]>
-  /** Undefined when this host does not hold it, or only half. */
+  /** Undefined when this host does not hold it, or holds only half of it. */
   inspect(name: string): Promise<HeldVolume | undefined>
-  /** Makes it, whole or not at all; free when it is here. The signal ends it with an error. */
+  /** Creates it completely or not at all; does nothing when it exists. The signal stops it with an error. */
   create(volume: NewVolume, signal?: AbortSignal): Promise<void>
-  /** Whether it lies there whole, whoever holds it. */
+  /** Whether the complete volume is in the pool, regardless of which host holds it. */
   isInPool(name: string, pool: string): Promise<boolean>
-  /** Holds what lies in the pool already. */
+  /** Starts to hold a volume that is in the pool already. */
   adopt(name: string, pool: string): Promise<void>
-  /** Makes one that is here as large as that; free when it is so already, and never smaller. While a guest uses it only
-   *  that guest can: `by` lets it. */
+  /** Grows a volume that is here; does nothing when it is that large, and never shrinks it. While a guest uses it, only
+   *  that guest can grow it, through `by`. */
   grow(name: string, sizeGibibytes: number, by?: (path: string, sizeGibibytes: number) => Promise<void>): Promise<void>
-  /** The snapshots in it, oldest first; none when it is not here. */
+  /** Snapshots of the volume, oldest first; none when it is not here. */
   snapshots(name: string): Promise<readonly HeldSnapshot[]>
-  /** By name, the bytes that each snapshot in it alone keeps; without those of which that is not known. Takes seconds
-   *  for large volumes. */
+  /** Bytes that only this snapshot keeps, by name; without snapshots for which that is unknown. Takes seconds for large
+   *  volumes. */
   roomOfSnapshots(name: string): Promise<ReadonlyMap<string, number>>
-  /** Makes the disk `to` of it, also while a guest uses the volume. Throws SourceLost when it is not there. */
+  /** Creates the disk `to` from the snapshot, even while a guest uses the volume. Throws SourceLost when the snapshot
+   *  does not exist. */
   copySnapshot(of: SnapshotOf, to: string, signal?: AbortSignal): Promise<void>
-  /** Keeps the point that the volume is at; free when there is one of the name. While a guest uses the volume only that
-   *  guest can: `by` lets it. */
+  /** Takes a snapshot; does nothing when one of the name exists. While a guest uses the volume, only that guest can
+   *  take it, through `by`. */
   takeSnapshot(name: string, snapshot: string, by?: TakeInGuest): Promise<void>
-  /** Free when there is none of the name. As `takeSnapshot` while a guest uses the volume. */
+  /** Does nothing when there is none of the name. While a guest uses the volume, `by` is needed as in `takeSnapshot`.
+   */
   removeSnapshot(name: string, snapshot: string, by?: SnapshotInGuest): Promise<void>
-  /** The volume with its data; free when it is not here. Never while a guest uses it. */
+  /** Removes the volume with its data; does nothing when it is not here. Never call it while a guest uses the volume.
+   */
   remove(name: string): Promise<void>
-  /** Holds it no longer and leaves its data in the pool; what lies on the host's own disks goes. */
+  /** Stops holding it and leaves its data in the pool. A volume on the host's own disks is deleted. */
   release(name: string): Promise<void>
-  /** Lets another host read it, until `stopServing`, the end of the agent or the host. Never while a guest uses it. */
+  /** Lets another host read it, until `stopServing` or until the agent or the host stops. Never call it while a guest
+   *  uses the volume. */
   serve(name: string, key: string): Promise<Omit<ServedDisk, 'key'>>
-  /** Resolves when nobody reads it any more. Free when nobody does. */
+  /** Resolves when nobody reads it. Does nothing when it is not served. */
   stopServing(name: string): Promise<void>
-  /** Where it is served; undefined when it is not. */
+  /** Address where it is served; undefined when it is not. */
   servedAt(name: string): Omit<ServedDisk, 'key'> | undefined
-  /** What a guest is given: the absolute path of a file, or as `rbd-path.ts` names an image. */
+  /** The disk for a guest: the absolute path of a file, or an image's name from `rbd-path.ts`. */
   pathOf(name: string): Promise<string>
-  /** Of which volume that path is, wherever that lies by now; undefined when it can be of none. */
+  /** Name of the volume with this path, wherever the volume is by now; undefined when no volume can have it. */
   nameOf(path: string): string | undefined
-  /** The same for a program of the host: rejects when that would open another file than a template besides. */
+  /** The path for a program of the host. Rejects when the program would also open another file that is not a template.
+   */
   checkedPathOf(name: string): Promise<string>
-  /** Removes from pools what volumes no longer begin as; absent where nothing is kept for that. Answers what it was. */
+  /** Removes templates from pools that no volume is backed by; absent when pools keep none. Returns their names. */
   removeUnusedTemplates?(): Promise<readonly string[]>
-  /** Undefined where the storage keeps none: there the disk records what is written to it. */
+  /** Undefined when the storage has no points; then the disk records its changes. */
   pointsOf(name: string): Promise<DiskPoints | undefined>
-  /** Undefined when no host has it, and for what lies on the host's own disks. The pool is named when this host does
-   *  not hold the volume. Throws Unavailable while the pool is not mounted. */
+  /** Undefined when no host owns it, and for volumes on the host's own disks. Give the pool when this host does not
+   *  hold the volume. Throws Unavailable while the pool is not mounted. */
   ownerOf(name: string, pool?: string): Promise<VolumeOwner | undefined>
-  /** Notes another owner, or none, in place of the one that is known. False when somebody else has changed it: of
-   *  several hosts one succeeds. True, and without effect, for what lies on the host's own disks. */
+  /** Replaces the known owner by another one, or by none. False when another host has changed it: if several hosts try,
+   *  one succeeds. Returns true and does nothing for volumes on the host's own disks. */
   changeOwner(name: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
-  /** Throws Unavailable while anybody has it open to write, on whatever host, where the hypervisor could not tell.
-   *  Asked before a guest opens it that was not sent by another host. */
+  /** Throws Unavailable while any host has it open for writing, on storage where the hypervisor cannot tell. Call it
+   *  before a guest opens the volume, unless the guest comes from another host. */
   requireClosed(name: string): Promise<void>
 }

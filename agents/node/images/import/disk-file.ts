@@ -1,5 +1,5 @@
-/** The disk in a file that somebody else made: judged by its header, then by qemu-img in the sandbox, and written anew
- *  as qcow2 that depends on no other file. */
+/** The disk in a file that somebody else created. It is checked by its header, then with qemu-img in the sandbox, and
+ *  rewritten as qcow2 that depends on no other file. */
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { syncToDisk } from '../../../../kit/sys/durable-file.ts'
 import { runProgram } from '../../run-program.ts'
@@ -15,9 +15,9 @@ import {
 import { giveToSandbox, runSandboxed, SandboxFailed, type SandboxLimits } from './sandbox.ts'
 
 export interface DiskLimits {
-  /** Of the disk that guests find in it. */
+  /** Limit of the disk's size for guests. */
   readonly maximumVirtualBytes: number
-  /** For each program that reads it. */
+  /** Time limit for each program that reads the file. */
   readonly convertMilliseconds: number
 }
 
@@ -27,19 +27,19 @@ export interface DiskOptions {
 }
 
 export interface ImportedDisk {
-  /** A qcow2 file on the same file system as the folder, which is the caller's to move or remove. */
+  /** A qcow2 file on the same file system as the folder. The caller moves or removes it. */
   readonly path: string
-  /** What the file was. */
+  /** Format of the imported file. */
   readonly format: ImageFormat
   readonly virtualBytes: number
 }
 
 export interface JudgedDisk extends ImageHeader {
-  /** What the disk needs when it is written as qcow2, at the most. */
+  /** Upper limit of the disk's size when it is written as qcow2. */
   readonly requiredBytes: number
 }
 
-/** The disk is whole, and larger than its owner may have it now. */
+/** The disk is complete, and larger than its owner may have it now. */
 export class DiskTooLarge extends ImageRefused {
   readonly neededGibibytes: number
   constructor(virtualBytes: bigint, allowedBytes: number) {
@@ -53,14 +53,14 @@ const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3
 const PROGRAM_MEMORY_MEBIBYTES = 512
 const CREATE_TIMEOUT_MILLISECONDS = 60_000
-/** Data of a disk that a file may hold for each of its own bytes. Compressed systems are at 2 to 10. */
+/** Maximum bytes of disk data per byte of the file. Compressed systems have 2 to 10. */
 export const EXPANSION_MAXIMUM = 32
-/** Of tiny images, which hold what compresses best. */
+/** Free allowance for tiny images, whose data compress best. */
 const EXPANDED_BYTES_FREE = 64 * MEBIBYTE
-/** Tables of a qcow2 file besides what was measured. */
+/** Allowance for tables of a qcow2 file beyond the measured size. */
 const OVERHEAD_RATIO = 1.01
 const OVERHEAD_BYTES = 64 * MEBIBYTE
-/** How `qemu-img check` ends for a whole image, and for one with clusters that nothing refers to. */
+/** Exit codes of `qemu-img check` for a complete image, and for one with clusters that nothing refers to. */
 const CHECK_EXITS = { whole: 0, leaks: 3 } as const
 
 export async function withFile<T>(path: string, flags: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
@@ -92,8 +92,8 @@ async function readHeader(path: string): Promise<ImageHeader & { readonly fileBy
   })
 }
 
-/** By the header first, which opens no other file; then by what qemu-img makes of the whole: whether it depends on
- *  others, whether anything of it is missing, and how much it becomes. Throws ImageRefused, and DiskTooLarge. */
+/** Checks the header first, which opens no other file. Then qemu-img checks whether the file depends on others, whether
+ *  it is incomplete, and how large it becomes. Throws ImageRefused and DiskTooLarge. */
 export async function judgeDisk(path: string, options: DiskOptions): Promise<JudgedDisk> {
   const { fileBytes, ...header } = await readHeader(path)
   requireSize(header.virtualBytes, options.limits)
@@ -123,7 +123,7 @@ const qemuImg = (path: string, input: readonly string[], options: DiskOptions): 
     }),
   )
 
-/** A file that was cut off reads as zeros where its data were. */
+/** A truncated file would read as zeros where its data are missing. */
 async function requireWhole(path: string, options: DiskOptions): Promise<void> {
   try {
     await qemuImg(path, ['check', '-q', '-f', 'qcow2'], options)
@@ -134,7 +134,7 @@ async function requireWhole(path: string, options: DiskOptions): Promise<void> {
   }
 }
 
-/** The same judgement of a disk that this host has made itself. */
+/** The same checks for a disk that this host has created. */
 export async function requireOwnDisk(
   path: string,
   limits: Pick<DiskLimits, 'maximumVirtualBytes'>,
@@ -150,7 +150,7 @@ function requireSize(virtualBytes: bigint, limits: Pick<DiskLimits, 'maximumVirt
     throw new DiskTooLarge(virtualBytes, limits.maximumVirtualBytes)
 }
 
-/** Writes no more than was measured. */
+/** Writes no more than `judgeDisk` measured. */
 export async function convertDisk(
   from: string,
   to: string,
@@ -172,7 +172,7 @@ export async function convertDisk(
       }),
     ),
   )
-  // Whatever the image made of qemu-img: what guests begin as names no other file.
+  // The image may have attacked qemu-img, so this verifies that the result refers to no other file.
   const made = await readHeader(to)
   if (made.format !== 'qcow2' || made.virtualBytes !== virtualBytes)
     throw new ImageRefused('The image was not converted.')

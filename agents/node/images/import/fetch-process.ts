@@ -1,5 +1,5 @@
-/** The process that fetches one file: reads a FetchRequest as the first line of its input, writes the body to
- *  descriptor 3 and its FetchResult to its output. Ends with whoever started it. */
+/** The process that fetches one file. It reads a FetchRequest from the first line of its input, and writes the body to
+ *  descriptor 3 and its FetchResult to its output. It exits with its parent. */
 import { becomeUser, exitProcess, isRoot, readFirstLine, writeOut } from '../../../../kit/sys/process.ts'
 import { type FetchRequest, fetchTo } from './fetch.ts'
 import { NOBODY } from './sandbox.ts'

@@ -1,6 +1,6 @@
-/** Fetches a file by HTTPS from the public Internet, and from nowhere else: every address is judged before it is
- *  connected to, at every redirect, and the connection goes to the very address that was judged, so that a name which
- *  resolves to something else a moment later gains nothing. Runs in a process of its own (`fetch-process.ts`). */
+/** Fetches a file by HTTPS from the public Internet, and from nowhere else. Every address is checked before a
+ *  connection, at every redirect, and the connection uses the checked address itself. So a name that resolves to
+ *  something else a moment later gains nothing. Runs in a separate process (`fetch-process.ts`). */
 import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup, Resolver } from 'node:dns/promises'
 import { write } from 'node:fs'
@@ -13,18 +13,18 @@ import { isPublicAddress } from '../../../../domain/network/public-address.ts'
 export interface FetchRequest {
   readonly url: string
   readonly maximumBytes: number
-  /** How long nothing may come. */
+  /** Longest pause without data. */
   readonly idleMilliseconds: number
   readonly trust?: TestTrust | undefined
 }
 
-/** What a test adds to the Internet. Options of functions only: no setting leads here. */
+/** Additions to the Internet for tests. Only parameters of functions: no setting can reach them. */
 export interface TestTrust {
   /** Addresses that count as public. */
   readonly addresses: readonly string[]
-  /** Certificates of authorities, PEM. */
+  /** Certificates of certificate authorities, PEM. */
   readonly authorities: readonly string[]
-  /** Address and port of the name server that is asked instead of the system. */
+  /** Address and port of the name server to use instead of the system's. */
   readonly nameServer?: string
 }
 
@@ -38,7 +38,7 @@ const ADDRESSES_MAXIMUM = 16
 
 class FetchRefused extends Error {}
 
-/** Writes the body to the descriptor. Never throws: what goes wrong is the result. */
+/** Writes the body to the descriptor. Never throws: the result contains errors. */
 export async function fetchTo(descriptor: number, { url, ...options }: FetchRequest): Promise<FetchResult> {
   try {
     return { isFetched: true, bytes: await fetchBody(descriptor, url, options) }
@@ -72,11 +72,11 @@ function parseUrl(text: string, base?: URL): URL {
 function get(url: URL, { idleMilliseconds, trust }: Omit<FetchRequest, 'url'>): Promise<IncomingMessage> {
   const isAllowed = (address: string) => isPublicAddress(address) || trust?.addresses.includes(address) === true
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // Names are judged when they are looked up; an address never is.
+  // Names are checked during the lookup; a literal address has no lookup.
   if (isIP(host) !== 0 && !isAllowed(host)) return Promise.reject(notPublic(host))
   return new Promise((resolve, reject) => {
     const sent = request(url, {
-      agent: false, // no connection outlives its judgement
+      agent: false, // no connection may outlive its check
       lookup: judgedLookup(isAllowed, trust?.nameServer),
       ...(trust === undefined ? {} : { ca: [...rootCertificates, ...trust.authorities] }),
       minVersion: 'TLSv1.2',
@@ -95,7 +95,7 @@ function get(url: URL, { idleMilliseconds, trust }: Omit<FetchRequest, 'url'>): 
 
 const notPublic = (name: string) => new FetchRefused(`${name} is not a public address`)
 
-/** Answers the addresses of a name, all of which are public. */
+/** Returns the addresses of a name, all of which are public. */
 function judgedLookup(isAllowed: (address: string) => boolean, nameServer: string | undefined): LookupFunction {
   return (name, options, done) => {
     resolve(name, nameServer).then(
@@ -118,14 +118,14 @@ async function resolve(name: string, nameServer: string | undefined): Promise<Lo
   return (await resolver.resolve4(name)).map((address) => ({ address, family: 4 }))
 }
 
-/** How many bytes there were. */
+/** Returns the number of bytes. */
 async function writeBody(descriptor: number, response: IncomingMessage, maximumBytes: number): Promise<number> {
   const tooLarge = () => new FetchRefused(`the file is larger than ${maximumBytes} bytes`)
   const { 'content-length': length, 'content-encoding': encoding = 'identity' } = response.headers
   if (encoding !== 'identity') throw new FetchRefused(`the server sends the file as ${encoding}`)
   if (length !== undefined && Number(length) > maximumBytes) throw tooLarge()
   let bytes = 0
-  // without an encoding it reads buffers
+  // without an encoding it yields buffers
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > maximumBytes) throw tooLarge()

@@ -1,9 +1,9 @@
-/** What the first bytes of an image say of it, read without any program that would follow what they say. Raw and qcow2
- *  that depend on no other file are taken; everything else is refused by name. Pure. */
+/** Reads the format of an image from its first bytes, without a program that would follow references in them. Accepts
+ *  raw and qcow2 that depend on no other file; everything else is refused by name. Pure. */
 
 /** Enough for the header of qcow2 with its extensions. */
 export const HEADER_BYTES = 4096
-/** Of the end of a file: some formats have their header there. */
+/** Bytes at the end of a file; some formats have their header there. */
 export const TRAILER_BYTES = 512
 
 export type ImageFormat = 'raw' | 'qcow2'
@@ -14,7 +14,7 @@ export interface ImageHeader {
   readonly virtualBytes: bigint
 }
 
-/** The image cannot be taken, for a reason that its owner can act on. */
+/** The image is not accepted, for a reason that its owner can act on. */
 export class ImageRefused extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -24,7 +24,7 @@ export class ImageRefused extends Error {
 
 const SECTOR_BYTES = 512n
 const QCOW_MAGIC = 0x514649fb
-/** Formats that would be taken for raw disks, by how their files begin. */
+/** Starts of formats that would otherwise count as raw disks. */
 const OTHER_FORMATS: readonly (readonly [name: string, start: Buffer])[] = [
   ['VMDK', Buffer.from('KDMV')],
   ['VMDK', Buffer.from('COWD')],
@@ -51,7 +51,7 @@ const OTHER_FORMATS: readonly (readonly [name: string, start: Buffer])[] = [
   ['RAR', Buffer.from('Rar!\x1a\x07', 'latin1')],
   ['WIM', Buffer.from('MSWIM\0\0\0')],
   ['an Android sparse image', Buffer.from([0x3a, 0xff, 0x26, 0xed])],
-  ['cpio', Buffer.from('07070')], // 1, 2 and 7 are its kinds
+  ['cpio', Buffer.from('07070')], // the next digit is 1, 2 or 7, depending on its variant
   ['cpio', Buffer.from([0xc7, 0x71])],
   ['cpio', Buffer.from([0x71, 0xc7])],
   ['ar', Buffer.from('!<arch>\n')],
@@ -61,14 +61,14 @@ const OTHER_FORMATS: readonly (readonly [name: string, start: Buffer])[] = [
   ['an ELF program', Buffer.from('\x7fELF', 'latin1')],
   ['XML or HTML', Buffer.from('<')],
 ]
-/** The same, by how their last 512 bytes begin. */
+/** The same for the start of their last 512 bytes. */
 const OTHER_TRAILERS: readonly (readonly [name: string, start: Buffer])[] = [
   ['VHD', Buffer.from('conectix')],
   ['DMG', Buffer.from('koly')],
 ]
 const TAR = { headerBytes: 512, checksum: { at: 148, bytes: 8 }, magic: { at: 257, text: 'ustar' } } as const
 
-/** `start` holds the first HEADER_BYTES of the file, or all of it; `end` its last TRAILER_BYTES, where it has more.
+/** `start` holds the first HEADER_BYTES of the file, or all of it; `end` holds its last TRAILER_BYTES if it has more.
  *  Throws ImageRefused. */
 export function readImageHeader(start: Buffer, fileBytes: bigint, end: Buffer = Buffer.alloc(0)): ImageHeader {
   if (start.length >= 4 && start.readUInt32BE(0) === QCOW_MAGIC)
@@ -85,7 +85,7 @@ export function readImageHeader(start: Buffer, fileBytes: bigint, end: Buffer = 
 const named = (formats: typeof OTHER_FORMATS, bytes: Buffer): string | undefined =>
   formats.find(([, begin]) => bytes.subarray(0, begin.length).equals(begin))?.[0]
 
-/** By its magic; archives from before that have only the checksum of their first header. */
+/** Checks the magic; older archives have only the checksum of their first header. */
 function isTar(start: Buffer): boolean {
   const { headerBytes, checksum, magic } = TAR
   if (start.length < headerBytes) return false
@@ -117,7 +117,7 @@ const INCOMPATIBLE_FEATURES: readonly (readonly [bit: bigint, what: string])[] =
   [1n << 1n, 'It is marked as corrupt.'],
   [1n << 2n, 'Its data are in another file.'],
 ]
-/** Compression type and extended L2 entries: they only say how the file holds its data. */
+/** Compression type and extended L2 entries: they only define how the file stores its data. */
 const HARMLESS_FEATURES = (1n << 3n) | (1n << 4n)
 
 const EXTENSION = { end: 0, backingFormat: 0xe2792aca, dataFile: 0x44415441, encryption: 0x0537be77 } as const
@@ -148,7 +148,7 @@ function requireKnownFeatures(features: bigint): void {
   if ((features & ~known) !== 0n) throw new ImageRefused('The image uses features of qcow2 that are not known here.')
 }
 
-/** Extensions that name files or keys must not be there, whatever the fields say. */
+/** Refuses extensions that name files or keys, regardless of the fields. */
 function requireNoFiles(start: Buffer, from: number): void {
   const damaged = () => new ImageRefused('The header extensions of the qcow2 image are damaged.')
   for (let at = from; ; ) {
@@ -162,14 +162,14 @@ function requireNoFiles(start: Buffer, from: number): void {
   }
 }
 
-/** What `qemu-img info --output=json` says of an image, as far as it is judged. */
+/** The checked part of the output of `qemu-img info --output=json`. */
 export interface ImageInformation {
   readonly 'backing-filename'?: string
   readonly encrypted?: boolean
   readonly 'format-specific'?: { readonly data?: { readonly 'data-file'?: string; readonly corrupt?: boolean } }
 }
 
-/** The second opinion: throws ImageRefused for what qemu-img finds that the header did not show. */
+/** The second check: throws ImageRefused for properties that qemu-img finds and the header did not show. */
 export function requireIndependent(information: ImageInformation): void {
   const data = information['format-specific']?.data
   if (information['backing-filename'] !== undefined) throw new ImageRefused('The image has a backing file.')

@@ -1,6 +1,7 @@
-/** Makes the disk of an image from a file on the Internet: fetched, compared with its checksum before anything reads
- *  what is in it, judged, and written anew as qcow2 that depends on no other file. Every program that touches the
- *  bytes runs in the sandbox. A half-made image is never found: an import that was killed begins again. */
+/** Creates the disk of an image from a file on the Internet. The file is fetched, its checksum is compared before
+ *  anything reads its content, and it is checked and rewritten as qcow2 that depends on no other file. Every program
+ *  that touches the bytes runs in the sandbox. A half-created image is never found: an import that was killed starts
+ *  again. */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
@@ -16,31 +17,31 @@ export { DiskTooLarge, requireOwnDisk } from './disk-file.ts'
 export { ImageRefused } from './image-format.ts'
 
 export interface ImportSource {
-  /** Of https. */
+  /** An https URL. */
   readonly url: string
   /** SHA-256 of the file, 64 hex digits. */
   readonly checksum: string
 }
 
 export interface ImportLimits extends DiskLimits {
-  /** Of the file that is fetched. */
+  /** Limit of the fetched file. */
   readonly maximumBytes: number
-  /** For all of the fetching. */
+  /** Limit for the complete fetch. */
   readonly fetchMilliseconds: number
-  /** How long the server may send nothing. */
+  /** Longest time without data from the server. */
   readonly idleMilliseconds: number
 }
 
 export interface ImportOptions {
-  /** Holds a folder for each import that is under way. */
+  /** Holds one folder for each import in progress. */
   readonly folder: string
-  /** Of the import: a second one of the same name takes the place of a first that was killed. */
+  /** Name of the import. A second import of the same name replaces a first one that was killed. */
   readonly name: string
   readonly limits: ImportLimits
   readonly clock: Clock
-  /** Of the conversions of the host, of which one is under way at a time. */
+  /** Turns of the host's conversions, of which one runs at a time. */
   readonly turns: Turns
-  /** As `Room` has it. */
+  /** As in `Room`. */
   readonly reserveBytes?: Room['reserveBytes']
   readonly signal?: AbortSignal | undefined
   readonly trust?: TestTrust | undefined
@@ -63,9 +64,9 @@ const FETCH_PROCESS = join(import.meta.dirname, 'fetch-process.ts')
 const FETCH_MEMORY_MEBIBYTES = 1024
 const FETCH_HEAP_MEBIBYTES = 64
 
-/** Throws ImageRefused for a file that cannot be had or is not taken, DiskTooLarge for one whose disk is larger than
- *  the limit, NoRoom while the host has no room for it, and the signal's reason when it is aborted. What was made until
- *  then is gone. */
+/** Throws ImageRefused for a file that cannot be fetched or is not accepted, DiskTooLarge when its disk is larger than
+ *  the limit, NoRoom while the host lacks space, and the signal's reason when it is aborted. On an error it removes
+ *  what exists until then. */
 export async function importImage(source: ImportSource, options: ImportOptions): Promise<ImportedDisk> {
   const folder = join(options.folder, `${FOLDER_PREFIX}${options.name}`)
   await rm(folder, { recursive: true, force: true })
@@ -95,7 +96,7 @@ async function importInto(folder: string, source: ImportSource, options: ImportO
   return disk
 }
 
-/** Removes what imports left behind whose agent was killed. Only while none is under way. */
+/** Removes what imports of killed agents left behind. Call it only while no import is in progress. */
 export async function removeAbandonedImports(folder: string): Promise<void> {
   const names = await readdir(folder).catch(() => [])
   for (const name of names)
@@ -108,7 +109,7 @@ async function fetchFile(path: string, { url }: ImportSource, { limits, signal, 
     runSandboxed({
       program: nodeBinary(),
       input: [
-        '--permission', // no file but its own source, no program, no worker
+        '--permission', // no files except its source, no programs, no workers
         `--allow-fs-read=${SOURCE_ROOT}`,
         '--disable-warning=SecurityWarning',
         `--max-old-space-size=${FETCH_HEAP_MEBIBYTES}`,
@@ -127,13 +128,13 @@ async function fetchFile(path: string, { url }: ImportSource, { limits, signal, 
       signal,
     }),
   )
-  // The process is believed no more than the Internet: its words are for people only.
+  // The process is trusted no more than the Internet: its reason is only shown to people.
   const result: FetchResult = JSON.parse(answer)
   if (!result.isFetched)
     throw new ImageRefused(`The file could not be fetched: ${String(result.reason).slice(0, 300)}.`)
 }
 
-/** Computed from the file as it lies there, by a process that has no network. */
+/** A process without a network computes it from the file on the disk. */
 async function compareChecksum(path: string, expected: string, options: ImportOptions): Promise<void> {
   const output = await withFile(path, 'r', (file) =>
     runSandboxed({

@@ -1,6 +1,6 @@
-/** Programs that read what strangers made: with limits of memory, processor time, file size and open files, without
- *  secrets in the environment, without capabilities and without a way to gain any; as nobody, when the agent is root.
- *  Files are handed in as descriptors, because nobody may enter the agent's folders. */
+/** Runs programs that read untrusted files. They have limits for memory, processor time, file size and open files, no
+ *  secrets in the environment, and no capabilities or ways to gain any. They run as user `nobody` when the agent is
+ *  root. Files are passed as descriptors, because this user cannot enter the agent's folders. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chown } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -8,20 +8,20 @@ import { defined } from '../../../../domain/defined.ts'
 import { environment, isRoot } from '../../../../kit/sys/process.ts'
 import { runProgram } from '../../run-program.ts'
 
-/** User and group that own nothing. */
+/** User and group that own no files. */
 export const NOBODY = 65_534
-/** How many descriptors a program may have: what it is handed, sockets, libraries. */
+/** Limit of open descriptors: passed files, sockets, libraries. */
 const OPEN_FILES_MAXIMUM = 64
 const OUTPUT_CHARACTERS_MAXIMUM = 65_536
 const MEBIBYTE = 1024 ** 2
 const NICENESS = 15
 
 export interface SandboxLimits {
-  /** Of private memory. */
+  /** Limit of private memory. */
   readonly memoryMebibytes: number
-  /** Processor time. */
+  /** Limit of processor time. */
   readonly cpuSeconds: number
-  /** The largest file that it may write. */
+  /** Limit of the size of files that it writes. */
   readonly fileBytes: number
   readonly timeoutMilliseconds: number
 }
@@ -29,23 +29,23 @@ export interface SandboxLimits {
 export interface SandboxedProgram {
   readonly program: string
   readonly input: readonly string[]
-  /** Descriptors that it finds as 3, 4 and so on. */
+  /** Descriptors that it gets as 3, 4 and so on. */
   readonly files?: readonly number[]
-  /** What it reads: a descriptor, or a text after which its input stays open for as long as the agent lives. */
+  /** Its standard input: a descriptor, or a text after which the input stays open as long as the agent lives. */
   readonly standardInput?: number | { readonly text: string }
-  /** `own`: it is started as it is and drops its rights itself, because nobody may not read its source. */
+  /** `own`: it starts with its rights and drops them itself, because user `nobody` cannot read its source. */
   readonly dropping?: 'before' | 'own'
-  /** Whether it may reach the network. */
+  /** Whether it has access to the network. */
   readonly isNetworked?: boolean
   readonly limits: SandboxLimits
   readonly signal?: AbortSignal | undefined
 }
 
-/** How a program ended that did not succeed. */
+/** A program in the sandbox failed. */
 export class SandboxFailed extends Error {
-  /** What it printed until then. */
+  /** Its output until then. */
   readonly output: string
-  /** Undefined when it did not end by itself. */
+  /** Undefined when it was killed. */
   readonly exitCode: number | undefined
   constructor(message: string, output: string, exitCode?: number) {
     super(message)
@@ -55,12 +55,12 @@ export class SandboxFailed extends Error {
   }
 }
 
-/** Makes the file one that a sandboxed program may open again by its descriptor. */
+/** Lets a sandboxed program open the file again through its descriptor. */
 export const giveToSandbox = (path: string): Promise<void> =>
   isRoot() ? chown(path, NOBODY, NOBODY) : Promise.resolve()
 
-/** What the program printed. Throws SandboxFailed with the end of its error output when it fails, exceeds a limit or is
- *  stopped. */
+/** Returns the program's output. Throws SandboxFailed with the end of its error output when it fails, exceeds a limit
+ *  or is stopped. */
 export async function runSandboxed(sandboxed: SandboxedProgram): Promise<string> {
   const { files = [], standardInput, limits, signal } = sandboxed
   signal?.throwIfAborted()
@@ -73,7 +73,7 @@ export async function runSandboxed(sandboxed: SandboxedProgram): Promise<string>
     killSignal: 'SIGKILL',
     ...defined({ signal }),
   })
-  child.stdin?.on('error', () => {}) // it may end before it has read everything
+  child.stdin?.on('error', () => {}) // it may exit before it has read everything
   if (isText) child.stdin?.write(standardInput.text)
   return outcome(child, sandboxed.program)
 }
@@ -81,7 +81,7 @@ export async function runSandboxed(sandboxed: SandboxedProgram): Promise<string>
 async function commandLine({ program, input, dropping = 'before', isNetworked, limits }: SandboxedProgram) {
   return [
     ...(isNetworked === true || !(await canCutOff()) ? [] : ['unshare', '--net', '--']),
-    'nice', // guests come first
+    'nice', // guests have priority
     `--adjustment=${NICENESS}`,
     'prlimit',
     `--data=${limits.memoryMebibytes * MEBIBYTE}`,
@@ -92,7 +92,7 @@ async function commandLine({ program, input, dropping = 'before', isNetworked, l
     '--',
     'setpriv',
     '--no-new-privs',
-    '--pdeathsig=SIGKILL', // it ends with the agent
+    '--pdeathsig=SIGKILL', // the kernel kills it when the agent exits
     ...(isRoot() ? ['--inh-caps=-all', ...(dropping === 'before' ? DROP : [])] : []),
     '--',
     program,
@@ -103,8 +103,8 @@ async function commandLine({ program, input, dropping = 'before', isNetworked, l
 const DROP = ['--bounding-set=-all', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
 
 let isCutOffPossible: Promise<boolean> | undefined
-/** Whether programs can be given a network of their own, which leads nowhere: root may, unless it is one of a container
- *  without that right. */
+/** Whether programs can get a separate network without connections. Root can, except in a container without that right.
+ */
 function canCutOff(): Promise<boolean> {
   isCutOffPossible ??= isRoot()
     ? runProgram('unshare', ['--net', '--', 'true']).then(
@@ -128,7 +128,7 @@ function outcome(child: ChildProcess, program: string): Promise<string> {
   })
 }
 
-/** Keeps the end of what is printed. */
+/** Keeps only the end of the output. */
 function collect(stream: Readable | null): () => string {
   let text = ''
   stream?.setEncoding('utf8').on('data', (chunk: string) => {

@@ -1,18 +1,18 @@
-/** Puts images of containers into a new system as containerd keeps them, unpacked: what a machine has to do at its
- *  first start it does at no start, and no image that no registry has can be lost. By the new system's own containerd,
- *  which is ended before the disk is written. Needs root. */
+/** Adds images of containers to a new system, unpacked as containerd stores them. So machines do not unpack them at
+ *  their first start, and no image can be lost that no registry has. The new system's own containerd does this, and is
+ *  stopped before the disk is written. Needs root. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from '../../run-program.ts'
 import { ImageUnavailable } from '../recipe.ts'
 
 const MINUTES = 10
-/** Of the new system. */
+/** Folder in the new system. */
 const WORK = '/run/bake'
 const SOCKET = `${WORK}/containerd.sock`
 
-/** containerd wants to see what its root lies on: that is made a mount of its own first. All of it ends with the first
- *  program, in a namespace that nobody else is in. Pinned: the kubelet never removes them to make room. */
+/** containerd needs to see the mount of its root, so the root becomes a mount first. Everything ends with the first
+ *  program, because it runs in separate namespaces. Pinned: the kubelet never removes the images to free space. */
 const SCRIPT = `set -e
 mount --bind "$0" "$0"
 cd "$0"
@@ -40,11 +40,11 @@ kill $containerd
 wait $containerd || true
 '`
 
-/** Where archives are expected, below the root of the new system. */
+/** Folder for the archives, below the root of the new system. */
 export const bakeFolder = (root: string): string => join(root, WORK)
 
-/** Takes in every archive of that folder, and removes it. Throws ImageUnavailable when one of those names is missing
- *  afterwards. */
+/** Imports every archive of that folder, and removes the folder. Throws ImageUnavailable when one of the names is
+ *  missing afterwards. */
 export async function bakeImages(root: string, names: readonly string[]): Promise<void> {
   const known = await runProgram('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', SCRIPT, root], {
     timeoutMilliseconds: MINUTES * 60_000,

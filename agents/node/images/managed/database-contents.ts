@@ -1,8 +1,8 @@
-/** What databases have besides PostgreSQL itself, as docs/database-contents.md lists it: an image with anything else is
- *  not finished. */
+/** Contents of databases besides PostgreSQL itself, as listed in docs/database-contents.md. The build of an image with
+ *  other contents fails. */
 
-/** Whose sorting and names of months and currencies databases have, as `locale -a` of the image names them, besides
- *  C, C.utf8 and POSIX. All are of UTF-8, as databases are. */
+/** Locales of databases (sorting, names of months, currencies) as `locale -a` of the image names them, besides C,
+ *  C.utf8 and POSIX. All use UTF-8, as databases do. */
 export const DATABASE_LOCALES = [
   'cs_CZ',
   'da_DK',
@@ -34,7 +34,7 @@ export const DATABASE_LOCALES = [
   'zh_CN',
 ].map((name) => `${name}.utf8`)
 
-/** Those that the owner of a database may create: PostgreSQL trusts them. */
+/** Extensions that the owner of a database may create: PostgreSQL marks them as trusted. */
 export const DATABASE_EXTENSIONS = [
   'btree_gin',
   'btree_gist',
@@ -59,13 +59,13 @@ export const DATABASE_EXTENSIONS = [
   'uuid-ossp',
 ]
 
-/** Sources of locales, and names of time zones that older programs use. */
+/** Sources of locales, and old names of time zones, which older programs use. */
 export const CONTENT_PACKAGES = ['locales', 'tzdata', 'tzdata-legacy']
 
 const OLD_ZONE = '/usr/share/zoneinfo/US/Pacific'
 const lines = (values: readonly string[]): string => values.toSorted().join('\n')
 
-/** Makes the locales, and fails where the image has others, other extensions, or no old names of time zones. */
+/** Creates the locales. Fails when the image has other locales or extensions, or lacks the old names of time zones. */
 export const CONTENT_COMMANDS: readonly (readonly string[])[] = [
   ...DATABASE_LOCALES.map((name) => [
     'localedef',
@@ -86,7 +86,7 @@ export const CONTENT_COMMANDS: readonly (readonly string[])[] = [
   ['test', '-e', OLD_ZONE],
 ]
 
-/** Fails, and prints the difference, where the command prints other lines. */
+/** Fails and prints the difference when the command prints other lines. */
 function check(command: string, expected: readonly string[]): readonly string[] {
   const script = `set -e; ${command} | LC_ALL=C sort > /tmp/found; printf '%s\\n' "$1" > /tmp/expected
 diff /tmp/expected /tmp/found >&2; rm /tmp/expected /tmp/found`

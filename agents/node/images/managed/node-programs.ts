@@ -1,5 +1,5 @@
-/** What the image of nodes brings besides Debian's packages: the programs of Kubernetes, and images of containers that
- *  no registry has, made here of one program each. */
+/** Contents of the image of nodes besides Debian's packages: the programs of Kubernetes, and images of containers that
+ *  no registry has. Each of these images is created here from one program. */
 import { access, chmod, constants, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
@@ -22,11 +22,11 @@ import { ociArchive } from '../oci-archive.ts'
 import { ImageUnavailable } from '../recipe.ts'
 import { tarOf } from '../tar.ts'
 
-/** In the guest, as `kubernetes.py` knows them. */
+/** Folder in the guest, as in `kubernetes.py`. */
 const PROGRAMS = 'opt/kubernetes'
 const INDEX = 'usr/share/svccloud/images.json'
 
-/** Of how images of containers are made here: another one makes the images of guests anew. */
+/** Version of the format of these container images. A new one causes new images of guests. */
 const ARCHIVE_VERSION = '2'
 
 export const NODE_VERSIONS = [
@@ -51,14 +51,15 @@ export const DEV_CLUSTER_VERSIONS = [
 ]
 
 export interface NodePrograms {
-  /** Path here by path in the guest. */
+  /** Path on this host by path in the guest. */
   readonly files: Readonly<Record<string, string>>
-  /** The one program of each image, by the image's name. */
+  /** The only program of each image, by the image's name. */
   readonly images: Readonly<Record<string, string>>
 }
 
-/** Those that were built, of the releases that control planes here have: at least of one; `root` is the new system,
- *  whose packages have the program of the third image. Throws ImageUnavailable with the command that builds them. */
+/** Finds the programs that were built for the releases of the control planes here, at least for one release. `root` is
+ *  the new system, whose packages contain the program of the third image. Throws ImageUnavailable with the command that
+ *  builds them. */
 export async function findNodePrograms(root: string, folder = toolsFolder()): Promise<NodePrograms> {
   const files: Record<string, string> = {
     [`${PROGRAMS}/konnectivity-agent`]: join(folder, TUNNEL_VERSION, 'konnectivity-agent'),
@@ -71,7 +72,7 @@ export async function findNodePrograms(root: string, folder = toolsFolder()): Pr
   return requireBuilt({ files, images: clusterImages(root, folder) })
 }
 
-/** The same of a whole cluster. */
+/** The same for a complete cluster. */
 export async function findDevClusterPrograms(root: string, folder = toolsFolder()): Promise<NodePrograms> {
   const files: Record<string, string> = {
     [`${PROGRAMS}/etcd`]: join(folder, ETCD_VERSION, 'etcd'),
@@ -105,7 +106,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Puts them into the new system. */
+/** Copies the programs to the new system. */
 export async function putNodePrograms(root: string, { files, images }: NodePrograms): Promise<void> {
   for (const [path, from] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
@@ -116,7 +117,7 @@ export async function putNodePrograms(root: string, { files, images }: NodeProgr
   await writeFile(join(root, INDEX), JSON.stringify(Object.keys(images)))
 }
 
-/** The archive of each image (opencontainers.org, image layout), in a folder. */
+/** Writes the archive of each image (opencontainers.org, image layout) to a folder. */
 export async function writeArchives(folder: string, { images }: Pick<NodePrograms, 'images'>): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const [name, program] of Object.entries(images))
@@ -126,7 +127,7 @@ export async function writeArchives(folder: string, { images }: Pick<NodeProgram
     )
 }
 
-/** Of programs that do what they are called by: their names in the image, of which the first is what it runs. */
+/** Names in the image for programs that act according to the name they are called by. The image runs the first one. */
 const NAMES_IN_IMAGE: Readonly<Record<string, readonly string[]>> = {
   [BUSYBOX_IMAGE]: [
     'sh',
@@ -192,8 +193,8 @@ const NAMES_IN_IMAGE: Readonly<Record<string, readonly string[]>> = {
   ].map((name) => `bin/${name}`),
 }
 
-/** An image with nothing but that program, which it runs, and a folder for what is kept for a while: the same bytes for
- *  the same program. */
+/** An image that contains only this program, which it runs, and a folder for temporary files. The same program gives
+ *  the same bytes. */
 export async function imageArchive(
   name: string,
   program: string,

@@ -1,18 +1,18 @@
-/** A program of this project with all that it needs, as files below a folder of a guest: Node.js, its sources, and the
- *  packages that they import. */
+/** A program of this project with all its dependencies, as files below a folder of a guest: Node.js, its sources, and
+ *  the packages that they import. */
 import { access, chmod, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises'
 import { dirname, join, normalize, relative } from 'node:path'
 import { nodeBinary } from '../../../../kit/sys/process.ts'
 
 const PROJECT = join(import.meta.dirname, '../../../..')
-/** What is there at run time: types are gone by then. */
+/** Imports at run time; types are removed by then. */
 const IMPORT = /^(?:import|export)(?! type\b)[^'"`;]*?\bfrom\s*'([^']+)'|^import\s*'([^']+)'/gm
-/** Read beside the sources. */
+/** Suffix of files that are read from the folders of the sources. */
 const BESIDE = '.proto'
-/** Of packages, what nothing runs by. */
+/** Files of packages that are not needed to run them. */
 const USELESS = /\.(ts|mts|cts|map|md|markdown|txt|yml|yaml|html|flow|tsbuildinfo)$/
 
-/** Puts it there; `file` is of this project, and so is its place below the folder. `node` runs it. */
+/** Copies a program; `file` is relative to this project, and keeps its path below the folder. Run it with `node`. */
 export async function putProgram(folder: string, file: string): Promise<void> {
   const sources = new Set<string>()
   const packages = new Set<string>()
@@ -20,7 +20,7 @@ export async function putProgram(folder: string, file: string): Promise<void> {
   for (const source of sources) await copy(source, folder)
   for (const at of new Set([...sources].map((source) => dirname(source))))
     for (const name of await readdir(join(PROJECT, at))) if (name.endsWith(BESIDE)) await copy(join(at, name), folder)
-  await copy('package.json', folder) // says that sources are modules
+  await copy('package.json', folder) // marks the sources as modules
   const folders = new Set<string>()
   for (const name of packages) await addPackage(name, PROJECT, folders)
   for (const at of folders)
@@ -29,9 +29,9 @@ export async function putProgram(folder: string, file: string): Promise<void> {
   await chmod(join(folder, 'node'), 0o755)
 }
 
-/** What tells one such program from another: the text of its own sources and of what is read beside them, and versions
- *  of the packages that it imports itself. What it shares with the rest of the project changes often, and rarely what
- *  it does: a change of that alone makes no other program of it. */
+/** Identifies a version of such a program: the text of its own sources, of files that are read beside them, and
+ *  versions of the packages that it imports itself. Code that it shares with the rest of the project changes often, but
+ *  rarely changes what it does, so such a change alone gives no new version. */
 export async function partsOf(file: string): Promise<Readonly<Record<string, string>>> {
   const needed = { sources: new Set<string>(), packages: new Set<string>() }
   await walk(file, needed)
@@ -43,7 +43,7 @@ export async function partsOf(file: string): Promise<Readonly<Record<string, str
   for (const path of [...own, ...beside].toSorted()) parts[path] = await readFile(join(PROJECT, path), 'utf8')
   for (const name of [...needed.packages].toSorted()) {
     const text = await readFile(join(PROJECT, 'node_modules', name, 'package.json'), 'utf8').catch(() => '{}')
-    parts[name] = String((JSON.parse(text) as { readonly version?: string }).version) // of every package that is there
+    parts[name] = String((JSON.parse(text) as { readonly version?: string }).version) // every installed package has one
   }
   return parts
 }
@@ -54,9 +54,9 @@ async function copy(path: string, folder: string): Promise<void> {
 }
 
 interface Needed {
-  /** Paths in this project. */
+  /** Paths relative to this project. */
   readonly sources: Set<string>
-  /** By their names. */
+  /** Names of packages. */
   readonly packages: Set<string>
 }
 
@@ -76,7 +76,7 @@ const nameOf = (what: string): string =>
     .slice(0, what.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** With what it needs itself, wherever those are found from where it lies. Throws for one that is not installed. */
+/** Adds a package with its own dependencies, resolved from its place. Throws when one is not installed. */
 async function addPackage(name: string, from: string, folders: Set<string>): Promise<void> {
   let at = from
   while (!(await isThere(join(at, 'node_modules', name, 'package.json')))) {
@@ -87,7 +87,7 @@ async function addPackage(name: string, from: string, folders: Set<string>): Pro
   const path = relative(PROJECT, found)
   if (folders.has(path)) return
   folders.add(path)
-  // every package has one, with or without dependencies
+  // every package has this file; dependencies are optional
   const { dependencies = {} } = JSON.parse(await readFile(join(found, 'package.json'), 'utf8')) as {
     readonly dependencies?: Readonly<Record<string, string>>
   }

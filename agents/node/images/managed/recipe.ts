@@ -1,6 +1,6 @@
-/** The templates of managed machines: a small Debian with what edges and load balancers run, one with what databases
- *  run, and two with what nodes of Kubernetes and whole clusters run, each with the script that the agent of the host
- *  talks to. They have no cloud-init, and nobody can sign in but to dev clusters. */
+/** The templates of managed machines: small Debian systems with the programs of edges and load balancers, of databases,
+ *  of nodes of Kubernetes, and of complete clusters. Each contains the script that the agent of the host talks to. They
+ *  have no cloud-init, and only dev clusters allow a login. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -32,7 +32,7 @@ import {
 export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
 const SCRIPT_FILE = join(import.meta.dirname, 'machine')
 
-/** Of every machine. */
+/** Packages of every machine. */
 const PACKAGES = [
   'systemd',
   'systemd-sysv',
@@ -60,10 +60,10 @@ const AGENT_COMMANDS = [
   'guest-fsfreeze-freeze',
   'guest-fsfreeze-thaw',
 ]
-/** Compiled once: it would take a second of each of their starts where processors are emulated. */
+/** Compiled at build time. With emulated processors, compiling takes a second of each start. */
 const COMPILED = ['python3', '-m', 'compileall', '-q', dirname(MACHINE_SCRIPT)]
-/** The kernel, and what it starts first, end by a new boot where they would stand still for ever, with nobody there to
- *  see it: on a host that is too busy, programs that systemd waits for at its beginning can take too long. */
+/** The kernel and the first programs reboot the machine instead of hanging unnoticed. On a host that is
+ *  too busy, programs that systemd waits for at its start can take too long. */
 const KERNEL_ARGUMENTS = [WITHOUT_CX16, 'panic=10', 'systemd.crash_action=reboot']
 const networkFile = (name: string, metric: number): string =>
   `[Match]\nName=${name}\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n[DHCPv4]\nRouteMetric=${metric}\n` +
@@ -84,23 +84,23 @@ const FILES: Readonly<Record<string, string>> = {
     '[Install]\nWantedBy=multi-user.target\n',
 }
 
-/** What is added for one template or another. */
+/** Additions for one template. */
 interface Variant {
-  /** What the packages are, for people. */
+  /** Description of the packages, for people. */
   readonly installs: string
   readonly packages: readonly string[]
   readonly files: Readonly<Record<string, string>>
-  /** Names of what lies beside the script, here and in the guest. */
+  /** Names of files beside the script, in this project and in the guest. */
   readonly scripts: readonly string[]
-  /** Started by the script, with what was delivered, and never by themselves. */
+  /** Services that only the script starts, with a delivered configuration. */
   readonly masked: readonly string[]
   readonly commands: DebianSystem['commands']
   readonly diskGibibytes: number
   readonly enabled?: readonly string[]
   readonly links?: DebianSystem['links']
-  /** Of what is put in besides. */
+  /** Versions of other contents. */
   readonly versions?: unknown
-  /** A program of this project that is put in with what it needs. */
+  /** A program of this project to add with its dependencies. */
   readonly program?: string
   readonly fill?: DebianSystem['fill']
 }
@@ -111,7 +111,7 @@ async function putKubernetes(root: string, programs: NodePrograms): Promise<void
   await bakeImages(root, Object.keys(programs.images))
 }
 
-/** Of volumes of Kubernetes. */
+/** The driver of Kubernetes volumes. */
 const DRIVER = 'addons/csi/main.ts'
 
 const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
@@ -122,7 +122,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     scripts: [],
     masked: ['haproxy', 'keepalived', 'tayga', 'unbound', 'ssh.service', 'ssh.socket', 'nftables'],
     commands: [
-      // A password that is none, and no lock: the server would refuse a locked user's keys.
+      // An invalid password instead of a lock: the SSH server refuses keys of a locked user.
       ['useradd', '--system', '--no-create-home', '--shell', '/usr/sbin/nologin', '--password', '*', 'admin'],
     ],
     diskGibibytes: 2,
@@ -131,9 +131,9 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     installs: 'PostgreSQL, pgBackRest and the kernel',
     packages: ['postgresql-17', 'pgbackrest', ...CONTENT_PACKAGES],
     files: {
-      // The host passes on what is sent there.
+      // The host relays connections to this address.
       'etc/hosts': `127.0.0.1 localhost\n::1 localhost\n${METADATA_ADDRESS} ${ARCHIVE_HOST}\n`,
-      // The data is elsewhere.
+      // The data are in another place.
       'etc/postgresql-common/createcluster.d/svccloud.conf': 'create_main_cluster = false\n',
     },
     scripts: ['database.py'],
@@ -143,7 +143,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
   },
   [KUBERNETES_NODE_TEMPLATE]: {
     installs: 'containerd, the network of pods and the kernel',
-    // iptables is what ports of hosts are made with.
+    // iptables implements ports of hosts.
     packages: [
       'containerd',
       'runc',
@@ -151,10 +151,10 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
       'systemd-resolved',
       'iptables',
       'socat',
-      // Of file systems of volumes, and what runs their driver.
+      // Tools for file systems of volumes, and a library of their driver.
       'xfsprogs',
       'libstdc++6',
-      // What an image of containers is made of.
+      // The program of a container image.
       'busybox-static',
     ],
     files: {},
@@ -199,7 +199,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
   },
 }
 
-/** The script and what lies beside it, by their paths in the guest without the leading slash. */
+/** The script and the files beside it, by their paths in the guest without the leading slash. */
 async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<string, string>>> {
   const folder = dirname(MACHINE_SCRIPT).slice(1)
   const beside = VARIANTS[template].scripts.map(
@@ -211,7 +211,7 @@ async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<st
   }
 }
 
-/** Everything that the image is made from here, as one text: another one is another version. */
+/** All inputs of the image from this project, as one text. A different text is a different version. */
 export async function recipeOf(template: ManagedTemplate): Promise<string> {
   const { program } = VARIANTS[template]
   const put = program === undefined ? [] : [await partsOf(program)]
@@ -224,10 +224,10 @@ const digestOf = async (template: ManagedTemplate): Promise<string> =>
     .digest('hex')
     .slice(0, 12)
 
-/** Versions sort by their time, and say which recipe they are of. */
+/** Versions sort by time and name their recipe. */
 export const managedVersion = async (template: ManagedTemplate, now: Date): Promise<string> =>
   `${debianVersion(now)}-${await digestOf(template)}`
-/** Whether the version is of the recipe as it is now. */
+/** Whether the version belongs to the current recipe. */
 export const isManagedVersion = async (template: ManagedTemplate, version: string): Promise<boolean> =>
   version.endsWith(`-${await digestOf(template)}`)
 

@@ -1,6 +1,5 @@
 /** The template `tiny-linux`: a Debian cloud kernel with an initial file system of busybox and dropbear. Boots in
- *  seconds, also without KVM.
- *  Everything in it comes from Debian packages and the scripts beside this file. */
+ *  seconds, even without KVM. All its content comes from Debian packages and the scripts beside this file. */
 import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +9,7 @@ import { unpackPackages } from '../debian-packages.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from '../recipe.ts'
 import { SOURCE_ROUTES_FILE } from '../source-routes.ts'
 
-/** dropbear, what serves scp and sftp, and the libraries that it needs, the C library among them. */
+/** dropbear, the programs for scp and sftp, and their libraries, including the C library. */
 const PACKAGES = [
   'busybox-static',
   'dropbear-bin',
@@ -34,7 +33,7 @@ const LIBRARIES = [
 ] as const
 const LOADER = 'ld-linux-x86-64.so.2'
 const LIBRARY_FOLDERS = ['lib/x86_64-linux-gnu', 'usr/lib/x86_64-linux-gnu', 'lib64', 'usr/lib64'] as const
-/** Those that `init` loads; kernels that have one built in do not bring it. */
+/** Modules that `init` loads; a kernel may have one built in instead. */
 const MODULES = [
   'virtio_ring',
   'virtio',
@@ -63,7 +62,7 @@ const SCRIPTS = {
   'udhcpc.script': 'etc/udhcpc.script',
 } as const
 const SCRIPT_NAMES = ['init', 'services', 'interface', 'end', 'udhcpc.script'] as const
-/** Paths of scripts in the image, and where they are here. */
+/** Paths of scripts in the image, and of their sources here. */
 const SCRIPT_FILES: readonly (readonly [path: string, source: string])[] = [
   ...SCRIPT_NAMES.map((name) => [SCRIPTS[name], join(import.meta.dirname, name)] as const),
   ['etc/source-routes.sh', SOURCE_ROUTES_FILE],
@@ -107,24 +106,24 @@ const TEXTS: Readonly<Record<string, string>> = {
   'etc/profile': "export HOME=/root PATH=/sbin:/bin:/usr/sbin:/usr/bin\nexport PS1='root@\\h:\\w# '\ncd\n",
 }
 
-/** Of files that are not compressed and a kernel that does not test its ciphers: an emulated processor takes a tenth of
- *  its boot for these. */
+/** Files are not compressed, and the kernel does not test its ciphers. These would take a tenth of the boot of an
+ *  emulated processor. */
 const MANIFEST: TemplateManifest = {
   kernel: 'vmlinuz',
   initialRamdisk: 'initrd',
   commandLine: 'console=ttyS0 quiet panic=-1 cryptomgr.notests',
 }
 
-/** Digest of what the image is made of, but for the versions of the packages: it lives in memory, so nothing depends on
- *  those. */
+/** Digest of the image's contents without the versions of the packages. The system runs in memory, so nothing depends
+ *  on those. */
 export async function tinyLinuxRecipeDigest(): Promise<string> {
   const digest = createHash('sha256').update(JSON.stringify([PACKAGES, KERNELS, MODULES, FOLDERS, TEXTS, MANIFEST]))
   for (const [, source] of SCRIPT_FILES) digest.update(await readFile(source))
   return digest.digest('hex').slice(0, 16)
 }
 
-/** Builds the image into the folder; `work` may be thrown away afterwards. ImageUnavailable with the reason when it
- *  cannot. */
+/** Builds the image into the folder; `work` may be deleted afterwards. ImageUnavailable with the reason when the build
+ *  is impossible. */
 export async function buildTinyLinux(folder: string, work: string): Promise<void> {
   const root = await unpackPackages({ names: PACKAGES, kernels: KERNELS }, work)
   const release = (await readdir(join(root, 'lib', 'modules')))[0]
@@ -161,7 +160,7 @@ async function fileSystem(root: string, modules: string): Promise<ArchiveEntry[]
       file('bin/busybox', join(root, 'usr', 'bin', 'busybox'), 0o755),
     ),
     ...(await Promise.all(SCRIPT_FILES.map(([path, source]) => file(path, source, 0o755)))),
-    // where dropbear looks for it
+    // where dropbear expects it
     { path: 'usr/lib/sftp-server', kind: 'link', target: 'openssh/sftp-server' },
     { path: 'sbin/reboot', kind: 'link', target: 'poweroff' },
     { path: 'sbin/halt', kind: 'link', target: 'poweroff' },
@@ -186,7 +185,7 @@ async function find(root: string, library: string): Promise<string> {
   throw new ImageUnavailable(`the Debian packages hold no ${library}`)
 }
 
-/** Newer kernels bring their modules compressed, which busybox cannot load. */
+/** Newer kernels have compressed modules, which busybox cannot load. */
 async function moduleEntries(folder: string): Promise<ArchiveEntry[]> {
   const files = await readdir(folder, { recursive: true })
   const entries: ArchiveEntry[] = []

@@ -1,4 +1,4 @@
-/** Tells whoever looks at an Ingress of a playground where it is served. */
+/** Writes to the status of each Ingress of a playground where it is served. */
 import { z } from 'zod'
 import { type KubeApi, send } from '../../kube-api.ts'
 
@@ -18,7 +18,7 @@ const Ingresses = z.object({
   ),
 })
 
-/** May be said again and again. */
+/** May be repeated. */
 export async function applyIngressStatus(
   api: KubeApi,
   { hostname, port }: { readonly hostname: string; readonly port: number },

@@ -1,5 +1,5 @@
-/** What workloads of a playground may use, in each of its namespaces, with defaults for those that say nothing. Whoever
- *  removes it gets it back; the guest itself is the last word. */
+/** Resource limits for workloads of a playground, in each of its namespaces, with defaults for workloads without any. A
+ *  limit that the customer removes is restored; the size of the guest is the final limit. */
 import { z } from 'zod'
 import type { ControlPlaneGuest } from '../../../../integrations/control-planes/control.ts'
 import { apply, type KubeApi, send } from '../../kube-api.ts'
@@ -14,7 +14,7 @@ const DEFAULTS = {
   defaultRequest: { cpu: '50m', memory: '64Mi' },
 }
 
-/** May be said again and again. */
+/** May be repeated. */
 export async function applyLimits(api: KubeApi, guest: ControlPlaneGuest): Promise<void> {
   const { text } = await send(api, 'GET', `/api/v1/namespaces?limit=${NAMESPACES_MAXIMUM}`)
   for (const { metadata } of Namespaces.parse(JSON.parse(text)).items) {
@@ -35,7 +35,7 @@ export async function applyLimits(api: KubeApi, guest: ControlPlaneGuest): Promi
   }
 }
 
-/** A playground has nothing that services of type LoadBalancer could become. */
+/** A playground does not support services of type LoadBalancer. */
 const hardOf = ({ vcpus, memoryMebibytes, storageGibibytes, pods, volumes }: ControlPlaneGuest) => ({
   pods: String(pods),
   'requests.cpu': String(vcpus),

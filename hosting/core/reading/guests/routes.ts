@@ -1,4 +1,4 @@
-/** What Ingresses of a playground say: where its requests go. */
+/** Routes of requests to a playground, from its Ingresses. */
 import { z } from 'zod'
 import { type KubeApi, send } from '../../kube-api.ts'
 
@@ -56,11 +56,11 @@ export const AppRoute = z.object({
 })
 export type AppRoute = z.infer<typeof AppRoute>
 
-/** Of a service, as the nodes of its cluster reach it. */
+/** Address and port of a service, as the nodes of its cluster reach it. */
 export const AppTarget = z.object({ address: z.ipv4(), port: z.int().min(1).max(65_535) })
 export type AppTarget = z.infer<typeof AppTarget>
 
-/** Those of all Ingresses. Throws for an API that answers something else. */
+/** Routes of all Ingresses. Throws when the API returns something else. */
 export async function readRoutes(api: KubeApi): Promise<readonly AppRoute[]> {
   const { text } = await send(api, 'GET', `/apis/networking.k8s.io/v1/ingresses?limit=${ROUTES_MAXIMUM}`)
   return Ingresses.parse(JSON.parse(text)).items.flatMap(({ metadata: { namespace }, spec: { rules } }) =>
@@ -83,7 +83,7 @@ export async function readRoutes(api: KubeApi): Promise<readonly AppRoute[]> {
   )
 }
 
-/** Undefined where the service has no address, or not that port. */
+/** Undefined when the service has no address or not that port. */
 export async function targetOf(api: KubeApi, { namespace, service, port }: AppRoute): Promise<AppTarget | undefined> {
   const path = `/api/v1/namespaces/${namespace}/services/${service}`
   const { status, text } = await send(api, 'GET', path, { accepted: [NOT_FOUND] })

@@ -1,5 +1,5 @@
-/** Volumes of a playground: folders on the disk of its guest, one for each claim, until the playground ends. How large
- *  they are together is a matter of its quota, and of that disk. */
+/** Volumes of a playground: folders on the disk of its guest, one for each claim, until the playground ends. Its quota
+ *  and that disk limit their total size. */
 import { z } from 'zod'
 import type { ControlPlaneGuest } from '../../../../integrations/control-planes/control.ts'
 import { apply, type KubeApi, send } from '../../kube-api.ts'
@@ -41,7 +41,7 @@ const STORAGE_CLASS = {
   volumeBindingMode: 'Immediate',
 }
 
-/** May be said again and again. */
+/** May be repeated. */
 export async function applyVolumes(api: KubeApi, { name: node }: ControlPlaneGuest): Promise<void> {
   await apply(api, '/apis/storage.k8s.io/v1/storageclasses', STORAGE_CLASS)
   const claims = await send(api, 'GET', `/api/v1/persistentvolumeclaims?limit=${CLAIMS_MAXIMUM}`)

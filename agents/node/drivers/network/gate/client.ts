@@ -1,4 +1,4 @@
-/** The agent's side of the gate: starts the process where none is, and has it join guests. */
+/** The agent's side of the gate: starts the process if it does not run, and lets it join guests. */
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -10,9 +10,10 @@ import { connectLocalSocket } from '../../hypervisor/local-socket.ts'
 import { gateSocket, GUEST_NAME_BYTES_MAXIMUM } from '../user-mode.ts'
 
 export interface Gate {
-  /** Resolves when the frames of the guest's interfaces go through the gate. Rejects when it cannot be started. */
+  /** Resolves when the frames of the guest's interfaces go through the gate. Rejects when the gate cannot be started.
+   */
   join(guest: string): Promise<void>
-  /** Called when another process is the gate: guests must be joined to it. */
+  /** Called when the gate is a new process; guests must be joined to it again. */
   onRestart(listener: () => void): void
   close(): void
 }
@@ -29,7 +30,7 @@ export interface GateOptions {
   readonly log: Logger
 }
 
-/** The process is started, or connected to, with the first guest that needs it. */
+/** The process is started, or connected to, for the first guest that needs it. */
 export function openGate(options: GateOptions): Gate {
   const { clock, log } = options
   const waiting = new Map<string, Set<() => void>>()
@@ -90,7 +91,7 @@ export function openGate(options: GateOptions): Gate {
   }
 }
 
-/** The process outlives the agent, in a session of its own. */
+/** The process outlives the agent, in its own session. */
 async function connectOrStart({ folder, clock }: GateOptions): Promise<Socket> {
   const connect = () => connectLocalSocket(gateSocket(folder)).catch(() => undefined)
   const known = await connect()
@@ -101,7 +102,7 @@ async function connectOrStart({ folder, clock }: GateOptions): Promise<Socket> {
     stdio: 'ignore',
     env: { PATH: environment()['PATH'] },
   })
-  child.on('error', () => {}) // there is no connection then
+  child.on('error', () => {}) // the connection then fails
   child.unref()
   const deadline = clock.monotonicMilliseconds() + START_MILLISECONDS
   while (clock.monotonicMilliseconds() < deadline) {

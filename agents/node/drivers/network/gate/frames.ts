@@ -1,9 +1,9 @@
-/** Which frames of a guest with user-mode networking may leave it: pure. QEMU opens a connection of the host for every
- *  one of its guest, also to the host's own loopback: without this a guest would reach whatever listens there. What is
- *  not known is dropped. */
+/** Decides which frames may leave a guest with user-mode networking. Pure. QEMU opens a connection of the host for
+ *  every connection of its guest, even to the host's own loopback. Without this filter a guest would reach whatever
+ *  listens there. Unknown frames are dropped. */
 import { isIPv4 } from 'node:net'
 
-/** What the network inside has beside its guest, as `user-mode.ts` and QEMU's defaults have it. */
+/** Addresses in the inner network besides the guest, from `user-mode.ts` and QEMU's defaults. */
 export const INSIDE_HOST = '169.254.0.2'
 export const INSIDE_DNS = '169.254.0.3'
 const INSIDE_HOST_6 = 'fec00000000000000000000000000002'
@@ -26,11 +26,11 @@ export type IsLocal = (address: string) => boolean
 
 interface Packet {
   readonly protocol: number
-  /** Begins with the header of the protocol. */
+  /** Starts with the header of the protocol. */
   readonly payload: Buffer
 }
 
-/** Whether the Ethernet frame may go on to QEMU. */
+/** Returns whether the Ethernet frame may continue to QEMU. */
 export function mayLeave(frame: Buffer, isLocal: IsLocal): boolean {
   if (frame.length < 14) return false
   const type = frame.readUInt16BE(12)
@@ -44,7 +44,7 @@ function mayLeaveByIPv4(packet: Buffer, isLocal: IsLocal): boolean {
   if (packet.length < 20 || (packet[0] ?? 0) >> 4 !== 4 || headerBytes < 20 || packet.length < headerBytes) return false
   const [first = 0, second = 0] = packet.subarray(16)
   const address = packet.subarray(16, 20).join('.')
-  // More fragments, or not the first: whose ports are not all here.
+  // More fragments follow, or this is not the first one: the ports may be missing.
   const isFragment = (packet.readUInt16BE(6) & 0x3fff) !== 0
   const whole: Packet | undefined = isFragment
     ? undefined
@@ -55,14 +55,15 @@ function mayLeaveByIPv4(packet: Buffer, isLocal: IsLocal): boolean {
     if (address === INSIDE_DNS) return isDns(whole) || whole?.protocol === ICMP
     return address === METADATA && isTo(whole, TCP, PORTS.http)
   }
-  // This host, its loopback, groups, and what has no meaning.
+  // Excludes this host, its loopback, groups, and reserved addresses.
   return first !== 0 && first !== 127 && first < 224 && !isLocal(address)
 }
 
 function mayLeaveByIPv6(packet: Buffer, isLocal: IsLocal): boolean {
   if (packet.length < 40 || (packet[0] ?? 0) >> 4 !== 6) return false
   const address = packet.toString('hex', 24, 40)
-  // Behind other headers neither protocol nor ports are looked for: nothing of them is believed.
+  // After other extension headers, protocol and ports are not looked for, so such a packet matches no rule that needs
+  // them.
   const inner: Packet = { protocol: packet[6] ?? 0, payload: packet.subarray(40) }
   if (address.startsWith('fec00000000000')) {
     if (address === INSIDE_HOST_6) return isAnswer(inner) || inner.protocol === ICMPV6
@@ -70,7 +71,7 @@ function mayLeaveByIPv6(packet: Buffer, isLocal: IsLocal): boolean {
   }
   if (/^fe[89ab]/.test(address)) return inner.protocol === ICMPV6
   if (address.startsWith('ff')) return inner.protocol === ICMPV6 || isTo(inner, UDP, PORTS.dhcpv6)
-  // Loopback, none, and IPv4 in the form of IPv6; the translated prefix leads to others.
+  // Loopback, unspecified, and IPv4-mapped addresses. Addresses with the translation prefix belong to other hosts.
   const isReserved = address.startsWith('00') && !address.startsWith('0064ff9b')
   return !isReserved && !isLocal(address)
 }
@@ -80,12 +81,12 @@ const isTo = (packet: Packet | undefined, protocol: number, port: number): boole
 
 const isDns = (packet: Packet | undefined): boolean => isTo(packet, UDP, PORTS.dns) || isTo(packet, TCP, PORTS.dns)
 
-/** Of a connection that the host has opened to the guest, by a port that is forwarded: never the first of one that the
- *  guest opens. */
+/** Whether the packet belongs to a connection that the host opened to the guest through a forwarded port. The first
+ *  packet of a connection that the guest opens never matches. */
 const isAnswer = (packet: Packet | undefined): boolean =>
   packet?.protocol === TCP && packet.payload.length >= 20 && ((packet.payload[13] ?? 0) & (SYN | ACK)) !== SYN
 
-/** The address as `mayLeave` compares it: IPv4 in dots, IPv6 as 32 hex digits. */
+/** The address in the form that `mayLeave` compares: IPv4 in dots, IPv6 as 32 hex digits. */
 export function comparable(address: string): string {
   if (isIPv4(address)) return address
   const [head = '', tail = ''] = (address.split('%')[0] ?? '').split('::')

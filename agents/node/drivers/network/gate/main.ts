@@ -1,7 +1,7 @@
-/** The gate of a host's guests with user-mode networking: a process that outlives the agent as guests do. QEMU hands it
- *  every frame that a guest sends and goes on with those that it gets back; without the gate a guest sends nothing.
- *  Takes names of guests as lines at a socket beside their folder, and answers each with a line when the guest is
- *  joined. Ends when neither an agent nor a guest is left. Argument: the folder of the guests; the one above is its
+/** The gate of a host's guests with user-mode networking: a process that outlives the agent, as guests do. QEMU sends
+ *  it every frame of a guest and continues with the frames that it gets back; without the gate a guest sends nothing.
+ *  It reads names of guests as lines from a socket beside their folder, and answers each with a line when the guest is
+ *  joined. It exits when neither an agent nor a guest is left. Argument: the folder of the guests; its parent is the
  *  working directory. */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
@@ -16,11 +16,11 @@ import { comparable, mayLeave } from './frames.ts'
 
 const ADDRESSES_MILLISECONDS = 1_000
 const LENGTH_BYTES = 4
-/** QEMU sends none that are longer. */
+/** QEMU sends no longer frames. */
 const FRAME_BYTES_MAXIMUM = 256 * 1024
-/** What is on its way back to QEMU at most: more is dropped, as networks do. */
+/** Limit of the data on its way back to QEMU. Frames above it are dropped, as networks do. */
 const WAITING_BYTES_MAXIMUM = 4 * 1024 * 1024
-/** For the first agent to come, and for the next one. */
+/** Time to wait for the first agent, and for the next one. */
 const IDLE_MILLISECONDS = 10_000
 
 const [folder = ''] = processArguments()
@@ -39,7 +39,7 @@ const isLocal = (address: string): boolean => {
   return local.has(address)
 }
 
-/** Joins an interface that is there; free when it is joined. */
+/** Joins an existing interface; does nothing when it is joined. */
 function joinInterface(guest: string, index: number): Promise<void> {
   const name = `${guest}/${index}`
   const known = joined.get(name)
@@ -57,7 +57,7 @@ function joinInterface(guest: string, index: number): Promise<void> {
       leaving.on('data', passOn(passed, end))
     },
     () => {
-      // The guest has no such interface, or was started by an agent of before.
+      // The guest has no such interface, or an agent of an earlier version started it.
       joined.delete(name)
     },
   )
@@ -65,7 +65,7 @@ function joinInterface(guest: string, index: number): Promise<void> {
   return joining
 }
 
-/** Frames leave the guest only when they can come back. */
+/** Connects the way back first, so that frames leave the guest only when they can come back. */
 async function connectBoth(guest: string, index: number): Promise<{ leaving: Socket; passed: Socket }> {
   const files = gateFiles(index)
   const passed = await connectLocalSocket(join(folder, guest, files.passed))
@@ -77,7 +77,7 @@ async function connectBoth(guest: string, index: number): Promise<{ leaving: Soc
   }
 }
 
-/** Each frame follows its length. */
+/** Passes on allowed frames. Each frame follows its length. */
 function passOn(passed: Socket, end: () => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (bytes) => {
@@ -102,7 +102,7 @@ const endWhenIdle = () =>
     if (agents.size === 0 && joined.size === 0) exitProcess(0)
   })
 
-const control = basename(gateSocket(folder)) // the whole path may be longer than an address may be
+const control = basename(gateSocket(folder)) // relative, because the full path may be too long for an address
 const server = createServer((agent) => {
   agents.add(agent)
   agent.on('close', () => {
