@@ -1,4 +1,4 @@
-/** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a
+/** The API: routes, their handlers and the pipeline. It knows no socket, so tests and the simulation call it as a
  *  function. */
 import { deploymentSecret } from '../db/deployment/index.ts'
 import { databaseUnavailable } from '../db/kit/failures.ts'
@@ -123,7 +123,7 @@ const idempotencyKeysIn = (db: Database): IdempotencyKeys => ({
   release: (key) => releaseIdempotencyKey(db, key),
 })
 
-/** Every route has one handler, and every handler a route of the list. */
+/** Every route has one handler, and every handler belongs to a listed route. */
 function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const unpaired = [
     ...ROUTES.filter((route) => endpoints.filter((endpoint) => endpoint.route === route).length !== 1),

@@ -1,5 +1,5 @@
-/** Notes what objects use and PostgreSQL has no claims for, each time that it was started: it may be one of yesterday,
- *  which gives nothing unique before (`db/look/`). */
+/** Records resources that objects use and for which PostgreSQL has no claims, each time that PostgreSQL was started: it
+ *  may be a restore of yesterday, and allocates nothing unique before this is done (`db/look/`). */
 import { noteLook, wasLookedAt } from '../db/look/index.ts'
 import type { GuestOnNode } from '../domain/node/placement.ts'
 import type { HeldUse, Use } from '../domain/claim/use.ts'
@@ -21,18 +21,18 @@ const LOOK_MILLISECONDS = 1_000
 
 type LookParts = Pick<Parts, 'db' | 'store' | 'caches' | 'clock' | 'log'>
 
-/** Free when it was done since PostgreSQL was started. The caches must be ready. */
+/** Does nothing when it was done since PostgreSQL was started. The caches must be ready. */
 export async function look({ db, store, caches, clock, log }: LookParts): Promise<void> {
   if (await wasLookedAt(db)) return
   const uses = usesIn(caches)
   const holders = await noteLook(db, uses, clock.now(), await guestsIn(store))
-  // What is about to go has given its claims back before.
+  // An object whose deletion has nearly finished has released its claims before.
   const leaving = new Set(uses.filter(({ isLeaving }) => isLeaving).map(({ holder }) => holder))
   const found = holders.filter((holder) => !leaving.has(holder)).length
   if (found > 0) log.error('in use, and without claims in PostgreSQL: kept from others', { found })
 }
 
-/** Looks until the signal aborts. Never throws. */
+/** Retries until the signal aborts. Never throws. */
 export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<void> {
   const outages = new Outages(parts, 'what is in use is not known')
   while (!signal.aborted) {
@@ -53,7 +53,7 @@ const usesIn = (caches: Parts['caches']): readonly Found[] => [
   ...held(caches.of(LoadBalancer), 'load_balancer', usesOfLoadBalancer),
 ]
 
-/** What is on the nodes, asked once for each look. */
+/** The contents of the nodes, requested once for each look. */
 async function guestsIn(store: Parts['store']): Promise<readonly GuestOnNode[]> {
   const [instances, reports, volumes] = [
     await store.list(Instance),

@@ -128,7 +128,7 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
   await db.destroy()
 }
 
-/** Hosts of control planes; those that the platform makes are read until the signal aborts. */
+/** Hosts of control planes; those that the platform creates are read until the signal aborts. */
 async function openHosts(
   settings: ApiServerSettings,
   { db, log }: { readonly db: Database; readonly log: Logger },
@@ -140,7 +140,7 @@ async function openHosts(
   return { parts: { controlPlanes: { ...configured, made: made.hosts }, hostClusters }, ended: made.run(signal) }
 }
 
-/** Serves on while whoever sends it requests learns that it ends. */
+/** Keeps serving while clients and load balancers learn that the process stops. */
 async function drain(
   settings: ApiServerSettings,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -183,7 +183,7 @@ const appSettings = (settings: ApiServerSettings) => ({
   loopbackTwins: settings.loopbackTwins,
 })
 
-/** Undefined where no way to send mail is set. */
+/** Undefined when no way to send mail is configured. */
 const openMail = (settings: ApiServerSettings): MailTransport | undefined =>
   openMailTransport({
     smtpUrl: settings.smtpUrl,
@@ -205,7 +205,7 @@ async function openKubernetes(settings: ApiServerSettings) {
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
 }
 
-/** The dependencies of which the process is not ready: `database`, `caches`. */
+/** The dependencies because of which the process is not ready: `database`, `caches`. */
 async function missing(db: Database, caches: Caches): Promise<readonly string[]> {
   const isDatabaseThere = await db
     .selectFrom('deployment_secret')
@@ -277,7 +277,7 @@ async function openAdmission(
   })
 }
 
-/** Answers until the caches are filled. */
+/** Answers requests until the caches are filled. */
 const notReady =
   (random: Random): HttpService =>
   async () =>

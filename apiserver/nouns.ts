@@ -57,7 +57,7 @@ import { template } from './nouns/template/index.ts'
 import { usage } from './nouns/usage/index.ts'
 import { zone } from './nouns/zone/index.ts'
 
-/** People and their credentials: these need nothing but the database. */
+/** People and their credentials: these need only the database. */
 export const IDENTITY_NOUNS: readonly Noun<IdentityParts>[] = [
   signIn,
   session,
@@ -119,13 +119,13 @@ type Intersection<Union> = (Union extends unknown ? (member: Union) => void : ne
   ? All
   : never
 
-/** What endpoints may be built from: the parts of the process, and what each noun gives. */
+/** Everything that endpoints may be built from: the parts of the process, and what each noun gives. */
 export type NounParts = Parts &
   IdentityParts & { readonly targets: Targets; readonly agents: AgentConnections } & Intersection<
     ReturnType<(typeof OTHER_NOUNS)[number]['open']>
   >
 
-/** A noun that needs what no other gives does not compile here. */
+/** A noun that needs something that no other gives does not compile here. */
 export const NOUNS: readonly Noun<NounParts>[] = [...IDENTITY_NOUNS, ...OTHER_NOUNS]
 
 /** Every kind of every noun. */

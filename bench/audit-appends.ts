@@ -1,5 +1,5 @@
-/** Entries sealed into the chains of accounts as accepted changes do it, those of an account that come together in one
- *  commit, against inserts of single rows of the same bytes by as many clients. Both wait for the disk. */
+/** Entries sealed into the chains of accounts as accepted changes do it, with one commit for simultaneous entries of an
+ *  account, against inserts of single rows of the same bytes by as many clients. Both wait for the disk. */
 import { sql } from 'kysely'
 import { appendAudits, verifyAudit } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/kit/group-commit.ts'

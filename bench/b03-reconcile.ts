@@ -1,7 +1,7 @@
 /** Servers from `POST /v1/servers` to `started` by API server, controllers and an agent whose guests are simulated,
  *  2,000 of them in flight, against pods brought to Running by a real Kubernetes. The embedded Kubernetes API and
- *  PostgreSQL are durable, as etcd is. The writes of API server, controllers and agent are counted, and the time of
- *  one server by itself. */
+ *  PostgreSQL are durable, as etcd is. The writes of API server, controllers and agent are counted, and the time of a
+ *  single server. */
 import { newSimulatedHost } from '../agents/node/drivers/hypervisor/simulated.ts'
 import { simulatedVolumes } from '../agents/node/drivers/storage/simulated.ts'
 import { simulatedImages } from '../agents/node/images/image-store.ts'
@@ -79,7 +79,7 @@ export const bench: Bench = {
   },
 }
 
-/** API server, controllers and agent in this process. `run` brings as many servers to `started` and answers how long
+/** API server, controllers and agent in this process. `run` brings as many servers to `started` and returns how long
  *  that took, in milliseconds. */
 export async function openServers() {
   const written = noWrites()
@@ -95,7 +95,7 @@ export async function openServers() {
   let made = 0
   return {
     writes: () => written.count + process.writes.count,
-    /** By what was written, of all processes. */
+    /** By kind of write, of all processes. */
     writesBy(): Record<string, number> {
       const sum = new Map(written.by)
       for (const [what, count] of process.writes.by) sum.set(what, (sum.get(what) ?? 0) + count)

@@ -1,5 +1,5 @@
 /** From POST /v1/servers to the guest's prompt, on the running product with real QEMU, against the same QEMU command
- *  run by hand: the difference is what the control plane costs. Each run is one guest, so the unit is a boot. */
+ *  run by hand: the difference is the cost of the control plane. Each run is one guest, so the unit is a boot. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { copyFile, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
@@ -66,7 +66,7 @@ export const bench: Bench = {
       return taken
     }
 
-    /** In a folder of its own, with a fresh disk of the same making and no forwarded port. */
+    /** In a separate folder, with a fresh disk of the same kind and no forwarded port. */
     async function bootByHand(): Promise<number> {
       if (command === undefined) throw new Error('no guest has been seen yet')
       const home = await mkdtemp(join(folder, 'hand-'))
@@ -107,7 +107,7 @@ export const bench: Bench = {
   },
 }
 
-/** With the folders that the guest's process has inherited by their own names. */
+/** Replaces the inherited descriptors of folders in the guest's process with their names. */
 async function withoutDescriptors(text: string, pid: number): Promise<string> {
   const [inherited, file] = /\/proc\/self\/fd\/(\d+)/.exec(text) ?? []
   return inherited === undefined ? text : text.replace(inherited, await readlink(`/proc/${pid}/fd/${file}`))

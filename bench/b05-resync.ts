@@ -10,9 +10,9 @@ import { type Bench, median } from './runner.ts'
 import { createStartedServers, NODE, OBJECTS_OF_SERVER } from './started-servers.ts'
 
 const SERVERS = { full: 5_000, short: 20 }
-/** What is measured grows with the objects, one by one; it is told for so many. */
+/** The measured time is proportional to the number of objects; it is reported for so many. */
 const LARGE_OBJECTS = 100_000
-/** Of a controller between two resyncs, at least. */
+/** The minimum between two resyncs of a controller. */
 const RESYNC_MILLISECONDS = 600_000
 const SECONDS = 'CPU seconds of a resync of 100,000 objects'
 
@@ -78,7 +78,7 @@ export const bench: Bench = {
 
 const nothing = async (_name: string): Promise<void> => {}
 
-/** A clock on which the resync is due when it is called for. */
+/** A clock on which the resync is due on demand. */
 function resyncingClock(): { readonly clock: Clock; resync(): void } {
   let due = Promise.withResolvers<void>()
   return {

@@ -1,8 +1,8 @@
-/** How long a guest stands still when it moves: by the agent's steps, with the hand-over ordered by an agent, against a
- *  bare `migrate` with the same parameters (key, first downtime limit) between the same two QEMU processes. The
- *  standstill is measured from outside, from STOP at the sender to RESUME at the receiver; what QEMU itself reckons is
- *  beside it, and what a stream in the clear costs by the same steps. The unit is a hand-over, the seconds are those of
- *  the standstill. */
+/** How long a guest is paused when it moves: by the agent's steps, with the handover requested by an agent, against a
+ *  bare `migrate` with the same parameters (key, first downtime limit) between the same two QEMU processes. The pause
+ *  is measured from outside, from STOP at the sender to RESUME at the receiver; QEMU's own estimate is reported too,
+ *  and the cost of an unencrypted stream by the same steps. The unit is a handover, the seconds are those of the
+ *  pause. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../agents/node/drivers/hypervisor/hypervisor.ts'
@@ -27,7 +27,7 @@ const HOST = '127.0.0.1'
 const DOWNTIME_LIMIT_MILLISECONDS = 300
 const POLL_MILLISECONDS = 5
 const CREDENTIALS = 'bench-credentials'
-/** Of one run: a single one says little. */
+/** For one run: a single one says little. */
 const HAND_OVERS = { full: 3, short: 1 }
 const SHARE = 'standstill against the clear'
 
@@ -91,7 +91,7 @@ export const bench: Bench = {
   },
 }
 
-/** One that knows the key of the stream; `free`: it waits for a guest. */
+/** A machine that has the key of the stream; `free`: it waits for a guest. */
 async function start(machines: Machines, incoming?: 'free'): Promise<Machine> {
   const machine = await machines.start(machines.argumentsOf(machines.definition, incoming))
   await writeFile(join(machine.folder, KEY_FILE), keyFileText('ab'.repeat(32)))
@@ -135,7 +135,7 @@ const byTheAgent: Way = async (from, to, port) => {
 const byHand =
   (isEncrypted: boolean): Way =>
   async (from, to, port) => {
-    // of an earlier hand-over
+    // from an earlier handover
     for (const { qmp } of [from, to]) await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined)
     for (const [{ qmp }, endpoint] of [
       [to, 'server'],

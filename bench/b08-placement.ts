@@ -1,6 +1,6 @@
 /** Placing servers: the query that chooses the few best nodes against a greedy loop that reads and ranks every node for
- *  each server. The facts are of as many servers placed on empty nodes: how many nodes they take against the fewest
- *  that could hold them, and how long choosing and the whole claim take. */
+ *  each server. The facts are for as many servers placed on empty nodes: how many nodes they use against the fewest
+ *  that could hold them, and how long choosing and the complete claim take. */
 import { claimBestRoom, claimPlacement, listBestNodes, listCandidates, mirrorNode } from '../db/placement/index.ts'
 import type { Database } from '../db/kit/open.ts'
 import type { Room } from '../domain/node/placement.ts'
@@ -52,7 +52,7 @@ export const bench: Bench = {
 
 interface FilledZone {
   readonly db: Database
-  /** Does the work for a server of the next size, in a zone that is emptied before it gets full. */
+  /** Does the work for a server of the next size, in a zone that is emptied before it becomes full. */
   inRoom(work: (size: Room) => Promise<void>): Promise<void>
 }
 

@@ -1,5 +1,5 @@
 /** Memory of a cached object: the heap of a process whose cache has 100 000 Servers, against the bytes of their JSON.
- *  The objects are what the API answers for a server that runs, its status included, each parsed by itself. */
+ *  The objects are the API's answers for a running server, including its status, each parsed separately. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Cache } from '../kit/kube/cache.ts'
@@ -65,7 +65,7 @@ interface Sample {
   readonly uid: string
 }
 
-/** As the API answers it, without the managedFields that no cache keeps. */
+/** In the form of the API's answer, without the managedFields that no cache keeps. */
 async function startedServer(): Promise<Sample> {
   const cloud = await openCloud([NODE])
   await createStartedServers(cloud, 1)
@@ -77,7 +77,7 @@ async function startedServer(): Promise<Sample> {
   return { text: JSON.stringify({ ...server, metadata }), name: metadata.name, uid: metadata.uid ?? '' }
 }
 
-/** Another object of the same making. */
+/** Another object of the same kind. */
 const variant = ({ text, name, uid }: Sample, index: number): string =>
   text
     .replaceAll(name, newUuid(random))

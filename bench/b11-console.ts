@@ -1,5 +1,6 @@
-/** A chunk of a guest's console seen by 1 000 streams of server-sent events over HTTP, against a relay that writes the
- *  same bytes to as many connections. Ten servers with a hundred viewers each, one chunk of each after the other. */
+/** A chunk of a guest's console delivered to 1 000 streams of server-sent events over HTTP, against a relay that writes
+ *  the same bytes to as many connections. Ten servers with a hundred viewers each, one chunk of each after the
+ *  other. */
 import { createChannel, type Channel } from '../kit/http/channel.ts'
 import { startServer } from '../kit/http/server.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'

@@ -1,6 +1,6 @@
-/** A change of one Server seen by 1 000 watches of the embedded Kubernetes API, a process of its own, over HTTPS,
+/** A change of one Server delivered to 1 000 watches of the embedded Kubernetes API, in a separate process, over HTTPS,
  *  against a relay that writes the same bytes to as many TLS connections. The same code counts on both. After each
- *  change a GET shows it too. */
+ *  change, a GET returns it too. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /** The 99th percentile of a victim's lists over HTTP while another account floods: ten times what its token may, and
- *  sign-ins with wrong passwords, against the same lists alone. Its requests come at a steady pace, whatever the
- *  answers take, so that a wait counts for all who wait. */
+ *  sign-ins with wrong passwords, against the same lists alone. The victim's requests are sent at a steady pace,
+ *  regardless of how long the answers take, so that a delay counts for every waiting request. */
 import { startServer } from '../kit/http/server.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'

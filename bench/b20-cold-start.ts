@@ -1,4 +1,4 @@
-/** Controllers that start beside 10 000 servers at rest: until their caches are filled, against reading and parsing the
+/** Controllers that start with 10 000 servers at rest: until their caches are filled, against reading and parsing the
  *  same objects once; and, as facts, until they have reconciled every server, and what they wrote meanwhile. */
 import type { ResourceType } from '../kit/kube/object.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
@@ -51,7 +51,7 @@ async function fill(cloud: Cloud): Promise<void> {
   await process.stop()
 }
 
-/** A whole start, until every server has been reconciled, and what was written until all is quiet. */
+/** A complete start, until every server has been reconciled, and what was written until everything is quiet. */
 async function start(cloud: Cloud, servers: number): Promise<Readonly<Record<string, string | number>>> {
   const begin = clock.monotonicMilliseconds()
   const since = () => ((clock.monotonicMilliseconds() - begin) / 1_000).toFixed(2)

@@ -1,4 +1,4 @@
-/** Durable status patches, 16 in flight, each on an object of its own. */
+/** Durable status patches, 16 in flight, each on a different object. */
 import { Server } from '../resources/server/index.ts'
 import { compare, draft, NAMESPACE } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'

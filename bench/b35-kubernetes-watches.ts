@@ -1,4 +1,4 @@
-/** One change after the other, each seen by 100 watches before the next: events delivered. */
+/** One change after the other, each delivered to 100 watches before the next: events delivered. */
 import { Server } from '../resources/server/index.ts'
 import { compare, draft, NAMESPACE } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'

@@ -1,5 +1,5 @@
-/** The embedded API that starts again beside 100 000 objects: until it serves, against reading and parsing its files
- *  once; and, as facts, the seconds that takes and the memory of an object. */
+/** A restart of the embedded API with 100 000 objects: until it serves, against reading and parsing its files once;
+ *  and, as facts, its duration in seconds and the memory of an object. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ export const bench: Bench = {
   },
 }
 
-/** Fills the folder; answers the memory of a server that holds the definitions and nothing else. */
+/** Fills the folder; returns the memory of a server that has only the definitions. */
 async function seed(folder: string, objects: number): Promise<number> {
   const first = await startEmbedded(folder)
   const { transport, close } = openHttpsTransport(await readKubeconfig(first.kubeconfig, clock))
@@ -80,7 +80,7 @@ async function seed(folder: string, objects: number): Promise<number> {
 const residentBytes = async (pid: number): Promise<number> =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * KIBIBYTE
 
-/** What no start can do without; the objects are let go of. */
+/** The minimum that a start needs; the objects are released. */
 async function parseFiles(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!/^(snapshot|log)-/.test(name)) continue

@@ -1,5 +1,5 @@
-/** Sign-in with a wrong password: an address that has a user against one that has none. Whoever can tell them apart by
- *  time learns who is a customer. */
+/** Sign-in with a wrong password: an address that has a user against one that has none. A difference in time would
+ *  reveal who is a customer. */
 import type { Bench } from './runner.ts'
 import { openStrangers } from './strangers.ts'
 

@@ -1,4 +1,4 @@
-/** Asking for a password reset: an address that has a user, and gets a mail, against one that has none. */
+/** Requesting a password reset: an address that has a user, and gets a mail, against one that has none. */
 import type { Bench } from './runner.ts'
 import { openStrangers } from './strangers.ts'
 

@@ -1,6 +1,6 @@
-/** What a guest reads and writes on a disk that the agent gave it, against the same QEMU with the disk on its command
+/** Reads and writes of a guest on a disk that the agent attached, against the same QEMU with the disk on its command
  *  line, as people write it by hand. The guest writes one file, reads it, and reads many small ones in no order;
- *  nothing is in its cache. The unit is a mebibyte of the three together; what each of them takes is beside it. */
+ *  nothing is in its cache. The unit is a mebibyte of the three together; the time of each is reported too. */
 import { join } from 'node:path'
 import { plugDisk } from '../agents/node/drivers/hypervisor/qemu-disks.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
@@ -12,7 +12,7 @@ const PHASES = ['sequential writes', 'sequential reads', 'random reads'] as cons
 type Phase = (typeof PHASES)[number]
 const DROP = 'sync; echo 3 > /proc/sys/vm/drop_caches'
 
-/** A byte of each, and with it the block; no program is started for that. The step is a prime. */
+/** Reads one byte of each file, and with it the block, without starting a program. The step is a prime. */
 const readAtRandom = (files: number): string =>
   `n=0; j=0; while [ $n -lt ${files} ]; do j=$(((j+7919)%${files})); read -n 1 x < /bench/many/$j; n=$((n+1)); done`
 

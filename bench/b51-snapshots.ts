@@ -1,6 +1,6 @@
-/** Snapshots of a disk of 10 GiB that is written throughout, against those of one of 1 GiB: what they cost must not
- *  grow with the disk. The guest has both of them open, and QMP takes them, as the agent does. The files are sparse:
- *  every cluster has its place, and none its data. */
+/** Snapshots of a disk of 10 GiB that is completely written, against those of one of 1 GiB: their cost must not grow
+ *  with the disk. The guest has both of them open, and QMP creates the snapshots, as the agent does. The files are
+ *  sparse: every cluster is allocated, but none has data. */
 import { join } from 'node:path'
 import { changeSnapshots, plugDisk } from '../agents/node/drivers/hypervisor/qemu-disks.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'

@@ -1,5 +1,5 @@
-/** A full backup of a disk that nobody has open, against `qemu-img convert` of it. The agent reads what the disk holds,
- *  compresses, encrypts and names each chunk by its content; a conversion copies. */
+/** A full backup of a disk that no process has open, against `qemu-img convert` of it. The agent reads the data of the
+ *  disk, compresses, encrypts and names each chunk by its content; a conversion copies. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from '../agents/node/run-program.ts'

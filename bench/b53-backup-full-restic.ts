@@ -1,5 +1,5 @@
-/** A full backup of a disk that nobody has open, against restic with what is written of it as a raw file: both
- *  cut the content into chunks, compress, encrypt and write them to a folder. */
+/** A full backup of a disk that no process has open, against restic with the written data as a raw file: both cut the
+ *  content into chunks, compress, encrypt and write them to a folder. */
 import { openBackedUpDisk, openRestic, timed } from './backups.ts'
 import type { Bench } from './runner.ts'
 

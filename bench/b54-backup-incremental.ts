@@ -1,5 +1,5 @@
-/** An incremental backup of a disk of which a tenth has changed, against restic with what is written of it as a raw
- *  file. The disk knows what has changed; restic reads the file again. */
+/** An incremental backup of a disk of which a tenth has changed, against restic with the written data as a raw file.
+ *  The disk tracks its changes; restic reads the file again. */
 import { openBackedUpDisk, openRestic, timed } from './backups.ts'
 import type { Bench } from './runner.ts'
 

@@ -14,7 +14,7 @@ import { UNREAD } from '../test/e2e/warnings.ts'
 
 const SERIAL = 'bench'
 const SLOT = 1
-/** Prints a line whenever the disk of the serial number comes or goes. */
+/** Prints a line whenever the disk of the serial number appears or disappears. */
 const watchFor = (serial: string): string =>
   `(s=gone; while :; do n=gone; grep -qs ${serial} /sys/block/vd*/serial && n=there; ` +
   `[ $n = $s ] || echo "disk-$n"; s=$n; sleep 0.01; done) & echo watch""-ing\n`

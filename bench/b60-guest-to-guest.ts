@@ -1,5 +1,5 @@
 /** Two guests of a private network on one host, each behind the agent's guard and OVN's rules for its port, against two
- *  that are plugged into a bare bridge of the same Open vSwitch. Guests are network namespaces; both ways are the
+ *  that are connected to a bare bridge of the same Open vSwitch. Guests are network namespaces; both paths use the
  *  userspace datapath. */
 import { join } from 'node:path'
 import { interfaceRows } from '../controllers/network/ovn/interface.ts'
@@ -50,7 +50,7 @@ export const bench: Bench = {
       await world.run(name, 'ip', 'address', 'add', `${ipv4}/24`, 'dev', 'eth0')
       wires.set(name, asLineProcess(world.start(name, nodeBinary(), TRAFFIC), `the wire of ${name}`))
     }
-    /** Takes a guest from where OVN is. */
+    /** Moves a guest from OVN to the bare bridge. */
     async function moveToBare(name: string): Promise<void> {
       await vsctl('del-port', `${name}p`, '--', 'add-port', 'bare', `${name}p`)
     }

@@ -1,6 +1,6 @@
-/** From a server's firewall that is written until packets pass that were dropped, on a real OVN with two hosts, against
- *  one row of OVN's database that is changed by hand. Guests are network namespaces; the zone has as many ports besides
- *  as the round says. */
+/** From the write of a server's firewall until packets pass that were dropped before, on a real OVN with two hosts,
+ *  against one row of OVN's database that is changed by hand. Guests are network namespaces; the zone has as many
+ *  additional ports as the round says. */
 import { connectOvsdb } from '../controllers/network/ovn/ovsdb.ts'
 import { rowId } from '../controllers/network/ovn/row.ts'
 import { type Firewall, NO_FIREWALL } from '../domain/server/firewall.ts'
@@ -81,7 +81,7 @@ export const bench: Bench = {
 
 const openOrClose = (zone: NetworkZone, isOpen: boolean) => zone.firewall(OURS, isOpen ? open : closed)
 
-/** A group of the port of the guest with one rule, of nobody whom the platform knows. */
+/** A group for the port of the guest with one rule, unknown to the platform. */
 const groupByHand = () => [
   {
     op: 'insert',

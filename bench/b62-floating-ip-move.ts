@@ -1,4 +1,4 @@
-/** From a floating IP that is written to lead to another server until that one answers the outside at it, on a real OVN
+/** From the assignment of a floating IP to another server until that server answers the outside at it, on a real OVN
  *  with two hosts, against a row of OVN's database that is changed by hand. Guests are network namespaces. */
 import { floatingIpRows } from '../controllers/network/ovn/floating-ip.ts'
 import { natRouter, zoneEdgePort, zoneRouter } from '../controllers/network/ovn/names.ts'
@@ -88,7 +88,7 @@ export const bench: Bench = {
   },
 }
 
-/** As the platform's, and of nobody whom it knows. */
+/** Like the platform's, but unknown to it. */
 const floatingByHand = () => [
   {
     op: 'insert',

@@ -1,6 +1,6 @@
-/** Requests through a load balancer's machine, as the platform sets it up, against the same HAProxy with a file by hand
- *  in the same place, which tells servers the same of clients: the real programs in network namespaces, the same
- *  servers behind both. */
+/** Requests through a load balancer's machine, as the platform sets it up, against the same HAProxy with a handwritten
+ *  file in the same place, which sends servers the same information about clients: the real programs in network
+ *  namespaces, the same servers behind both. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const CHANGES = { full: 20, short: 1 }
 const [OURS, BY_HAND] = [80, 8091]
 const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
 const P99 = 'ms of a request, p99'
-/** The proxy and its servers share the processors with whatever else runs: a pair by itself says little. */
+/** The proxy and its servers share the processors with other programs: a single pair says little. */
 const PAIRS = 21
 
 const byHand = `global
@@ -57,7 +57,7 @@ const configuration = (generation: number, addresses: readonly string[]) => ({
   ],
 })
 
-/** Proxies in the namespace but for one. */
+/** Proxies in the namespace, except one. */
 async function proxiesIn(namespace: string, other: number | undefined): Promise<readonly number[]> {
   const pids = (await runProgram('ip', ['netns', 'pids', namespace])).match(/\d+/g)?.map(Number) ?? []
   const names = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')))
@@ -88,7 +88,7 @@ export const bench: Bench = {
     const haproxy = async (place: Role, text: string, name: string) => {
       const file = join(folder, name)
       await writeFile(file, text)
-      // Linux gives processor time to sessions by turns: that of a service is not that of this benchmark.
+      // Linux divides processor time between sessions: a service has a session of its own, apart from this benchmark's.
       return pair.start(place, 'setsid', 'haproxy', '-q', '-f', file)
     }
     const page = (port: number) =>
@@ -126,7 +126,7 @@ export const bench: Bench = {
             'its page',
             () => page(OURS),
             (text) => text.startsWith(`${address} `),
-          ) // by the new configuration
+          ) // with the new configuration
           effects.push(clock.monotonicMilliseconds() - startedAt)
           await delivered
         }

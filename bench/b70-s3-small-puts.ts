@@ -1,12 +1,12 @@
-/** Small objects through the door of object storage, against its engine alone with TLS of its own: the same program,
- *  the same client, which has a process of its own. */
+/** Small objects through the entrance of object storage, against its engine alone with its own TLS: the same program,
+ *  the same client in a separate process. */
 import { openObjectStorages, type S3Side } from './object-storage.ts'
 import { processorMicrosecondsOf } from './processor.ts'
 import { type Bench, percentile, type Side } from './runner.ts'
 
 const BYTES = 4_096
 const CONNECTIONS = { full: 16, short: 2 }
-/** Client, door and engine share the processors with whatever else runs: a pair by itself says little. */
+/** Client, entrance and engine share the processors with other programs: a single pair says little. */
 const PAIRS = 21
 
 export const bench: Bench = {

@@ -1,4 +1,4 @@
-/** Large objects through the door of object storage, there and back, against its engine alone with TLS of its own. */
+/** Large objects through the entrance of object storage, up and down, against its engine alone with its own TLS. */
 import { openObjectStorages, type S3Side } from './object-storage.ts'
 import { type Bench, median, type Side } from './runner.ts'
 

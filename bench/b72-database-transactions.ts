@@ -1,6 +1,6 @@
 /** pgbench in a managed database, with its archive, against the same PostgreSQL started by hand with the same settings,
- *  on the same disk and over TLS too, without one. Both run on this host: the guest that a database has in a zone is
- *  the same for either, and is measured by the benchmarks of guests. */
+ *  on the same disk and over TLS too, without an archive. Both run on this host: the guest of a database in a zone
+ *  would be the same for either, and the benchmarks of guests measure it. */
 import { spawn } from 'node:child_process'
 import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -66,7 +66,7 @@ export const bench: Bench = {
   },
 }
 
-/** With the settings and the certificate of the machine, but for its archive. */
+/** With the settings and the certificate of the machine, except for its archive. */
 async function openByHand(programs: string, current: string) {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
   const [data, sockets] = [join(folder, 'data'), join(folder, 'sockets')]
@@ -85,7 +85,7 @@ async function openByHand(programs: string, current: string) {
   }
   const own = Object.entries(settings).map(([name, value]) => `${name} = '${value}'`)
   const theirs = await readFile(join(current, 'postgresql.conf'), 'utf8')
-  // What is said last counts.
+  // The last setting counts.
   await writeFile(join(folder, 'postgresql.conf'), `${theirs}\n${own.join('\n')}\n`)
   await writeFile(settings.hba_file, 'local all postgres trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n')
   const [program = '', ...before] = asPostgres

@@ -1,5 +1,5 @@
-/** A database restored to its last moment, from the document until it is healthy, against pgBackRest that copies the
- *  same base backup and nothing else: the difference is what was written since, and the start of the server. */
+/** A database restored to its last moment, from the document until it is healthy, against pgBackRest that only copies
+ *  the same base backup: the difference is replaying later writes, and the start of the server. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { openArchivedMachine, runAsPostgres, whenArchived, whenHealthy } from '.
 import type { Bench } from './runner.ts'
 
 const MEBIBYTES = { full: 256, short: 4 }
-/** Of each row, which nothing can be won by compressing. */
+/** Content of each row, incompressible. */
 const ROW_BYTES = 8_192
 const PAIRS = 5
 
@@ -26,7 +26,7 @@ export const bench: Bench = {
   program: 'pgbackrest',
   async open(round) {
     const mebibytes = MEBIBYTES[round]
-    // Points come soon, so that the benchmark need not wait for them.
+    // Restore points are created early, so that the benchmark need not wait for them.
     const managed = await openArchivedMachine({ settings: { MACHINE_POINT_SECONDS: '2', MACHINE_KEEP_SECONDS: '0.3' } })
     const { machine, repository } = managed
     const taken: number[] = []
@@ -39,7 +39,7 @@ export const bench: Bench = {
            from generate_series(1, $1) g, generate_series(1, ${ROW_BYTES / 64}) n group by g`,
         [(mebibytes * 1024 ** 2) / ROW_BYTES],
       )
-      // A base backup of it, as its daily one would be.
+      // A base backup of it, like its daily one.
       await runAsPostgres('pgbackrest', `--config=${current}/archive.conf`, '--stanza=main', '--type=full', 'backup')
       const { latestAt: before } = await whenArchived(machine, ({ latestAt }) => latestAt !== null)
       await machine.query('create table since (row int)')

@@ -1,6 +1,6 @@
-/** A disk of which some is written, and what the agent does to back it up: for the benchmarks of backups. The folder of
- *  the benchmark holds everything; the store of backups is a folder too, because what is compared is the work, not the
- *  way to a store. */
+/** A partly written disk, and the agent's work to back it up: for the benchmarks of backups. The folder of the
+ *  benchmark contains everything; the store of backups is a folder too, because the work is compared, not the
+ *  connection to a store. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,11 +17,11 @@ import type { Round } from './runner.ts'
 const MEBIBYTE = 1_048_576
 const VOLUME = 'data'
 const SIZE_GIBIBYTES = 10
-/** As fast as it goes. */
+/** Without a rate limit. */
 const BYTES_PER_SECOND = 1_000_000_000_000
-/** Of random bytes, so that nothing is won by compressing them. */
+/** Random bytes, so that compression gains nothing. */
 const WRITTEN = { full: 128, short: 10 }
-/** Of what is written, in this many places. */
+/** The share of the written data, in this many places. */
 const CHANGED_SHARE = 0.1
 const CHANGED_PLACES = 8
 
@@ -42,7 +42,7 @@ export async function openBackedUpDisk(round: Round) {
   await runProgram('truncate', ['--size', `${mebibytes}M`, raw])
   await fill(0, mebibytes)
 
-  /** Into the disk, and into the same as a raw file. */
+  /** Writes into the disk, and into the equivalent raw file. */
   async function fill(offset: number, length: number): Promise<void> {
     const bytes = join(folder, 'bytes')
     await writeFile(bytes, random.bytes(length * MEBIBYTE))
@@ -61,7 +61,7 @@ export async function openBackedUpDisk(round: Round) {
     userOf: async () => undefined,
     store: {
       get: async () => ({ metadata: { name: 'key' }, data: { key: Buffer.from('01'.repeat(32)).toString('base64') } }),
-    } as never, // nothing else is asked of it
+    } as never, // the benchmark uses nothing else of it
     namespace: 'node-n1',
     clock,
     random,
@@ -71,12 +71,12 @@ export async function openBackedUpDisk(round: Round) {
   let turn = 0
   return {
     folder,
-    /** The disk as qcow2; what is written of it as a raw file, because restic reads zeros too. */
+    /** The disk as qcow2; the written data as a raw file, because restic reads zeros too. */
     path,
     raw,
     mebibytes,
     changedMebibytes: Math.max(1, Math.floor((mebibytes * CHANGED_SHARE) / CHANGED_PLACES)) * CHANGED_PLACES,
-    /** Backs the disk up, and answers the backup. It is full without a parent. */
+    /** Backs the disk up, and returns the backup. It is full without a parent. */
     async backUp(parent?: string): Promise<string> {
       const name = `b${(count += 1)}`
       const backup = { namespace: 'acct-a', name, uid: `uid-${name}` }
@@ -87,9 +87,9 @@ export async function openBackedUpDisk(round: Round) {
       if (result.parent !== parent) throw new Error(`it read everything: ${result.fullBecause ?? ''}`)
       return name
     },
-    /** Of other content than any before, so that no chunk of it is in the store. */
+    /** With new content, so that no chunk of it is in the store. */
     rewrite: () => fill(0, mebibytes),
-    /** Changes a tenth of what is written, elsewhere each time. */
+    /** Changes a tenth of the written data, in different places each time. */
     async change(): Promise<void> {
       const length = Math.max(1, Math.floor((mebibytes * CHANGED_SHARE) / CHANGED_PLACES))
       const distance = Math.floor(mebibytes / CHANGED_PLACES)
@@ -101,7 +101,7 @@ export async function openBackedUpDisk(round: Round) {
   }
 }
 
-/** How long it takes. */
+/** The duration of the work. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = clock.monotonicMilliseconds()
   await work()
@@ -119,7 +119,7 @@ export async function openRestic(folder: string) {
       timeoutMilliseconds: 240_000,
     })
   return {
-    /** From now on another repository, empty. */
+    /** Uses another, empty repository from now on. */
     async begin(): Promise<void> {
       repository = join(folder, `restic-${(count += 1)}`)
       await run('init')

@@ -1,5 +1,5 @@
 /** The API for benchmarks: the real pipeline and handlers on a real PostgreSQL and the embedded Kubernetes API in
- *  process. Accounts have room for everything and many tokens, so that no request budget is what gets measured. */
+ *  process. Accounts have high quotas and many tokens, so that request budgets do not affect the result. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ export interface BenchAccount {
 
 export type Cloud = Awaited<ReturnType<typeof openCloud>>
 
-/** A server that shall run. */
+/** The spec of a server that must run. */
 export const serverSpec = (number: number, changes: Partial<ServerSpec> = {}): ServerSpec => ({
   hostname: `server-${number}`,
   title: '',
@@ -69,7 +69,7 @@ export interface CloudOptions {
   readonly accounts?: number
   /** Of each account. */
   readonly tokens?: number
-  /** Of the hosts; there are none when absent. */
+  /** Of the hosts; absent without hosts. */
   readonly agents?: AgentConnections
   /** Wraps the store of the API server. */
   readonly counting?: (store: Store) => Store
@@ -82,7 +82,7 @@ const NO_AGENTS: AgentConnections = {
   write: async () => 'unreachable',
 }
 
-/** The API beside the nodes. */
+/** The API of a cloud with these nodes. */
 export async function openCloud(nodes: readonly string[], options: CloudOptions = {}) {
   const { accounts: count = 1, tokens = TOKENS, counting = (uncounted: Store) => uncounted } = options
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))

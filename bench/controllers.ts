@@ -14,18 +14,18 @@ import { systemRandom as random } from '../kit/sys/random.ts'
 import type { Cloud } from './cloud.ts'
 
 const POLL_MILLISECONDS = 20
-/** Without a write and without a key in a queue: nothing comes any more. */
+/** Without a write and without a key in a queue for so long: nothing follows. */
 const QUIET_MILLISECONDS = 500
 
 export interface Writes {
   count: number
-  /** Of each kind: what was done and, of parts of an object, to which: `patch Server status`. */
+  /** By verb, kind and, for parts of an object, the part: `patch Server status`. */
   readonly by: Map<string, number>
 }
 
 export const noWrites = (): Writes => ({ count: 0, by: new Map() })
 
-/** The store, counting what is written through it. */
+/** The store, with its writes counted. */
 export function countingWrites(store: Store, writes: Writes): Store {
   const count = (verb: string, { kind }: ResourceType, subresource = '') => {
     const what = `${verb} ${kind} ${subresource}`.trim()
@@ -43,7 +43,7 @@ export function countingWrites(store: Store, writes: Writes): Store {
   }
 }
 
-/** Controllers that know nothing yet. */
+/** Controllers with empty caches. */
 export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn) {
   const writes = noWrites()
   const store = countingWrites(cloud.storeOf('svccloud-controllers'), writes)
@@ -62,7 +62,7 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
     caches,
     writes,
     reconciles,
-    /** Until the first lists are in. */
+    /** Resolves when the first lists are complete. */
     async fill() {
       caches.start(stop.signal)
       await caches.ready()
@@ -70,11 +70,11 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
     begin() {
       running = runControllers(controllers, { ...parts, objectStorage: { stores: [], obstacle: '' } }, stop.signal)
     },
-    /** Until the controller has reconciled so often. */
+    /** Resolves when the controller has reconciled so often. */
     async reconciled(controller: string, times: number) {
       while ((await reconciles(controller)) < times) await clock.sleep(POLL_MILLISECONDS)
     },
-    /** Until nothing is reconciled any more. */
+    /** Resolves when nothing is reconciled any longer. */
     async quiet() {
       let [before, since] = [await reconciles(), clock.monotonicMilliseconds()]
       while (clock.monotonicMilliseconds() - since < QUIET_MILLISECONDS) {

@@ -11,11 +11,11 @@ import { loadFrom } from './load.ts'
 import type { Round, Side, World } from './runner.ts'
 import { type BenchAccount, type Cloud, KEY, openCloud, PLAN, TEMPLATE, ZONE } from './cloud.ts'
 
-/** What a client sends; `number` is of no other server of the account. */
+/** The body of a request; `number` is unique in the account. */
 export const serverBody = (number: number | string): string =>
   JSON.stringify({ zone: ZONE, hostname: `server-${number}`, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY] })
 
-/** The id of the server that was accepted. */
+/** The id of the accepted server. */
 export async function createServer({ app }: Cloud, account: BenchAccount, number: number): Promise<string> {
   const response = await app.customers({
     method: 'POST',
@@ -53,7 +53,7 @@ export async function openCreations(round: Round, accounts: number): Promise<Wor
   })
   await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
   const { port } = bare.address() as AddressInfo // a listening TCP server has one
-  // One token of each account after the other, so that neighbours in time are of different accounts.
+  // Tokens of all accounts in turn, so that successive requests are of different accounts.
   const tokens = (cloud.accounts[0]?.tokens ?? []).flatMap((_, index) =>
     cloud.accounts.map((account) => account.tokens[index] ?? ''),
   )

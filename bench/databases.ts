@@ -13,7 +13,7 @@ import { until } from '../test/eventually.ts'
 
 const PATIENCE_MILLISECONDS = 300_000
 const USER = 'postgres'
-/** As in a guest, but for the time until it is first looked at. */
+/** As in a guest, except for the time until its first check. */
 const POINT_SECONDS = '60'
 
 /** Of the newest PostgreSQL here. */
@@ -27,7 +27,7 @@ export async function postgresPrograms(): Promise<string> {
   return newest
 }
 
-/** What comes before a program that PostgreSQL's user runs; it ends with this process. */
+/** The prefix for a program that PostgreSQL's user runs; it ends with this process. */
 export const asPostgres = [
   'setpriv',
   '--reuid',
@@ -84,10 +84,10 @@ export async function openArchivedMachine({ settings }: Pick<DatabaseMachineOpti
   }
 }
 
-/** In twelve hours, so that no backup begins meanwhile. */
+/** In twelve hours, so that no backup starts meanwhile. */
 const nextDay = () => ({ hour: (new Date().getUTCHours() + 12) % 24, minute: 0 })
 
-/** Its report of the archive, once that is so. */
+/** Its report of the archive, once that is true. */
 export async function whenArchived(
   machine: DatabaseMachine,
   isMet: (report: ArchiveReport) => boolean,

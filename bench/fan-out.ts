@@ -1,5 +1,5 @@
-/** The peer of streams to many: every line that comes in on its standard input of messages goes to every connection, as
- *  it is. Started with fork; says its port. With a certificate and a key it speaks TLS. */
+/** The peer of streams to many: every line in the messages that it receives is sent unchanged to every connection.
+ *  Started with fork; reports its port. With a certificate and a key it uses TLS. */
 import { fork } from 'node:child_process'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'

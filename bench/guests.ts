@@ -1,5 +1,5 @@
-/** QEMU processes with the guest of the template `tiny-linux`, for benchmarks that compare what the agent does with the
- *  same by hand: no agent attends to them. */
+/** QEMU processes with the guest of the template `tiny-linux`, for benchmarks that compare the agent's work with the
+ *  same work by hand: no agent manages them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -26,14 +26,14 @@ const POLL_MILLISECONDS = 5
 export interface Machine {
   readonly qmp: Qmp
   readonly folder: string
-  /** When each event was heard last. */
+  /** When each event was last received. */
   readonly heard: Map<string, number>
   listener: ((event: QmpEvent) => void) | undefined
-  /** What the guest has printed. */
+  /** The output of the guest. */
   printed(): Promise<string>
   /** Waits until the guest is at its prompt for the first time. */
   booted(): Promise<void>
-  /** Types into the guest's shell, and waits for what it prints at the beginning of a line. */
+  /** Types into the guest's shell, and waits for output at the start of a line. */
   type(line: string, expected: RegExp): Promise<RegExpExecArray>
 }
 
@@ -42,13 +42,13 @@ export interface Machines {
   readonly root: string
   readonly machine: QemuMachine
   readonly definition: GuestDefinition
-  /** With an empty boot disk, and the arguments that the agent would give it unless there are others. */
+  /** With an empty boot disk, and the arguments that the agent would use unless others are given. */
   start(input?: readonly string[]): Promise<Machine>
   argumentsOf(definition: GuestDefinition, incoming?: 'free'): string[]
   close(): Promise<void>
 }
 
-/** Of qcow2, of that many GiB, and as sparse as it can be. */
+/** A qcow2 file of that many GiB, as sparse as possible. */
 export async function newDisk(path: string, gibibytes: number, ...options: readonly string[]): Promise<string> {
   await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', ...options, path, `${gibibytes}G`])
   return path

@@ -1,5 +1,5 @@
-/** The two Kubernetes APIs side by side, each as processes of their own over HTTPS and durable: the embedded one, and a
- *  real kube-apiserver with etcd. The same client speaks to both. */
+/** The two Kubernetes APIs side by side, each as separate processes over HTTPS and durable: the embedded one, and a
+ *  real kube-apiserver with etcd. The same client uses both. */
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ const LISTED = 'listed'
 export const LISTED_OBJECTS = { full: 2_000, short: 20 }
 const SEED_BATCH = 100
 
-/** One of the two, with everything a benchmark needs of it. */
+/** One of the two, with everything that a benchmark needs of it. */
 export interface Api {
   readonly store: Store
   /** A namespace with servers. */
@@ -62,11 +62,11 @@ async function open(kubeconfig: string, round: Round, stop: () => Promise<void>)
 export interface EmbeddedProcess {
   readonly pid: number
   readonly kubeconfig: string
-  /** Asks it to end and waits for that. */
+  /** Stops it and waits for its end. */
   stop(): Promise<void>
 }
 
-/** The embedded API on the folder; answers when it serves. */
+/** Starts the embedded API on the folder; returns when it serves. */
 export async function startEmbedded(folder: string): Promise<EmbeddedProcess> {
   const child = fork('embedded/kubernetes/main.ts', {
     execArgv: [],
@@ -81,7 +81,7 @@ export async function startEmbedded(folder: string): Promise<EmbeddedProcess> {
     pid: child.pid ?? 0,
     kubeconfig,
     stop: async () => {
-      // a process that spoke has an id
+      // a process that sent a message has an id
       const ended = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGTERM')
       await ended

@@ -1,6 +1,6 @@
-/** Load from a process of its own, so that it does not take the time of what it measures: closed loops of requests on
- *  keep-alive connections, each with another token. Says `{units, seconds, failures}` as JSON. Started with fork by
- *  `loadFrom`. */
+/** Generates load in a separate process, so that it does not use the time of the measured one: closed loops of requests
+ *  on keep-alive connections, each with a different token. Reports `{units, seconds, failures}` as JSON. Started with
+ *  fork by `loadFrom`. */
 import { fork } from 'node:child_process'
 import { Agent, request } from 'undici'
 import { defined } from '../domain/defined.ts'
@@ -14,7 +14,7 @@ interface Order {
   readonly tokens: readonly string[]
   readonly clients: number
   readonly seconds: number
-  /** The requests are POSTs of this, with a number of their own in place of `{number}`; GETs when absent. */
+  /** The body of POST requests, with a unique number in place of `{number}`; GET requests when absent. */
   readonly body?: string
 }
 
@@ -24,7 +24,7 @@ interface Report {
   readonly failures: number
 }
 
-/** Runs the loops in a child process. Throws when an answer was not of success. */
+/** Runs the loops in a child process. Throws when an answer was not a success. */
 export async function loadFrom(order: Order): Promise<Report> {
   const child = fork(import.meta.filename, { execArgv: [] })
   const report = await new Promise<Report>((resolve, reject) => {
@@ -45,8 +45,8 @@ export interface Flood {
   readonly signInsPerSecond: number
 }
 
-/** Sends at a steady pace, whatever the answers take; counts the lists that were answered and those that were refused
- *  with 429 and a Retry-After. Throws for any other answer. */
+/** Sends at a steady pace, regardless of how long the answers take; counts the lists that were answered and those that
+ *  were refused with 429 and a Retry-After. Throws for any other answer. */
 export async function floodFrom(flood: Flood): Promise<{ readonly ok: number; readonly refused: number }> {
   const child = fork(import.meta.filename, { execArgv: [] })
   const report = await new Promise<{ ok: number; refused: number; other: number }>((resolve, reject) => {

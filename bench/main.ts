@@ -1,5 +1,5 @@
-/** `npm run bench [-- --only NAME] [--seconds N]`: runs the benchmarks one after the other, each in a process of its
- *  own, prints them and writes bench/RESULTS.md, also when some of them fail. With `--only` it prints only. */
+/** `npm run bench [-- --only NAME] [--seconds N]`: runs the benchmarks one after the other, each in a separate process,
+ *  prints them and writes bench/RESULTS.md, also when some of them fail. With `--only` it only prints. */
 import { fork } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -10,7 +10,7 @@ import { benchmarkFiles, loadBenchmark } from './list.ts'
 import { type Outcome, page, summary } from './results.ts'
 import type { BenchResult } from './runner.ts'
 
-/** Of one benchmark, its preparation included. */
+/** For one benchmark, including its preparation. */
 const MINUTES_MAXIMUM = 15
 
 const { values } = parseArgs({
@@ -31,7 +31,7 @@ for (const file of await benchmarkFiles()) {
 if (only === undefined)
   await writeFile(new URL('RESULTS.md', import.meta.url), page(outcomes, await commit(), systemClock.now()))
 
-/** What a process says that runs only this benchmark. */
+/** The message of a process that runs only this benchmark. */
 async function run(file: string, secondsOfSide: string): Promise<Pick<Outcome, 'result' | 'failure'>> {
   const child = fork(new URL('one.ts', import.meta.url), [file, secondsOfSide], { execArgv: ['--expose-gc'] })
   const cancel = systemClock.after(MINUTES_MAXIMUM * 60_000, () => child.kill('SIGTERM'))
@@ -43,7 +43,7 @@ async function run(file: string, secondsOfSide: string): Promise<Pick<Outcome, '
   return result === undefined ? { failure: failure ?? `its process ended with ${String(code)}` } : { result }
 }
 
-/** The commit that is measured, with a mark when the tree has other contents. */
+/** The measured commit, with a mark when the tree has other contents. */
 async function commit(): Promise<string> {
   const git = (...input: string[]) => runProgram('git', input, { workingDirectory: import.meta.dirname })
   const changes = await git('status', '--porcelain', '--', '..', ':!RESULTS.md')

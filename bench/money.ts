@@ -1,6 +1,6 @@
 /** `node bench/money.ts [--accounts 10000] [--resources 100000]`: metering an hour and a day of all resources, and the
- *  invoices of a month, each against the same rows written by plain SQL; and what a small query waits meanwhile. Prints
- *  a table for docs/billing.md. Takes minutes; `npm run bench` does not run it. */
+ *  invoices of a month, each against the same rows written by plain SQL; and the latency of a small query meanwhile.
+ *  Prints a table for docs/billing.md. Takes minutes; `npm run bench` does not run it. */
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { invoiceMonths } from '../controllers/nouns/billing/invoicing.ts'
@@ -40,7 +40,7 @@ const resourceOf = (number: number) => ({
   until: undefined,
 })
 
-/** Seconds that the work takes, and what a query of a customer's request waits meanwhile. */
+/** The duration of the work in seconds, and the latency of a query of a customer's request meanwhile. */
 async function measure(db: Database, work: () => Promise<unknown>) {
   const waits: number[] = []
   const over = new AbortController()

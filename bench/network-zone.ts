@@ -1,6 +1,6 @@
 /** A zone with networks on a real OVN, for benchmarks: two hosts with Open vSwitch's userspace datapath, a few guests
- *  that are network namespaces, and as many others of which there are only rows, on hosts that are simulated. What is
- *  written is what the controllers write, by what they write it with. */
+ *  that are network namespaces, and as many others that exist only as rows, on simulated hosts. The rows are those of
+ *  the controllers, written by the same code. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { publicNetworkOwner, publicPortOwner } from '../controllers/network/ovn/difference.ts'
@@ -27,17 +27,17 @@ import { until } from '../test/eventually.ts'
 import { openSimulatedChassis, simulatedNodes } from './simulated-chassis.ts'
 
 export const ZONE = 'z1'
-/** Of the guests that are there, and where each is. */
+/** The network of the real guests, and the host of each. */
 const NETWORK = { id: 'measured', cidr: '10.0.0.0/24', ipv6Prefix: 'fd00:a::/64' } as const
 export const GUESTS: Readonly<Record<string, HostName>> = { g1: 'h1', g2: 'h1', g3: 'h2' }
 export const OUTSIDE = 'world'
 const NAT_POOL = { cidr: '198.18.0.0/16', prefix: 16, gateway: '198.18.0.1' } as const
-/** Of what floats, and of the router of the guests that are there. */
+/** For floating IPs, and for the router of the real guests. */
 const FLOATING_POOL = { cidr: '203.0.113.128/25', prefix: 25, gateway: '203.0.113.129' } as const
 const SERVER_POOL = { cidr: '100.64.0.0/16', prefix: 16, gateway: '100.64.0.1' } as const
 export const ROUTER = { id: 'measured', address: '203.0.113.130' } as const
 
-/** How much else there is in the zone. Each server has two ports: in the public network, and in one of its own. */
+/** How much else the zone contains. Each server has two ports: in the public network, and in a private network. */
 export interface ZoneSize {
   readonly networks: number
   /** In each network. */
@@ -49,23 +49,23 @@ export interface ZoneSize {
 }
 
 export interface NetworkZoneOptions {
-  /** Where the schemas of OVN are that is found first on the path. */
+  /** The folder of the schemas of the OVN that is first on the path. */
   readonly shared?: string | undefined
-  /** For as long hosts may take to install what is new of a zone that grows. */
+  /** How long hosts may take to install the additions of a growing zone. */
   readonly installedMilliseconds?: number
 }
 
 export interface NetworkZone {
   readonly world: OvnWorld
   readonly ovn: Ovn
-  /** What a guest, or the network outside, does on the wire. */
+  /** Sends an order to a guest, or to the network outside, on the wire. */
   tell(place: string, what: string, order?: object): Promise<unknown>
-  /** The firewall of a guest. Answers the sequence. */
+  /** Sets the firewall of a guest. Returns the sequence. */
   firewall(guest: string, firewall: Firewall): Promise<number>
-  /** Until all hosts have installed it. */
+  /** Resolves when all hosts have installed it. */
   installed(sequence: number): Promise<void>
   readonly hosts: readonly string[]
-  /** Until it has as many networks more, on the same hosts, and all is installed. */
+  /** Adds so many networks, on the same hosts, and resolves when everything is installed. */
   grow(networks: number): Promise<void>
   close(): Promise<void>
 }
@@ -90,7 +90,7 @@ const macOf = (kind: string, number: number) =>
   `52:54:${kind}:${byte(number >> 16)}:${byte(number >> 8)}:${byte(number)}`
 const addressIn = (start: string, number: number) => `${start}.${(number >> 8) & 0xff}.${number & 0xff}`
 
-/** Rules as firewalls have them: ports that are open to some networks, one of the rules to nobody. */
+/** Realistic firewall rules: ports that are open to some networks, one of the rules to nobody. */
 const rulesOf = (count: number): readonly FirewallRule[] =>
   Array.from({ length: count }, (_, index) => ({
     direction: 'in',
@@ -134,7 +134,7 @@ export interface BulkServer {
   readonly interface: InterfaceFacts
 }
 
-/** A server of the bulk: the number says everything of it. */
+/** A server of the bulk: everything is derived from its number. */
 export function bulkServer(network: number, index: number, { servers, hosts }: ZoneSize): BulkServer {
   const number = network * servers + index
   const name = `s${number}`
@@ -188,14 +188,14 @@ export const bulkPublicPort = ({ publicPort }: BulkServer): Bundle => ({
   rows: portRows(ZONE, publicPort),
 })
 
-/** The interface and the firewall, with rules of its own number. */
+/** The interface and the firewall, with rules that are unique to its number. */
 export const bulkFirewall = ({ publicPort: { name }, interface: own }: BulkServer, rules: number): Bundle => ({
   zone: ZONE,
   owner: serverOwner(name),
   rows: [...interfaceRows(own), ...firewallRows(name, { ...firewallOf(rules), ports: [name, own.id] })],
 })
 
-/** In an order in which each finds what it needs. `from`: so many networks are there. */
+/** In an order that satisfies dependencies. `from`: so many networks exist. */
 async function fill(ovn: Ovn, size: ZoneSize, from: number): Promise<void> {
   const networks = Array.from({ length: size.networks - from }, (_, index) => from + index)
   await Promise.all(networks.map((network) => ovn.apply(bulkNetwork(network))))
@@ -257,7 +257,7 @@ export async function openNetworkZone(
       )
     },
     async grow(networks) {
-      // It would compute everything anew for each of the transactions.
+      // It would recompute everything for each of the transactions.
       await northd(world, 'SIGSTOP')
       await fill(ovn, { ...size, networks }, there)
       await northd(world, 'SIGCONT')
@@ -271,7 +271,7 @@ export async function openNetworkZone(
     },
   }
   try {
-    // Sockets of the machine have no probes: either side would give the other up that computes for five seconds.
+    // Sockets of the machine have no probes: otherwise either side would drop a peer that computes for five seconds.
     for (const host of ['h1', 'h2'])
       await world.run(
         host,
@@ -309,5 +309,5 @@ async function northd({ folder }: OvnWorld, signal: 'SIGSTOP' | 'SIGCONT'): Prom
   signalProcess(Number(await readFile(join(central, file), 'utf8')), signal)
 }
 
-/** Of a guest that is there, in its network. */
+/** Of a real guest, in its network. */
 export const addressOf = (guest: string): string => `10.0.0.${Object.keys(GUESTS).indexOf(guest) + 2}`

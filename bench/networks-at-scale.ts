@@ -1,8 +1,8 @@
-/** `node bench/networks-at-scale.ts [--networks 250,500,1000] [--servers 5] [--rules 100] [--hosts 100]
- *  [--times 3] [--shared FOLDER]`: one zone on a real OVN with simulated hosts, which grows to each of the sizes, and
- *  what one change costs there: processor time of the controllers and of OVN's parts, when it is in the database, when
- *  OVN has computed it, and when hosts have installed it. Prints tables for docs/scale.md. Another OVN is taken by
- *  PATH, its schemas by --shared. Needs root, and a quarter of an hour; `npm run bench` does not run it. */
+/** `node bench/networks-at-scale.ts [--networks 250,500,1000] [--servers 5] [--rules 100] [--hosts 100] [--times 3]
+ *  [--shared FOLDER]`: one zone on a real OVN with simulated hosts, which grows to each of the sizes, and the cost of
+ *  one change there: processor time of the controllers and of OVN's parts, when it is in the database, when OVN has
+ *  computed it, and when hosts have installed it. Prints tables for docs/scale.md. PATH selects another OVN, --shared
+ *  its schemas. Needs root, and a quarter of an hour; `npm run bench` does not run it. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -24,7 +24,7 @@ import { HOSTS } from '../test/controllers/network/ovn/ovn-world.ts'
 import { median } from './runner.ts'
 
 const TICKS_PER_SECOND = 100
-/** A machine that does other work besides takes as long. */
+/** A machine that also does other work takes this long. */
 const GROWN_MILLISECONDS = 3_600_000
 
 const { values } = parseArgs({
@@ -38,7 +38,7 @@ const { values } = parseArgs({
     shared: { type: 'string' },
   },
 })
-/** Of each change. */
+/** Repetitions of each change. */
 const TIMES = Number(values.times)
 const sizes = values.networks.split(',').map(Number)
 const shape: ZoneSize = {
@@ -88,11 +88,11 @@ interface Cost {
   /** Processor milliseconds. */
   readonly northd: number
   readonly southbound: number
-  /** Of the one that took most. */
+  /** Of the host that used the most. */
   readonly host: number
 }
 
-/** The sequence is raised once a second at most: later than that, what is measured is OVN's time alone. */
+/** The sequence is incremented at most once a second: after this pause, the measured time is OVN's alone. */
 const PAUSE_MILLISECONDS = 1_500
 
 async function costOf(zone: NetworkZone, bundle: Bundle): Promise<Cost> {

@@ -1,5 +1,5 @@
-/** Object storage as it is served, in a process of its own, beside its engine alone with TLS of its own; and a client
- *  of each. For the benchmarks of it. */
+/** Object storage as it is served, in a separate process, and its engine alone with its own TLS; and a client of each.
+ *  For its benchmarks. */
 import { fork, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ export interface S3Side {
 
 type Place = Omit<Extract<Order, { readonly do: 'use' }>, 'do'>
 
-/** Both with an empty bucket; `door` is the process of the door. Throws where the engine is not built. */
+/** Both with an empty bucket; `door` is the process of the entrance. Throws when the engine is not built. */
 export async function openObjectStorages() {
   const program = await findEngine()
   if (program === undefined) throw new Error(NO_ENGINE)
@@ -49,7 +49,7 @@ export async function openObjectStorages() {
   }
 }
 
-/** As `npm start` starts it. */
+/** Started like `npm start` does. */
 async function openServed(folder: string, program: string, stops: (() => Promise<void>)[]) {
   const data = join(folder, 'served')
   const choice = { folder: data, program, host: HOST, port: 0, name: undefined, zones: ['bench'], random }
@@ -83,8 +83,8 @@ async function openServed(folder: string, program: string, stops: (() => Promise
   }
 }
 
-/** With TLS of its own, and the same options but for the cache of users: its only one is root, whom it looks up
- *  nowhere. */
+/** With its own TLS, and the same options except for the cache of users: its only user is root, which needs no
+ *  lookup. */
 async function openEngineAlone(folder: string, program: string, stops: (() => Promise<void>)[]): Promise<Place> {
   const own = join(folder, 'alone')
   for (const part of ['', 'data', 'versions', 'users']) await makeFolder(join(own, part), 0o700)

@@ -1,5 +1,5 @@
-/** Runs one benchmark in a process of its own and sends its `BenchResult`; started with fork by `main.ts`, with the
- *  name of the file and the seconds of each side of a pair. */
+/** Runs one benchmark in a separate process and sends its `BenchResult`; started with fork by `main.ts`, with the name
+ *  of the file and the seconds of each side of a pair. */
 import { exitProcess, processArguments, sendAndExit, stopSignal } from '../kit/sys/process.ts'
 import { loadBenchmark } from './list.ts'
 import { stopPostgres } from './postgres.ts'

@@ -1,5 +1,5 @@
 /** Pods brought to Running by a real control plane: kube-apiserver, etcd, kube-controller-manager, kube-scheduler, and
- *  kwok as the kubelets. What Kubernetes does to start a workload, without the workload. */
+ *  kwok as the kubelets. Kubernetes' work to start a workload, without the workload. */
 import { openClient } from '../kit/kube/client.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
@@ -36,7 +36,7 @@ const KubeNode: ResourceType<object, NodeStatus> = {
   scope: 'Cluster',
 }
 
-/** Nobody takes the taint of new nodes off here: that would be the cloud's part. */
+/** Nothing removes the taint of new nodes here: that would be the cloud's part. */
 const POD_SPEC = {
   containers: [{ name: 'main', image: 'none', resources: { requests: { cpu: '1m' } } }],
   tolerations: [{ operator: 'Exists' }],

@@ -1,9 +1,9 @@
-/** What processes have had of the processors, as Linux counts in /proc. */
+/** Processor time of processes, as Linux reports it in /proc. */
 import { readFile } from 'node:fs/promises'
 
 const TICK_MICROSECONDS = 10_000
 
-/** Of all of them, in microseconds; nothing for those that have ended. */
+/** Of all of them, in microseconds; zero for those that have ended. */
 export async function processorMicrosecondsOf(pids: readonly number[]): Promise<number> {
   const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
   const fields = lines.map((line) => line.slice(line.lastIndexOf(')')).split(' '))

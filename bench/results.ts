@@ -1,4 +1,4 @@
-/** How results are shown: a line on the terminal, and the page bench/RESULTS.md. */
+/** The presentation of results: a line on the terminal, and the page bench/RESULTS.md. */
 import { arch, cpus } from 'node:os'
 import { type Bench, type BenchResult, isReached } from './runner.ts'
 
@@ -23,7 +23,7 @@ export function summary({ bench, result, failure }: Outcome): string {
   ].join('; ')
 }
 
-/** The whole page, in Markdown. */
+/** The complete page, in Markdown. */
 export function page(outcomes: readonly Outcome[], commit: string, now: Date): string {
   const held = outcomes.flatMap(({ bench, result }) =>
     result === undefined || isReached(bench, result) || bench.heldBy === undefined
@@ -67,5 +67,5 @@ const facts = ({ limits = {} }: Bench, result: BenchResult): readonly string[] =
     return `${name}: ${value}${limit === undefined ? '' : ` (at most ${limit})`}`
   })
 
-/** As a cell of a table. */
+/** In the form of a table cell. */
 const oneLine = (text = ''): string => text.replaceAll(/\s+/g, ' ').replaceAll('|', '/')

@@ -1,15 +1,15 @@
 /** Runs a benchmark as pairs of subject and peer in the same process run, in the order A B B A, and reports the median
- *  of the pair ratios. Absolute figures say more about the machine than about the code; ratios of neighbours do not. A
- *  pair whose machine floor moved by more than half is thrown away; with too few pairs left the result is "noisy",
- *  never "slow". */
+ *  of the pair ratios. Absolute figures depend more on the machine than on the code; ratios of neighbours do not. A
+ *  pair whose machine floor moved by more than half is discarded; with too few pairs left the result is "noisy", never
+ *  "slow". */
 import { systemClock } from '../kit/sys/clock.ts'
 
 export interface Side {
-  /** Does the work for about the given time and says how many units it did. */
+  /** Does the work for about the given time and returns how many units it did. */
   run(seconds: number): Promise<{ readonly units: number; readonly seconds: number }>
 }
 
-/** A short round has few objects and one pair: the tests run it, so that no benchmark rots. */
+/** A short round has few objects and one pair: the tests run it, so that every benchmark keeps working. */
 export type Round = 'full' | 'short'
 
 export interface Bench {
@@ -19,19 +19,19 @@ export interface Bench {
   readonly subjectName: string
   readonly peerName: string
   readonly unit: string
-  /** What the units are counted by; `s` when absent, else `seconds` of a side is that. */
+  /** The denominator of the rate; `s` when absent, otherwise it names the meaning of a side's `seconds`. */
   readonly per?: string
-  /** The ratio of throughputs subject / peer that it shall reach at least. */
+  /** The minimum ratio of throughputs subject / peer. */
   readonly goal: number
-  /** Facts that shall be at most this. */
+  /** Maximum values of facts. */
   readonly limits?: Readonly<Record<string, number>>
-  /** How many pairs, where each takes long. */
+  /** The number of pairs, when each takes long. */
   readonly pairs?: number
-  /** What keeps it from a goal that it has not reached. */
+  /** What prevents it from reaching a goal that it has not reached. */
   readonly heldBy?: string
-  /** Of tests: what the tier needs of a machine, the benchmark needs too. */
+  /** The tier of tests with the same requirements of a machine. */
   readonly tier: 'database' | 'qemu' | 'network' | 'e2e' | 'cluster'
-  /** A program that the peer is, which the machine may lack. */
+  /** A program that is the peer, which the machine may lack. */
   readonly program?: string
   open(round: Round): Promise<World>
 }
@@ -95,7 +95,7 @@ export async function measure(bench: Bench, seconds: number, round: Round = 'ful
   }
 }
 
-/** Whether the ratio and the facts are as they shall be. */
+/** Whether the ratio and the facts are within their limits. */
 export const isReached = ({ goal, limits = {} }: Bench, { ratio, facts }: BenchResult): boolean =>
   ratio >= goal && Object.entries(limits).every(([fact, limit]) => Number(facts[fact]) <= limit)
 
@@ -115,7 +115,7 @@ async function perSecond(side: Side, seconds: number): Promise<number> {
   return units / taken
 }
 
-/** How many turns an empty loop makes in a tenth of a second: what the machine gives just now. */
+/** The iterations of an empty loop in a tenth of a second: the current speed of the machine. */
 function spinFloor(): number {
   const until = systemClock.monotonicMilliseconds() + 100
   let turns = 0
@@ -150,11 +150,11 @@ export async function closedLoop(
   return { units, seconds: (systemClock.monotonicMilliseconds() - started) / 1000 }
 }
 
-/** The value that the share of the others does not exceed. */
+/** The value that the given share of the others does not exceed. */
 export const percentile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
 
-/** Does the work again and again until the time is over, at least once; each time it does `units`. */
+/** Repeats the work until the time is over, at least once; each repetition does `units`. */
 export async function repeat(
   units: number,
   seconds: number,

@@ -1,5 +1,5 @@
-/** An S3 client in a process of its own, for the benchmarks of object storage: takes orders as lines of JSON. The first
- *  says where it connects; the others put and get. Ends with its input. */
+/** An S3 client in a separate process, for the benchmarks of object storage: takes orders as lines of JSON. The first
+ *  tells it where to connect; the others put and get. Ends with its input. */
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { openExchange, type StoreExchange, type StoreRequest } from '../kit/s3/exchange.ts'

@@ -1,11 +1,11 @@
-/** Simulated hosts in the southbound database of a real OVN: they claim the ports that are meant for them, and say that
- *  they have installed what has come to them. No packet reaches them. */
+/** Simulated hosts in the southbound database of a real OVN: they claim the ports that are meant for them, and report
+ *  that they have installed what they received. No packet reaches them. */
 import { openCopy, type TableUpdates } from '../controllers/network/ovn/copy.ts'
 import { connectOvsdb, monitor, type OvsdbOperation } from '../controllers/network/ovn/ovsdb.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 
 const DATABASE = 'OVN_Southbound'
-/** Few: OVN computes anew for each of them. */
+/** Few: OVN recomputes for each of them. */
 const PORTS_PER_TRANSACTION_MAXIMUM = 10_000
 /** A database that computes for all hosts of a large zone answers nobody meanwhile. */
 const CALL_MILLISECONDS = 900_000
@@ -30,7 +30,7 @@ const join = (name: string, index: number): readonly OvsdbOperation[] => [
   { op: 'insert', table: 'Chassis_Private', row: { name, chassis: ['named-uuid', `chassis_${name}`] } },
 ]
 
-/** As many, for as long as it is not closed. */
+/** Opens as many, until it is closed. */
 export async function openSimulatedChassis(southbound: string, count: number) {
   const names = simulatedNodes(count)
   const copy = openCopy(() => 'scalar')

@@ -1,5 +1,5 @@
-/** Servers as the platform leaves them once they run, written without controllers: objects, claims, boot storage with
- *  its volume, and an instance that runs. */
+/** Running servers in the state in which the platform leaves them, written without controllers: objects, claims, boot
+ *  storage with its volume, and a running instance. */
 import { ensureInstance } from '../controllers/nouns/server/drafts.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from '../controllers/nouns/server/observed.ts'
 import { Namespace } from '../kit/kube/object.ts'
@@ -18,7 +18,7 @@ export const NODE = 'n1'
 /** Server, storage, volume and instance. */
 export const OBJECTS_OF_SERVER = 4
 
-/** Makes them on the node NODE, and lets controllers write what is missing. */
+/** Creates them on the node NODE, and lets controllers write what is missing. */
 export async function createStartedServers(cloud: Cloud, count: number): Promise<void> {
   await cloud.store.create(Namespace, { metadata: { name: nodeNamespace(NODE) }, spec: undefined })
   for (let from = 0; from < count; from += BATCH)
@@ -100,7 +100,7 @@ async function createStartedServer(cloud: Cloud, index: number): Promise<void> {
   )
 }
 
-/** Room on the node and a MAC address, which it answers. */
+/** Claims room on the node and a MAC address, which it returns. */
 async function claim({ db, accountId }: Cloud, name: string, index: number): Promise<string> {
   const macBytes = [16, 8, 0].map((shift) => ((index >> shift) & 255).toString(16).padStart(2, '0'))
   const macAddress = `52:54:00:${macBytes.join(':')}`

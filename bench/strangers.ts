@@ -1,5 +1,5 @@
-/** What strangers may ask identity, for benchmarks that compare the time of an answer about somebody with that of one
- *  about nobody. */
+/** Requests that strangers may send to identity, for benchmarks that compare the duration of an answer about an
+ *  existing person with one about nobody. */
 import { openIdentity } from '../apiserver/identity/identity.ts'
 import { IDENTITY_NOUNS } from '../apiserver/nouns.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
@@ -29,8 +29,8 @@ export interface Strangers {
   readonly db: Database
   /** People that have users. */
   readonly members: readonly Member[]
-  /** Asks again and again, each time from another address and about the next number; throws when the answer is not that
-   *  one. */
+  /** Sends requests repeatedly, each from another address and about the next number; throws when the answer differs
+   *  from the given status. */
   asking(
     status: number,
     request: (number: number) => { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: object },

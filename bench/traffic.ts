@@ -1,5 +1,5 @@
-/** What a guest of a benchmark does on its wire, where it is started: answers echoes and takes streams, and on orders
- *  as lines of JSON begins them itself, or asks a web server. Ends with its input. */
+/** The traffic of a benchmark's guest, started in its namespace: answers echoes and receives streams, and on orders as
+ *  lines of JSON starts them itself, or sends requests to a web server. Ends with its input. */
 import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { systemClock as clock } from '../kit/sys/clock.ts'
@@ -15,7 +15,7 @@ const connected = (address: string, port: number): Promise<Socket> =>
     socket.setNoDelay(true).once('error', reject)
   })
 
-/** Writes for so long, and answers the bytes that came there by the time that the other side said so. */
+/** Writes for so long, and returns the bytes that the other side has received by its own report. */
 async function stream({ address, seconds }: { readonly address: string; readonly seconds: number }) {
   const socket = await connected(address, STREAM_PORT)
   const answer = new Promise<number>((resolve, reject) => {
@@ -30,7 +30,7 @@ async function stream({ address, seconds }: { readonly address: string; readonly
   return { bytes: await answer, seconds: (clock.monotonicMilliseconds() - startedAt) / 1_000 }
 }
 
-/** Microseconds of each echo of one byte. */
+/** The microseconds of each echo of one byte. */
 async function echo({ address, times }: { readonly address: string; readonly times: number }) {
   const socket = await connected(address, ECHO_PORT)
   const taken: number[] = []
@@ -44,7 +44,8 @@ async function echo({ address, times }: { readonly address: string; readonly tim
   return taken
 }
 
-/** One request after the other on each of so many connections. Milliseconds of each; a page ends with its last word. */
+/** One request after the other on each of so many connections. Returns the milliseconds of each; a page ends with its
+ *  last word. */
 async function requests(order: {
   readonly address: string
   readonly port: number

@@ -1,4 +1,4 @@
-/** Many connections that count what comes on them: the same code for the product and for its peer. */
+/** Many connections that count what they receive: the same code for the product and for its peer. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
@@ -13,9 +13,9 @@ export interface Viewers {
 export interface ViewersOptions {
   readonly port: number
   readonly count: number
-  /** Of the server; in the clear when absent. */
+  /** Of the server; without TLS when absent. */
   readonly ca?: string
-  /** Sent at first on the connection of the number. */
+  /** Sent first on the connection with the number. */
   readonly greeting: (number: number) => string
 }
 

@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a dev cluster: it is made and deleted, and nothing of it changes. */
+/** The changes of a dev cluster: it is created and deleted, and nothing of it can be changed. */
 import { DEV_MEMORY_MEBIBYTES, requireDeletableDevCluster } from '../domain/dev-cluster/rules.ts'
 import { minorsOf } from '../domain/kubernetes-cluster/rules.ts'
 import { DEV_CLUSTER_IMAGE_COMMAND, DEV_CLUSTER_TEMPLATE } from '../domain/managed-machine/rules.ts'
@@ -27,7 +27,7 @@ export const offeredDevVersions = (): readonly string[] => minorsOf(DEV_CLUSTER_
 
 const clusterOf = ({ accountId, id }: Target) => ({ accountId, devClusterId: id })
 
-/** Throws 400 for a zone that is not there, and 409 for one without a network, or whose hosts have no image of dev
+/** Throws 400 for a zone that does not exist, and 409 for one without a network, or whose hosts have no image of dev
  *  clusters. */
 function requireDevClusters(world: World, zone: string): void {
   requirePrivateNetworks(world, zone)
@@ -38,8 +38,7 @@ function requireDevClusters(world: World, zone: string): void {
     )
 }
 
-/** Throws 400 for a version that is not offered, a plan that is unknown or has too little, and a network of another
- *  zone. */
+/** Throws 400 for a version that is not offered, a plan that is unknown or too small, and a network of another zone. */
 function requireFitting(world: World, accountId: string, { version, plan, networkId, zone }: DevClusterSpec): void {
   const offered = offeredDevVersions()
   if (!offered.includes(version)) throw badField('version', `is not offered here; offered are ${offered.join(', ')}`)

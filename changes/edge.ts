@@ -1,4 +1,4 @@
-/** Everything there is to say about changing an edge. REST chooses keys of the account by functions. */
+/** The changes of an edge. In REST, functions select keys of the account. */
 import { choosePlacement, edgeMachinesOf, hasPair, membersFault } from '../domain/edge/rules.ts'
 import { type IdleFacts, requireDeletable, requireIdle } from '../domain/idle-rules.ts'
 import { LOAD_BALANCER_MACHINES } from '../domain/load-balancer/rules.ts'
@@ -36,13 +36,13 @@ const ownAddressesOf = ({ machines = [], balancer }: EdgeStatus = {}): readonly 
   ...(balancer?.addresses ?? []),
 ]
 
-/** Whether the zone has servers enough for a machine of each role. */
+/** Whether the zone has enough servers for a machine of each role. */
 export function hasSeparateEdges(world: World, name: string): boolean {
   const zone = world.find(Zone, { name })
   return zone !== undefined && capabilitiesOf(zone).includes('separate_edges')
 }
 
-/** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
+/** Throws 400 for a zone that does not exist, 503 for one that accepts nothing new, and 409 for one without private
  *  networks or without the image for machines. */
 function requireEdges(world: World, zone: string): void {
   requirePrivateNetworks(world, zone)
@@ -53,8 +53,8 @@ function requireEdges(world: World, zone: string): void {
     )
 }
 
-/** Throws 400 for a network of another zone, and for members that it cannot have. Of a network that nobody knows yet
- *  everything is believed. */
+/** Throws 400 for a network of another zone, and for members that it cannot have. For a network that does not exist
+ *  yet, everything is accepted. */
 function requireMembers(world: World, accountId: string, spec: EdgeSpec, ownAddresses: readonly string[]): void {
   const { zone, networkId, roles, placement, members } = spec
   const network = world.find(Network, { namespace: accountNamespace(accountId), name: networkId })
@@ -67,7 +67,7 @@ function requireMembers(world: World, accountId: string, spec: EdgeSpec, ownAddr
   if (fault !== undefined) throw badField(`members.${fault.index}.${fault.field}`, fault.detail)
 }
 
-/** The machines and the load balancer that it does not have yet. */
+/** The machines and the load balancer that it still lacks. */
 const tries: Rules<EdgeSpec, Facts>['tries'] = async (tx, { accountId, id, spec }, means) => {
   const { zone, roles, placement, plan } = spec
   const world = worldOf(means.caches)
@@ -127,7 +127,7 @@ export const edgeChanges = changesOf(Edge, {
       choosePlacement(spec.placement, { zone: spec.zone, hasSeparateEdges: hasSeparateEdges(world, spec.zone) })
     },
     async claim(tx, { spec, ...target }) {
-      // The network of the same manifest may come later: the edge waits for it.
+      // The network of the same manifest may be created later: the edge waits for it.
       const { networkId }: Partial<EdgeSpec> = spec
       if (networkId !== undefined) await claimEdge(tx, { ...edgeOf(target), networkId })
     },
@@ -143,7 +143,7 @@ export const edgeChanges = changesOf(Edge, {
   },
   changes: {
     rename: { sets: ['name'], action: 'update', by: { route: routes.updateEdge } },
-    /** What its machines follow. */
+    /** The fields that its machines follow. */
     configure: {
       sets: ['roles', 'plan', 'sshKeys', 'members'],
       action: 'update',

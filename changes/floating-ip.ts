@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a floating IP. */
+/** The changes of a floating IP. */
 import { defined } from '../domain/defined.ts'
 import { requireAssignable, requireReleasable, type FloatingIpFacts } from '../domain/floating-ip/rules.ts'
 import { badField } from '../domain/problem.ts'
@@ -10,14 +10,14 @@ import { type Change, changesOf, fromBody, type Patch } from './kit/define.ts'
 import { ownServer } from './kit/references.ts'
 import { requirePrivateNetworks } from './kit/zone.ts'
 
-/** What it points to; undefined when it points nowhere. */
+/** Its target; undefined when it is unassigned. */
 export const assignmentOf = ({
   serverId,
   target = 'public',
 }: Pick<FloatingIpSpec, 'serverId' | 'target'>): Assignment | undefined =>
   serverId === undefined ? undefined : { serverId, target }
 
-/** One route for both: without a server, the floating IP is taken from the one that it points to. */
+/** One route for both: without a server, the floating IP is unassigned from its current server. */
 const assignment: Omit<Change<FloatingIpSpec, FloatingIpFacts>, 'when'> = {
   sets: ['serverId', 'target'],
   of: assignmentOf,

@@ -1,4 +1,4 @@
-/** Every noun whose changes are said once: what enumerates changes starts here. */
+/** Every noun with a definition of its changes: code that enumerates changes starts here. */
 import { devClusterChanges } from './dev-cluster.ts'
 import { edgeChanges } from './edge.ts'
 import { floatingIpChanges } from './floating-ip.ts'

@@ -1,5 +1,5 @@
-/** Everything there is to say about changing a managed Kubernetes cluster. How it is made by REST, and by its
- *  controller, is a function: what the host of control planes offers is asked for first. */
+/** The changes of a managed Kubernetes cluster. Functions create it for REST and for its controller, because the host
+ *  of control planes is first asked what it offers. */
 import {
   type ClusterFacts,
   judgeUpgrade,
@@ -28,11 +28,11 @@ import { type World, worldOf } from './kit/world.ts'
 import { requirePrivateNetworks } from './kit/zone.ts'
 
 interface Facts extends ClusterFacts {
-  /** Of Kubernetes, that it runs; its minor version before it has run. */
+  /** The release of Kubernetes that it runs; its minor version before it has run. */
   readonly release: string
 }
 
-/** By what the zone says of itself. Throws 400 for a zone that is not there, and 409 with the cause for one without
+/** According to the zone's status. Throws 400 for a zone that does not exist, and 409 with the cause for one without
  *  private networks or without Kubernetes. */
 export function requireKubernetes(
   world: World,
@@ -54,8 +54,8 @@ export function requireRelease(releases: readonly string[], version: string | un
   return release
 }
 
-/** The release that the cluster is upgraded to. Throws 400 for one that it cannot be, and 409 while it does not run, or
- *  has a node pool that is too old for it. */
+/** The release for the upgrade of the cluster. Throws 400 for one that it cannot be upgraded to, and 409 while it does
+ *  not run, or has a node pool that is too old for it. */
 export function requireUpgrade(
   { accountId, id, spec, facts }: Omit<Subject<Pick<KubernetesClusterSpec, 'zone' | 'version'>, Facts>, 'before'>,
   world: World,
@@ -96,7 +96,7 @@ export const kubernetesClusterChanges = changesOf(KubernetesCluster, {
     allow: ({ spec }, world) => void requireRelease(requireKubernetes(world, spec.zone).releases, spec.version),
     async claim(tx, { accountId, id: clusterId, spec }, { caches, random }) {
       const { networkId }: Partial<KubernetesClusterSpec> = spec
-      // The network of the same manifest may come later: the cluster waits for it.
+      // The network of the same manifest may be created later: the cluster waits for it.
       if (networkId === undefined) return
       const { zone, name, version } = spec
       const { region, releases } = requireKubernetes(worldOf(caches), zone)
@@ -108,7 +108,7 @@ export const kubernetesClusterChanges = changesOf(KubernetesCluster, {
     by: { route: routes.createKubernetesCluster },
   },
   changes: {
-    /** By REST a function names the release of the operation. */
+    /** In REST, a function chooses the release of the operation. */
     upgrade: {
       sets: ['version'],
       operation: 'kubernetes_cluster.upgrade',
@@ -125,7 +125,7 @@ export const kubernetesClusterChanges = changesOf(KubernetesCluster, {
         isProtected: body.is_protected ?? spec.isProtected,
       })),
     },
-    /** By REST it is an operation, which says how it goes. */
+    /** In REST it is an operation, which shows the progress. */
     register: {
       sets: ['registersInPlatform'],
       action: 'update',

@@ -1,5 +1,5 @@
-/** Everything there is to say about changing a load balancer. Members and certificates are added and removed by
- *  functions of REST, which all ask `requireConfigured`. */
+/** The changes of a load balancer. Functions of REST add and remove members and certificates; all of them call
+ *  `requireConfigured`. */
 import {
   configurationFault,
   LOAD_BALANCER_MACHINES,
@@ -49,8 +49,8 @@ function requireLoadBalancers(world: World, zone: string): void {
 
 type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
 
-/** Throws 400 for a configuration that the proxy would not take. Of a network that nobody knows yet, or whose ranges
- *  nobody knows, everything is believed. */
+/** Throws 400 for a configuration that the proxy would not accept. For a network that does not exist yet, or whose
+ *  ranges are unknown, everything is accepted. */
 function requireConfiguration(
   world: World,
   accountId: string,
@@ -67,8 +67,8 @@ function requireConfiguration(
 }
 const NO_RANGES = { ipv4Cidr: '', ipv6Prefix: '' }
 
-/** Throws what refuses another configuration: 400 for one that the proxy would not take, and 409 for a balancer that
- *  may not be changed. */
+/** Throws the refusals of another configuration: 400 for one that the proxy would not accept, and 409 for a balancer
+ *  that may not be changed. */
 export function requireConfigured(
   { accountId, spec, facts }: Pick<Subject<LoadBalancerSpec, LoadBalancerFacts>, 'accountId' | 'spec' | 'facts'>,
   world: World,
@@ -110,7 +110,7 @@ export const loadBalancerChanges = changesOf(LoadBalancer, {
       requireConfiguration(world, accountId, spec, [])
     },
     async claim(tx, { spec, ...target }) {
-      // The network of the same manifest may come later: the load balancer waits for it.
+      // The network of the same manifest may be created later: the load balancer waits for it.
       const { networkId }: Partial<LoadBalancerSpec> = spec
       const { zone, name, publicIpv4 } = spec
       if (networkId !== undefined)

@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a private network. */
+/** The changes of a private network. */
 import { defined } from '../domain/defined.ts'
 import { requireDeletable, requireIdle } from '../domain/idle-rules.ts'
 import {
@@ -57,7 +57,7 @@ export const networkChanges = changesOf(Network, {
     ),
   },
   changes: {
-    /** A name that another network has is refused, and the network works on under the one that it had. */
+    /** A name that another network has is refused, and the network keeps working under its previous one. */
     rename: {
       sets: ['name'],
       action: 'update',
@@ -70,7 +70,7 @@ export const networkChanges = changesOf(Network, {
       action: 'update',
       by: fromBody(routes.updateNetwork, ({ labels }, spec: NetworkSpec) => ({ labels: labels ?? spec.labels })),
     },
-    /** Its hosts have to be told. */
+    /** Its hosts must be configured. */
     configure: {
       sets: ['dnsServers', 'dhcpEnabled'],
       action: 'update',

@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a router. */
+/** The changes of a router. */
 import type { AuditChange } from '../domain/audit/entry.ts'
 import { type IdleFacts, requireDeletable, requireIdle, requireNoOperation } from '../domain/idle-rules.ts'
 import { canonicalRoute, isReached, NETWORKS_OF_ROUTER_MAXIMUM, routesFault } from '../domain/network/rules.ts'
@@ -22,7 +22,7 @@ const routerOf = ({ accountId, id }: Target) => ({ accountId, routerId: id })
 const routesOf = (sent: StaticRoutes): RouterSpec['staticRoutes'] =>
   sent.map(({ destination, next_hop: nextHop, comment }) => ({ destination, nextHop, comment }))
 
-/** Throws 400 for routes that it cannot have. Networks that nobody knows yet may hold any next hop. */
+/** Throws 400 for routes that it cannot have. Networks that do not exist yet may contain any next hop. */
 function requireRoutes(
   { accountId, spec: { staticRoutes, natEnabled, networkIds } }: Subject<RouterSpec, unknown>,
   world: World,
@@ -41,17 +41,17 @@ function requireRoutes(
 
 const added = (from: readonly string[], to: readonly string[]) => to.filter((one) => !from.includes(one))
 
-/** Networks leave it and none comes. */
+/** Networks are detached and none is attached. */
 const isParted = (after: RouterSpec, before: RouterSpec): boolean =>
   after.networkIds.length < before.networkIds.length && added(before.networkIds, after.networkIds).length === 0
 
-/** Both changes of its networks. What an edit takes out beside what it adds leaves with the same change. */
+/** Both changes of its networks. An edit that attaches some networks and detaches others is one change. */
 const networks: Omit<Change<RouterSpec, IdleFacts>, 'when' | 'release'> = {
   sets: ['networkIds'],
   of: ({ networkIds }) => networkIds.toSorted(),
   operation: 'router.sync',
   allow({ id, facts, spec: { networkIds }, before }) {
-    // One that is being deleted waits for its networks to leave.
+    // A router that is being deleted waits for its networks to be detached.
     const isLeaving = before !== undefined && added(before.networkIds, networkIds).length === 0
     if (isLeaving) requireNoOperation('router', facts)
     else requireIdle('router', facts)
@@ -67,7 +67,7 @@ const networks: Omit<Change<RouterSpec, IdleFacts>, 'when' | 'release'> = {
     }),
 }
 
-/** What a change of its networks was, as the audit log has it. */
+/** The networks before and after a change of them, from its audit entry. */
 function networksBetween(changes: readonly AuditChange[]): Record<'before' | 'after', readonly string[]> {
   const change = changes.find(({ field }) => field === 'network_ids')
   const idsOf = (value: unknown) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [])
@@ -77,7 +77,7 @@ function networksBetween(changes: readonly AuditChange[]): Record<'before' | 'af
 const withdrawUpdate: Rules<RouterSpec, IdleFacts>['release'] = (tx, target, stored) =>
   claims.withdrawRouterUpdate(tx, routerOf(target), stored?.spec)
 
-/** Where else it leads. */
+/** Where else it routes traffic: NAT and static routes. */
 const configuration: Omit<Change<RouterSpec, IdleFacts>, 'when' | 'needs'> = {
   sets: ['natEnabled', 'staticRoutes'],
   of: ({ natEnabled, staticRoutes }) => [natEnabled, staticRoutes.map(canonicalRoute)],
@@ -198,7 +198,7 @@ export const routerChanges = changesOf(Router, {
         },
       ),
     },
-    /** What it has goes on and may be arranged anew, whatever the account owes. */
+    /** An existing router keeps working and may be reconfigured, even if the account owes money. */
     enable_nat: {
       ...configuration,
       when: (after, before) => after.natEnabled && !before.natEnabled,

@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a server group. */
+/** The changes of a server group. */
 import { badField, badRequest, conflict } from '../domain/problem.ts'
 import {
   addServerGroup,
@@ -19,8 +19,8 @@ const FIRST_GENERATION = 1
 
 const groupOf = ({ accountId, id }: Target) => ({ accountId, groupId: id })
 
-/** Where the members are. A group across zones has a region, which a request may name by a zone. Throws 400 for what
- *  does not exist or does not fit. */
+/** The location of the members. A group across zones has a region, which a request may name by a zone. Throws 400 for a
+ *  location that does not exist or does not fit. */
 function domainOf(
   world: World,
   { spread, zone: zoneName, region }: ServerGroupSpec,
@@ -85,7 +85,7 @@ export const serverGroupChanges = changesOf(ServerGroup, {
   remove: {
     name: 'delete',
     claim: async (tx, target) => void (await removeServerGroup(tx, groupOf(target))),
-    /** What was not deleted its controller claims again. */
+    /** If the object was not deleted, its controller claims the group again. */
     release: async () => {},
     detail: ({ name }) => ({ name }),
     by: { route: routes.deleteServerGroup },

@@ -1,4 +1,4 @@
-/** Everything there is to say about changing a storage. */
+/** The changes of a storage. */
 import { defined } from '../domain/defined.ts'
 import { badField, forbidden, notFound, type Problem, unavailable } from '../domain/problem.ts'
 import {
@@ -91,7 +91,7 @@ export const storageChanges = changesOf(Storage, {
     requireReadable('title', Printable, title)
     requireReadable('labels', Labels.optional(), labels)
     requireReadableSchedule(spec)
-    // A boot disk is as large as the plan of its server says.
+    // The plan of its server determines the size of a boot disk.
     if (!isBoot) requireDiskSize(sizeGibibytes, 'sizeGibibytes')
   },
   create: {
@@ -227,7 +227,8 @@ export const storageChanges = changesOf(Storage, {
     name: 'delete',
     operation: 'storage.delete',
     allow: ({ facts }) => requireDeletableStorage(facts),
-    /** Takes nothing. It is locked until the intent of the deletion is there, which refuses whatever would hold it. */
+    /** Claims nothing. The storage stays locked until the intent of the deletion exists, which refuses whatever would
+     *  hold the storage. */
     claim: (tx, target) => requireEndable(tx, storageOf(target)),
     release: async () => {},
     by: { route: routes.deleteStorage },

@@ -1,4 +1,4 @@
-/** Brings the database schema up to date and ends. Every process does the same at its start; this one tells a
+/** Brings the database schema up to date and exits. Every process does the same at its start; this one shows a
  *  deployment that the migrations work before it replaces anything. */
 import { exitProcess } from '../kit/sys/process.ts'
 import { startProcess } from '../kit/sys/start-process.ts'

@@ -1,4 +1,4 @@
-/** The start of a process that works with the database: on the newest schema, and with its sealing keys or not at
+/** The start of a process that works with the database: it runs with the newest schema and its sealing keys, or not at
  *  all. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
@@ -7,8 +7,8 @@ import { parseSealingKeys } from '../kit/sys/sealing.ts'
 import { type Database, migrate } from './kit/open.ts'
 import { refuseSealingKeys } from './sealing-key/index.ts'
 
-/** Brings the schema up to date. Ends the process, and says why, when a key is missing that opens something, or is
- *  another one. */
+/** Brings the schema up to date. Ends the process, with the reason, when a key that is needed to unseal something is
+ *  missing or is a different one. */
 export async function prepareDatabase(
   settings: { readonly sealingKeys: string; readonly lostSealingKeys: readonly string[] },
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Logger },

@@ -14,27 +14,27 @@ type Instant = ColumnType<Date, Date, Date>
 type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | null>
 /** bigint: read as number (the pool parses it; every count here stays below 2^53). */
 type Count = ColumnType<number, number | undefined, number>
-/** By PostgreSQL, from other columns of the row. */
+/** Computed by PostgreSQL from other columns of the row. */
 type Computed = ColumnType<number, never, never>
-/** How far the move of an object storage is, for whoever goes on with it. */
+/** The progress of the move of an object storage, for the process that continues it. */
 export interface ObjectStorageMove {
   readonly operationId: string
-  /** Copied while clients write; frozen, until nothing is under way; compared; rid of what has gone; compared again;
-   *  and verified. */
+  /** Copied while clients write; frozen, until no request is under way; compared; cleaned of deleted objects; compared
+   *  again; and verified. */
   readonly phase: 'live' | 'frozen' | 'exact' | 'prune' | 'check' | 'verified'
-  /** Passes that have begun, of the phase `live`. */
+  /** Passes of the phase `live` that have started. */
   readonly pass: number
-  /** Where the pass is. */
+  /** The position of the pass. */
   readonly place: { readonly bucket: string; readonly after: string }
-  /** By the clock of the source: when the pass before began, if there was one, and when this one did. */
+  /** By the clock of the source: when the previous pass started, if there was one, and when this one did. */
   readonly since: string | null
   readonly begunAt: string
-  /** What the pass has found to be others, and the move altogether has copied. */
+  /** Differences found by the pass, and what the move has copied altogether. */
   readonly changed: number
   readonly objects: number
   readonly bytes: number
   readonly frozenAt: string | null
-  /** Rises with each step. */
+  /** Increases with each step. */
   readonly version: number
 }
 type Json<T> = ColumnType<T, string, string>
@@ -59,7 +59,7 @@ export interface Tables extends IdentityTables {
     requires_second_factor: Generated<boolean>
     /** When it was requested; null otherwise. */
     second_factor_required_since: OptionalInstant
-    /** Since when it has its namespace in Kubernetes; null until that is made. */
+    /** Since when it has its namespace in Kubernetes; null until that is created. */
     namespace_made_at: OptionalInstant
   }
   app_user: {
@@ -188,7 +188,7 @@ export interface Tables extends IdentityTables {
     cores_used: Count
     memory_mebibytes_used: Count
     storage_gibibytes_used: Count
-    /** What guests take there that have no claims; it counts as used. */
+    /** The room of guests there without claims; it counts as used. */
     cores_forgotten: Count
     memory_mebibytes_forgotten: Count
     storage_gibibytes_forgotten: Count
@@ -206,7 +206,7 @@ export interface Tables extends IdentityTables {
     cores: Count
     memory_mebibytes: Count
     storage_gibibytes: Count
-    /** Of the storages besides the boot storage that are attached to it. */
+    /** Of the attached storages, apart from the boot storage. */
     attached_gibibytes: ColumnType<number, number | undefined, number>
     claimed_at: Instant
     group_id: ColumnType<string | null, string | null | undefined, never>
@@ -229,10 +229,10 @@ export interface Tables extends IdentityTables {
     server_id: string | null
     volume: string | null
     slot: ColumnType<number | null, number | null | undefined, number | null>
-    /** Room on the node is held for it besides that of its server. */
+    /** Room on the node is held for it in addition to that of its server. */
     has_room: ColumnType<boolean, boolean | undefined, boolean>
     is_forced: ColumnType<boolean, boolean | undefined, boolean>
-    /** Of a detached one that moves: where room is held for it until its data have come. */
+    /** For a detached one that moves: the node where room is held for it until its data have arrived. */
     target_node: ColumnType<string | null, string | null | undefined, string | null>
     claimed_at: Instant
   }
@@ -240,7 +240,7 @@ export interface Tables extends IdentityTables {
     account_id: string
     holder: string
     storage_id: string
-    /** Of a boot storage. */
+    /** For a boot storage. */
     server_id: string | null
     is_shared: boolean
   }
@@ -259,7 +259,7 @@ export interface Tables extends IdentityTables {
     used_bytes: Count
     object_count: Count
     usage_measured_at: ColumnType<Date | null, Date | null | undefined, Date | null>
-    /** Rises with every change, from 1. */
+    /** Increases with every change, from 1. */
     generation: Count
     created_at: Instant
   }
@@ -322,13 +322,13 @@ export interface Tables extends IdentityTables {
     /** Address that the certificate is for. */
     certificate_host: string | null
     certificate_expires_at: ColumnType<Date | null, Date | null | undefined, Date | null>
-    /** Rises with every change, from 1. */
+    /** Increases with every change, from 1. */
     generation: Count
   }
-  /** What the platform itself keeps in object storage. */
+  /** What the platform itself stores in object storage. */
   internal_tenant: {
     purpose: 'backups' | 'clusters' | 'audit'
-    /** Id of the account or cluster whose things they are; `platform` for its own. */
+    /** Id of the account or cluster that owns the content; `platform` for the platform's own. */
     owner: string
     zone: string
     backend: 'rgw' | 'svc-s3-single'
@@ -336,7 +336,7 @@ export interface Tables extends IdentityTables {
     sealed_secret: string
     bucket_prefix: string
     created_at: Date
-    /** When the store first knew it. */
+    /** When the store first had it. */
     told_at: OptionalInstant
   }
   database_archive: {
@@ -348,11 +348,11 @@ export interface Tables extends IdentityTables {
     sealed_secret: string
     sealed_cipher_key: string
     bucket_prefix: string
-    /** Of one whose database is deleted: what that was. */
+    /** For an archive whose database is deleted: a description of the database. */
     origin: ColumnType<DatabaseOrigin | null, null | undefined, string>
-    /** It stays at least until then. */
+    /** It is kept at least until then. */
     kept_until: OptionalInstant
-    /** Its store is being emptied: nobody restores from it. */
+    /** Its store is being emptied: nobody can restore from it. */
     is_ending: Generated<boolean>
   }
   /** At most one row. */
@@ -365,10 +365,11 @@ export interface Tables extends IdentityTables {
     region: string
     id: string
     created_at: Instant
-    /** Of one that the platform makes: who signed its certificate, in PEM, and what it lets in by; null before. */
+    /** For a host that the platform creates: the authority of its certificate, in PEM, and its credentials; null
+     *  before. */
     authority: string | null
     sealed_secrets: string | null
-    /** Where it answers, since when; null before. */
+    /** Its address, since it answers; null before. */
     url: string | null
     registered_at: OptionalInstant
   }
@@ -408,7 +409,7 @@ export interface Tables extends IdentityTables {
     created_at: Instant
     expires_at: Instant
     ended_at: OptionalInstant
-    /** When its service account was removed last. */
+    /** When its service account was last removed. */
     removed_at: OptionalInstant
   }
   kubernetes_token: {
@@ -429,10 +430,10 @@ export interface Tables extends IdentityTables {
     region: string
     name: string
     network_id: string
-    /** What the host of control planes calls its own. */
+    /** Its id at the host of control planes. */
     control_plane_id: string
     replicas: number
-    /** That its control plane shall run. */
+    /** The release that its control plane must run. */
     release: string
     pod_cidr: string
     service_cidr: string
@@ -470,10 +471,10 @@ export interface Tables extends IdentityTables {
     id: string
     zone: string
     network_id: string
-    /** Where the network finds its gateway to the IPv4 Internet. */
+    /** The network's gateway to the IPv4 Internet. */
     gateway_ipv4: string | null
     gateway_ipv6: string | null
-    /** By which clients know its bastion; both are there, or neither. */
+    /** The key by which clients know its bastion; both are set, or neither. */
     host_key: Generated<string | null>
     sealed_host_key: Generated<string | null>
   }
@@ -577,7 +578,7 @@ export interface Tables extends IdentityTables {
     status: number | null
     body: string | null
   }
-  /** What is outside of the database, and who speaks to it until when. */
+  /** External systems, and which process may write to each until when. */
   turn: { name: string; holder: string; ends_at: Date }
   usage_reading: CounterColumns & { epoch: string; seen_at: Instant }
   server_metric: CounterColumns & { server_uid: string; step_seconds: number; at: Instant }
@@ -726,7 +727,7 @@ export interface Tables extends IdentityTables {
     updated_at: Instant
     decided_at: OptionalInstant
   }
-  /** Nodes that were given to an account and whose objects do not say so yet. */
+  /** Nodes that were assigned to an account and whose objects do not show it yet. */
   node_dedication: { node: string; account_id: string }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }
 }

@@ -1,5 +1,5 @@
-/** What the operation under way and a deletion allow for networks, routers, edges, node pools and object storages: the
- *  same for every interface. */
+/** Whether a current operation and a deletion allow a change of networks, routers, edges, node pools and object
+ *  storages: the same for every interface. */
 import { conflict, operationInProgress } from './problem.ts'
 
 export interface IdleFacts {
@@ -23,7 +23,8 @@ export function requireIdle(type: Noun, facts: IdleFacts): void {
   throw conflict('state_not_allowed', `The ${type.replace('_', ' ')} is being deleted.`, { resource })
 }
 
-/** Throws 409 while an operation is under way. What is still being made can be deleted: its creation is cancelled. */
+/** Throws 409 while an operation is under way. A resource that is still being created can be deleted: its creation is
+ *  cancelled. */
 export function requireDeletable(type: Noun, facts: IdleFacts): void {
   if (facts.activeOperation?.action !== 'create') requireNoOperation(type, facts)
 }

@@ -4,15 +4,15 @@
 interface OperationRule {
   /** Conditions that must come true, in order. The current step is the first that does not hold. */
   readonly steps?: readonly string[]
-  /** What it may take. */
+  /** Its maximum duration. */
   readonly minutes?: number
-  /** What it may take besides for each GiB that is moved. */
+  /** Additional time for each GiB that is moved. */
   readonly minutesPerGibibyte?: number
   /** Who may cancel it: its requester and operators, or operators alone; nobody when absent. */
   readonly cancellableBy?: 'customers' | 'operators'
 }
 
-/** Every kind of the contract, also of what is not offered yet. */
+/** Every kind of the contract, including those that are not offered yet. */
 const OPERATIONS = {
   'server.create': { steps: ['claimed', 'storage', 'instance', 'started'], minutes: 30 },
   'server.metadata': {},
@@ -107,7 +107,7 @@ export type OperationKind = keyof typeof OPERATIONS
 /** The kinds of operations of a noun. */
 export type KindOf<Noun extends string> = Extract<OperationKind, `${Noun}.${string}`>
 
-/** The steps of operations of these kinds. One that has none in the table is done at once. */
+/** The steps of operations of these kinds. One that has none in the table is done immediately. */
 export type StepOf<Kind extends OperationKind> = Kind extends OperationKind
   ? (typeof OPERATIONS)[Kind] extends { readonly steps: readonly (infer Step)[] }
     ? Step
@@ -119,7 +119,7 @@ export type OperationStep = StepOf<OperationKind>
 
 /** In the order of the table. */
 export const OPERATION_KINDS = Object.keys(OPERATIONS) as readonly OperationKind[] // its keys
-/** Its target is gone when it has succeeded. */
+/** Whether the target is deleted when the operation has succeeded. */
 export const isDeletion = (kind: OperationKind): boolean => kind.endsWith('.delete')
 export const isOperationKind = (action: string): action is OperationKind => Object.hasOwn(OPERATIONS, action)
 
@@ -132,11 +132,11 @@ const ruleOf = (kind: OperationKind): OperationRule => OPERATIONS[kind]
 export const OPERATION_STATUSES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
-/** Whether nothing comes after the status. */
+/** Whether the status is final. */
 export const isFinal = (status: OperationStatus): boolean =>
   status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
-/** Something that happened in an operation. */
+/** An event of an operation. */
 export interface OperationEvent {
   readonly at: string
   readonly kind: string
@@ -144,12 +144,12 @@ export interface OperationEvent {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-/** An operation that has ended, whole. Instants are RFC 3339 texts. */
+/** A complete record of an operation that has ended. Instants are RFC 3339 texts. */
 export interface FinishedOperation {
   readonly id: string
   readonly kind: OperationKind
   readonly target: { readonly type: string; readonly id: string }
-  /** What it is named after, where that is not its target. */
+  /** The resource in its name, when that is not its target. */
   readonly carrier?: { readonly type: string; readonly id: string }
   readonly actor: string
   readonly requestId: string
@@ -170,14 +170,14 @@ export interface FinishedOperation {
 /** The newest events that an operation keeps. */
 export const OPERATION_EVENTS_MAXIMUM = 100
 
-/** What is left at least when a guest has used all the time that it was given to shut down. */
+/** The minimum time that remains when a guest has used all its time to shut down. */
 const MINUTES_AFTER_GRACE = 5
 
 /** What makes an operation longer than others of its kind. */
 export interface Extent {
-  /** What is moved. */
+  /** The amount that is moved. */
   readonly gibibytes?: number | undefined
-  /** What a guest is given to shut down. */
+  /** The time that a guest is given to shut down. */
   readonly graceSeconds?: number | undefined
 }
 
@@ -188,7 +188,7 @@ export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, grac
   return new Date(now.getTime() + Math.max(allowed, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
 }
 
-/** The argument of an operation that has been requested to be undone. */
+/** The argument of an operation whose cancellation was requested. */
 const CANCEL = 'cancel'
 /** Adds the request to cancel to the arguments of an operation. */
 export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }

@@ -1,4 +1,4 @@
-/** Who may do what: the role table of the contract as data. */
+/** The role table of the contract as data. */
 
 export const PERMISSIONS = [
   'read',
@@ -21,7 +21,7 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['read', 'self'],
 }
 
-/** Those that hold the permission. */
+/** The roles that have the permission. */
 export const rolesWith = (permission: Permission): readonly Role[] =>
   ROLES.filter((role) => ROLE_PERMISSIONS[role].includes(permission))
 
@@ -39,30 +39,30 @@ export function tokenPermissions(role: Role, scope: TokenScope): readonly Permis
   return held.filter((permission) => scope.includes(permission) && !NEVER_BY_TOKEN.includes(permission))
 }
 
-/** Areas of routes that a token of a cluster may be for. It acts for the cluster, within its account, and not for a
- *  person: what is in none of its areas it may not do, whatever the people of the account may. */
+/** Areas of routes for which a token of a cluster may be issued. It acts for the cluster, within its account, and not
+ *  for a person: it may use nothing outside its areas, whatever the people of the account may. */
 export const CLUSTER_SCOPES = ['storages', 'load_balancers'] as const
 export type ClusterScope = (typeof CLUSTER_SCOPES)[number]
 
-/** What tokens of clusters hold, within their areas. */
+/** Permissions of tokens of clusters, within their areas. */
 export const CLUSTER_PERMISSIONS: readonly Permission[] = ['read', 'operate']
 
 export const SUPPORT_MODES = ['read_only', 'elevated'] as const
 export type SupportMode = (typeof SUPPORT_MODES)[number]
 
-/** What a support session may do, whatever the role of the account's people. */
+/** Permissions of a support session, regardless of the roles of the account's people. */
 export const SUPPORT_PERMISSIONS: Readonly<Record<SupportMode, readonly Permission[]>> = {
   read_only: ['read', 'billing.read'],
   elevated: ['read', 'operate', 'billing.read'],
 }
 
-/** Who of the staff may do what: reads and support sessions; credits, coupons and invoices; everything. */
+/** Roles of the staff: reads and support sessions; credits, coupons and invoices; everything. */
 export const STAFF_ROLES = ['support', 'finance', 'operations'] as const
 export type StaffRole = (typeof STAFF_ROLES)[number]
 
-/** What a route asks of the staff: one role, or any of them. */
+/** The role that a route requires of staff: a certain one, or any. */
 export type StaffRule = StaffRole | 'any'
 
-/** Whether one of the held roles is the wanted one; operations may do everything. */
+/** Whether one of the held roles is the required one; operations may do everything. */
 export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRule): boolean =>
   wanted === 'any' ? held.length > 0 : held.includes('operations') || held.includes(wanted)

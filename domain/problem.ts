@@ -1,6 +1,5 @@
-/** Refusals: everything the service says no to is a Problem, built by a named function here and rendered once (RFC
- *  9457).
- *  Texts are for people and safe to show; `reason` is for programs and comes from the closed set below. */
+/** Refusals: everything that the service refuses is a Problem, built by a named function here and rendered once (RFC
+ *  9457). Texts are for people and safe to show; `reason` is for programs and comes from the closed set below. */
 
 export type Reason =
   // 402
@@ -61,12 +60,12 @@ export interface ProblemMembers {
   readonly active_operation_id?: string
   readonly quota?: { readonly name: string; readonly limit: number; readonly used: number; readonly requested: number }
   readonly alternatives?: readonly { readonly zone: string; readonly plan: string }[]
-  /** Of the zone, that it lacks. */
+  /** The capability that the zone lacks. */
   readonly capability?: string
   readonly blocking_servers?: readonly string[]
   /** Whole seconds; also sent as Retry-After. */
   readonly retryAfterSeconds?: number
-  /** Methods that the path knows; sent as Allow with 405. */
+  /** Methods of the path; sent as Allow with 405. */
   readonly allow?: readonly string[]
 }
 
@@ -107,7 +106,7 @@ export class Problem extends Error {
   }
 }
 
-/** Something needed does not answer now: reconcilers back off until the deadline, handlers answer 503. */
+/** A dependency does not answer now: reconcilers back off until the deadline, handlers answer 503. */
 export class Unavailable extends Error {
   readonly what: string
   constructor(what: string, cause?: unknown) {
@@ -128,18 +127,18 @@ export const emailUnverified = () =>
     'Verify your email address first: open the link in the mail that was sent at sign-up, or ask for a new one.',
     'email_unverified',
   )
-/** One answer for unknown, deleted and foreign ids. */
+/** The same answer for unknown, deleted and foreign ids. */
 export const notFound = (noun: string) => new Problem(404, `No such ${noun}.`)
 export const conflict = (
   reason: Exclude<Reason, 'zone_capability_missing'>,
   detail: string,
   members: ProblemMembers = {},
 ) => new Problem(409, detail, { reason, ...members })
-/** 409: the zone does not offer what is asked for. By a route that refuses nothing with 409 it is 503 (`asListed`). */
+/** 409: the zone does not offer what was requested. On a route that has no 409 it is 503 (`asListed`). */
 export const zoneLacks = (capability: string, detail: string, members: ProblemMembers = {}) =>
   new Problem(409, detail, { reason: 'zone_capability_missing', capability, ...members })
-/** The problem as the route answers it whose refusals these are: a zone that lacks something is 503 `not_configured`
- *  where 409 is not among them. */
+/** The problem as a route with these refusals answers it: a zone that lacks something is 503 `not_configured` where 409
+ *  is not among them. */
 export const asListed = (problem: Problem, refuses: readonly number[]): Problem =>
   problem.members.reason === 'zone_capability_missing' && !refuses.includes(409)
     ? new Problem(503, problem.message, { ...problem.members, reason: 'not_configured' }, problem.cause)
@@ -165,7 +164,7 @@ export const quotaExceeded = (quota: NonNullable<ProblemMembers['quota']>) =>
   )
 export const rateLimited = (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
   new Problem(429, detail, { reason: 'rate_limited', retryAfterSeconds })
-/** Known, and nothing that this installation can do. */
+/** Known, but not available in this installation. */
 export const notImplemented = (detail: string) => new Problem(501, detail)
 export const unavailable = (reason: Reason, detail: string, members: ProblemMembers = {}) =>
   new Problem(503, detail, { reason, ...members })

@@ -1,6 +1,6 @@
-/** What somebody meant who typed a name that does not exist. */
+/** Suggestions for a typed name that does not exist. */
 
-/** Names that a refusal lists; more of them help nobody. */
+/** Maximum of names that a refusal lists; more would not help. */
 const LISTED_MAXIMUM = 50
 
 /** The name that is closest to the text; undefined when none is close. */
@@ -13,7 +13,7 @@ export function closest(text: string, names: readonly string[]): string | undefi
   return ranked[0]?.name
 }
 
-/** `, did you mean X?` or nothing, to end a refusal with. */
+/** `, did you mean X?` or nothing, for the end of a refusal. */
 export function didYouMean(text: string, names: readonly string[]): string {
   const name = closest(text, names)
   return name === undefined ? '' : `; did you mean ${name}?`
@@ -23,14 +23,14 @@ export function didYouMean(text: string, names: readonly string[]): string {
 export const listed = (names: readonly string[]): string =>
   names.length > LISTED_MAXIMUM ? `${names.slice(0, LISTED_MAXIMUM).join(', ')}, …` : names.join(', ')
 
-/** Why a name of the catalogue is refused, as a phrase that follows the name of a field: what there is instead. */
+/** Why a name of the catalogue is refused, as a phrase that follows the name of a field, with the available names. */
 export function noSuch(what: string, text: string, names: readonly string[]): string {
   const meant = didYouMean(text, names)
   const others = names.length === 0 ? 'there are none' : `there are ${listed(names)}`
   return `there is no ${what} ${text}${meant === '' ? `; ${others}` : `${meant} (${others})`}`
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that lead from one text to the other. */
+/** Number of insertions, deletions, replacements and swaps of neighbours between the texts. */
 function distanceOf(one: string, other: string): number {
   let [beforeLast, last]: readonly [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)]
   for (let row = 1; row <= one.length; row += 1) {

@@ -1,9 +1,9 @@
-/** UUIDs (RFC 9562). Ids in paths may be anything, and PostgreSQL takes only what is one. */
+/** UUIDs (RFC 9562). Ids in paths may be any text, and PostgreSQL accepts only UUIDs. */
 import { createHash } from 'node:crypto'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whether the text is a UUID of whatever version, in letters of either case. */
+/** Whether the text is a UUID of any version, in letters of either case. */
 export const isUuid = (text: string): boolean => UUID.test(text)
 
 /** A version 8 UUID (RFC 9562) made from a text. */

@@ -1,4 +1,4 @@
-/** The table of a chart's values in its README: names, defaults and meanings, of `values.yaml` and its schema. */
+/** The table of a chart's values in its README: names, defaults and meanings, from `values.yaml` and its schema. */
 import { parse, stringify } from 'yaml'
 
 const HEADING = '## Values\n'
@@ -16,7 +16,7 @@ interface Value {
   readonly meaning: string
 }
 
-/** The values below a schema that have no values of their own below them. */
+/** The innermost values below a schema. */
 function leavesOf(schema: Schema, defaults: unknown, path: readonly string[] = []): Value[] {
   if (schema.properties)
     return Object.entries(schema.properties).flatMap(([name, below]) => {
@@ -32,7 +32,7 @@ function leavesOf(schema: Schema, defaults: unknown, path: readonly string[] = [
 
 const cell = (text: string): string => text.trim().replaceAll('|', '\\|')
 
-/** The README with the table in place of everything below its last heading, `## Values`. Throws where that heading, a
+/** The README with the table in place of everything below its last heading, `## Values`. Throws when that heading, a
  *  default or a description is missing.
  *  @param schema text of `values.schema.json` @param values text of `values.yaml` */
 export function withValueTable(readme: string, schema: string, values: string): string {

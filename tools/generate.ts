@@ -1,10 +1,9 @@
 /** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the
- *  definitions in `resources/`; what the charts give the webhook, the API server, the
- *  controllers and the agents, from the registrations in `apiserver/` and `controllers/` and the rules of the embedded
- *  Kubernetes API; the tables of values in the charts' READMEs, from their schemas; the page of settings, from those of
- *  the processes. Unit tests compare what is
- *  committed with what this makes. The types of the client are made by every `npm ci` (`--client`, nothing else then)
- *  and are not committed. */
+ *  definitions in `resources/`; the charts' rights of the webhook, the API server, the controllers and the agents, from
+ *  the registrations in `apiserver/` and `controllers/` and the rules of the embedded Kubernetes API; the tables of
+ *  values in the charts' READMEs, from their schemas; the page of settings, from those of the processes. Unit tests
+ *  compare the committed files with this output. Every `npm ci` generates the types of the client (`--client`, and
+ *  nothing else), which are not committed. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
@@ -48,14 +47,14 @@ export const crdFiles = (): Files =>
 export const roleFiles = (): Files =>
   new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
-/** In its own namespace. That namespace is an object of the cluster, and has a rule of its own in the chart. */
+/** In its own namespace. That namespace is an object of the cluster, and has a separate rule in the chart. */
 const agentRights = NODE_RULES.flatMap(({ resources = [], ...rule }) => {
   const namespaced = resources.filter((resource) => resource !== 'namespaces')
   return namespaced.length === 0 ? [] : [{ ...rule, resources: namespaced }]
 })
 
-/** Text by path: for which kinds the Kubernetes API calls the webhook, and what the API server, the controllers and the
- *  agents may do with which. */
+/** Text by path: for which kinds the Kubernetes API calls the webhook, and the rights of the API server, the
+ *  controllers and the agents. */
 export const chartFiles = (): Files => {
   const controllers = controllerRights(CONTROLLERS)
   const ofControllers = (rules: object) => textOf(rules, 'controllers/index.ts')
@@ -101,7 +100,7 @@ export const clientFiles = async (): Promise<Files> =>
     ],
   ])
 
-/** Makes the folder hold these files and nothing else. */
+/** Ensures that the folder contains exactly these files. */
 async function writeFiles(name: string, files: Files): Promise<void> {
   const folder = join(workingDirectory(), name)
   await mkdir(folder, { recursive: true })
@@ -114,11 +113,11 @@ async function writeClient(): Promise<void> {
   for (const [file, text] of await clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
 }
 
-/** What is committed. */
+/** The committed files. */
 async function writeCommitted(): Promise<void> {
   await writeFiles(CRD_FOLDER, crdFiles())
   await writeFiles(ROLE_FOLDER, roleFiles())
-  // a chart has no links: Helm warns of them, and an archive may lose them
+  // a chart has no links: Helm warns about them, and an archive may lose them
   await writeFiles(CHART_CRD_FOLDER, crdFiles())
   await writeFiles(CHART_ROLE_FOLDER, roleFiles())
   for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])

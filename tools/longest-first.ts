@@ -1,11 +1,11 @@
-/** The order of test files: the longest ones begin first, so that no worker ends a tier alone with one of them. What
- *  vitest knows of durations is of the machine's last run, which a fresh clone has not. */
+/** The order of test files: the longest ones start first, so that no worker ends a tier alone with one of them. What
+ *  vitest knows of durations comes from the machine's last run, which a fresh clone does not have. */
 import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Each takes more than a fifth of its tier's time, longest first, or waits most of its time, which others use. */
+/** Each takes more than a fifth of its tier's time, longest first, or mostly waits, so that others can use the time. */
 export const LONGEST: readonly string[] = [
   'test/e2e/migration.endurance.test.ts',
   'test/e2e/highly-available-cluster.endurance.test.ts',
@@ -31,7 +31,7 @@ const rankOf = ({ moduleId }: File): number => {
   return place === -1 ? LONGEST.length : place
 }
 
-/** The others stay in their order. */
+/** The others keep their order. */
 export const longestFirst = <T extends File>(files: readonly T[]): T[] =>
   files.toSorted((a, b) => rankOf(a) - rankOf(b))
 

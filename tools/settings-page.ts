@@ -98,7 +98,7 @@ function sectionOf({ title, about, schema }: ProcessSettings): string {
   ].join('\n')
 }
 
-/** What holds without the setting. */
+/** The value without the setting. */
 function standardOf(type: z.core.$ZodType): string {
   if (type instanceof z.ZodPrefault) return code(String(type.def.defaultValue))
   const { success, data } = z.safeParse(type, undefined)

@@ -1,4 +1,4 @@
-/** Walking the tree that the parser makes of a file. */
+/** Walks the syntax tree of a file. */
 
 export interface SyntaxNode {
   readonly type: string

@@ -1,8 +1,8 @@
-/** Runs the test suite tier by tier, those of virtual time and those that wait beside the others, and sums up. A tier
- *  that cannot run here is skipped, counts as one skipped test and says why; where it is requested by name it fails,
- *  unless `--skip-unavailable` is given. With `--changed` files of tiers on request whose inputs are as they were when
- *  they were green are left out, but for a third; each counts as one skipped test. The last line is always
- *  `N passed, N failed, N skipped`; the exit code is 1 when anything failed. */
+/** Runs the test suite tier by tier, with the tiers of virtual time and those that wait in the background, and sums up.
+ *  A tier that cannot run here is skipped, counts as one skipped test and prints why. When it is requested by name it
+ *  fails, unless `--skip-unavailable` is given. With `--changed`, files of opt-in tiers whose inputs are the same as
+ *  when they were green are left out, except for a third; each counts as one skipped test. The last line is always `N
+ *  passed, N failed, N skipped`; the exit code is 1 when anything failed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -16,8 +16,8 @@ import { TIERS, type Tier, userDescription } from './tiers.ts'
 
 const CHECK_DEADLINE_MILLISECONDS = 6 * 60_000
 
-/** The commands of `npm run check`, all at once, because the compiler has one thread: with two it checks much twice.
- *  Each prints when it has ended, and counts as one test. */
+/** The commands of `npm run check`, all at once, because the compiler has one thread: with two threads, it checks much
+ *  twice. Each prints when it has ended, and counts as one test. */
 async function check(): Promise<Tally> {
   const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as PackageScripts // our own file
   const tallies = await Promise.all(
@@ -43,13 +43,13 @@ const CHECK = 'check'
 export interface Selection {
   /** The tiers requested by name; none means all that are not opt-in. */
   readonly only: readonly string[]
-  /** Whether a tier that is requested by name is skipped, and does not fail, where it cannot run. */
+  /** Whether a tier that is requested by name is skipped instead of failing when it cannot run. */
   readonly canSkip: boolean
-  /** Whether files of tiers on request that nothing has changed are left out. */
+  /** Whether unchanged files of opt-in tiers are left out. */
   readonly onlyChanged: boolean
 }
 
-/** What is run of the tiers, and a line for each that is not. */
+/** The files to run of the tiers, and a line for each that is left out. */
 export async function chooseTiers(
   tiers: readonly Tier[],
   { only, canSkip }: Pick<Selection, 'only' | 'canSkip'>,
@@ -77,14 +77,15 @@ export async function chooseTiers(
   return { run, lines, tally }
 }
 
-/** Runs what is selected. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
+/** Runs what is selected. When the signal aborts, the results so far are summed up, and the interruption counts as a
+ *  failure. */
 async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally> {
   printLine(`Running as ${userDescription()}.`)
   const { run, lines, tally } = await chooseTiers(TIERS, selection)
   const unchanged = run.some(({ isOptIn }) => isOptIn) ? await Unchanged.open() : undefined
   const suite = { lines: [...lines], unchanged, onlyChanged: selection.onlyChanged }
   let total = tally
-  // Alone: beside others the compiler takes three times as much of the processor.
+  // Alone: beside others, the compiler uses three times as much processor time.
   if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
   const hasOthers = run.some(({ beside }) => beside === undefined)
   const endings = hasOthers
@@ -109,7 +110,7 @@ export interface Stress {
 }
 
 /** Reads `--only a,b`, which can be given more than once, `--skip-unavailable` and `--changed`, or `--stress FILE` with
- *  `--times N`; undefined when the command line makes no sense. */
+ *  `--times N`; undefined for an invalid command line. */
 export function parseCommand(flags: readonly string[]): Selection | Stress | undefined {
   try {
     const { values } = parseArgs({

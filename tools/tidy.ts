@@ -1,6 +1,7 @@
-/** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time,
- *  randomness and the process may be touched, how files are named, how wide lines are, which marks never stay,
- *  and which words texts avoid. A part of `npm run check`. Deliberately not a linter: style is a reader's business. */
+/** The rules of this repository that a compiler does not check, read from the source text: which folder may import
+ *  which, where time, randomness and the process may be used, how files are named, the width of lines, which marks are
+ *  forbidden, and which words texts avoid. A part of `npm run check`. Deliberately not a linter: style is a reader's
+ *  business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -17,24 +18,25 @@ export interface Finding {
 }
 
 interface ImportRule {
-  /** Path prefixes of the repository, besides the folder itself; with a star at the end, files of that folder only. */
+  /** Path prefixes of the repository, in addition to the folder itself; with a star at the end, only files of that
+   *  folder. */
   readonly paths: readonly string[]
   /** Packages and Node's own modules; undefined for any. */
   readonly packages?: readonly string[]
   readonly never?: readonly string[]
 }
 
-/** What services may load, and nothing that customers or hosts start. */
+/** Modules that services may load; nothing that customers or hosts start. */
 const SERVED = ['domain/', 'resources/', 'db/', 'changes/', 'kit/', 'integrations/'] as const
 const NO_DATABASE = ['express', 'pg', 'kysely'] as const
 
-/** The import table. Of two folders that hold a file, the longer one has the rule. Folders that are not listed (tools,
- *  test, bench) may import everything. A path of a single file has its reason beside it. */
+/** The import table. Of two folders that contain a file, the rule of the longer one applies. Folders that are not
+ *  listed (tools, test, bench) may import everything. A path of a single file has its reason beside it. */
 export const IMPORTS: Readonly<Record<string, ImportRule>> = {
   domain: { paths: [], packages: ['node:crypto', 'node:zlib', 'canonicalize'] },
-  // A noun offers routes: their shape is all that it needs of kit.
+  // A noun declares routes: their shape is all that it needs of kit.
   resources: { paths: ['domain/', 'kit/http/route.ts'], packages: ['zod'] },
-  // What starts an operation answers one, whatever the noun.
+  // Every route that starts an operation answers with one.
   'resources/kit': { paths: ['domain/', 'kit/http/route.ts', 'resources/operation/index.ts'], packages: ['zod'] },
   kit: { paths: ['domain/*'] },
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
@@ -58,7 +60,7 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'integrations/',
       'hosting/core/',
       'embedded/kit/',
-      // Playgrounds are guests of this machine: what boots them, and what runs in them.
+      // Playgrounds are guests of this machine: the code that boots them, and that runs in them.
       'agents/node/images/template-store.ts',
       'agents/node/guest-agent/run-in-guest.ts',
     ],
@@ -85,13 +87,13 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/',
       'integrations/',
       'hosting/processes/',
-      // The images that guests need are built before the first one asks for them.
+      // The images that guests need are built before the first guest needs them.
       'agents/node/images/template-store.ts',
-      // What it starts is configured as each process declares.
+      // The processes that it starts are configured as each declares.
       'agents/node/settings.ts',
       'apiserver/settings.ts',
       'controllers/settings.ts',
-      // Which columns are sealed: a start without their key is refused.
+      // The sealed columns: without their key, a start is refused.
       'db/sealing-key/uses.ts',
     ],
     never: ['express', 'kysely'],
@@ -104,7 +106,7 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'domain/',
       'resources/',
       'kit/',
-      // The check that auditors run by hand is a command as well.
+      // The check that auditors run by hand is also a command.
       'tools/verify-audit.ts',
     ],
     never: ['express', 'pg', 'kysely', '@kubernetes/client-node'],
@@ -112,7 +114,7 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
 }
 const PRODUCT_FOLDERS = [...new Set(Object.keys(IMPORTS).map((folder) => folder.split('/')[0] ?? folder))]
 const OTHER_FOLDERS = ['tools', 'test', 'bench']
-/** The only places that may touch the clock, randomness and the process; the client stands alone and has its own. */
+/** The only places that may use the clock, randomness and the process; the client is independent and has its own. */
 const SYSTEM_PLACES = ['kit/sys/', 'client/timer.ts']
 
 interface Ban {
@@ -133,8 +135,8 @@ const SYSTEM_BANS: readonly Ban[] = [
   { pattern: /(?<![.\w])process\s*\.\s*\w/g, rule: 'the process is reached through kit/sys/process.ts' },
 ]
 
-/** Where all that another process sends is read within bounds, and where something else has such a name: what a
- *  terminal or a child of this process prints, a Transport, whose answers are bounded, and a script for browsers. */
+/** Files that read bounded input from other processes, and files where such a name means something else: the output of
+ *  a terminal or of a child of this process, a Transport, whose answers are bounded, and a script for browsers. */
 const BOUNDED_PLACES = [
   'kit/http/bounded.ts',
   'kit/sys/terminal.ts',
@@ -144,7 +146,7 @@ const BOUNDED_PLACES = [
   'embedded/kubernetes/server/https.ts',
   'apiserver/identity/pages.ts',
 ]
-/** Folders of programs that read what others than their user decide about. */
+/** Folders of programs whose input is controlled by others than their user. */
 const BOUNDED_FOLDERS = [
   'addons/',
   'agents/',
@@ -172,14 +174,14 @@ const MARK_BANS: readonly Ban[] = [
   { pattern: /\bas\s+any\b|<any\b>/g, rule: 'no any' },
   { pattern: /^export default\b/gm, rule: 'exports are named' },
 ]
-/** The client imports nothing of the product. */
+/** Spreads that `defined` replaces. */
 const SPREAD_BANS: readonly Ban[] = [
   {
     pattern: /\.\.\.\(([\w.?]+) === undefined\s*\? \{\}\s*: \{ (?:\w+: )?\1 \}\)/g,
     rule: 'fields that may be undefined are spread by defined of domain/defined.ts',
   },
 ]
-/** Looked for in comments too. */
+/** Searched for in comments too. */
 const COMMENT_BANS: readonly Ban[] = [
   {
     pattern: new RegExp(String.raw`\b(TO${'DO'}|FIX${'ME'}|XX${'X'})\b|@ts-(ignore|nocheck)|eslint-${'disable'}`, 'g'),
@@ -193,7 +195,7 @@ const TIER_NAMES =
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
-/** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */
+/** The code without comments and plain strings, with every line in its place. Templates stay: they contain code. */
 const withoutWords = (source: string): string =>
   source.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g, (words) =>
     words.replace(/[^\n]/g, ' '),
@@ -221,7 +223,7 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** The folder of the table that holds the file, and its rule: the longest of them. */
+/** The folder of the table that contains the file, and its rule: the longest one. */
 const ruleFor = (file: string): readonly [string, ImportRule] | undefined =>
   Object.entries(IMPORTS)
     .filter(([folder]) => file.startsWith(`${folder}/`))
@@ -246,14 +248,14 @@ const importFindings = (file: string, source: string): Finding[] =>
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
 
-/** The layers in which a folder with an `index.ts` is reached through it. */
+/** The layers in which a folder with an `index.ts` is imported through it. */
 const NOUN_LAYERS = ['resources', 'db', 'apiserver', 'controllers']
 
 const isNoun = (folder: string, files: ReadonlySet<string>): boolean =>
   folder.includes('/') && files.has(`${folder}/index.ts`)
 
-/** Within a layer a noun is known by its `index.ts` only, and a file of changes by the list alone: `files` are all
- *  files of the repository. */
+/** Within a layer, a noun is imported through its `index.ts` only, and a file of changes only by the list: `files` are
+ *  all files of the repository. */
 function nounFault(file: string, specifier: string, files: ReadonlySet<string>): string | undefined {
   const [layer = ''] = file.split('/')
   const target = posix.join(posix.dirname(file), specifier)
@@ -274,8 +276,8 @@ const nounFindings = (file: string, source: string, files: ReadonlySet<string>):
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
 
-/** The files of a layer that are in none of its folders: what knows all of its nouns, and in `domain/` what knows none.
- *  Files of `changes/` are nouns. */
+/** The files of a layer that are in none of its folders: those that know all of its nouns, and in `domain/` those that
+ *  know none. Files of `changes/` are nouns. */
 export const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   domain: [
     'defined',
@@ -298,9 +300,9 @@ export const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   hosting: [],
 }
 
-/** Where nouns have folders. Each has one of the same name in `resources/` or `db/`. */
+/** Folders of nouns. Each noun has a folder of the same name in `resources/` or `db/`. */
 const NOUN_FOLDERS = ['domain', 'apiserver/nouns', 'controllers/nouns']
-/** But for these. */
+/** Except for these. */
 const NOUNS_ELSEWHERE: Readonly<Record<string, string>> = {
   capacity: 'what operators see of all zones; its route is among those of operators',
   orphan: 'what has lost its owner, of many kinds',
@@ -316,8 +318,8 @@ const foldersIn = (place: string, files: ReadonlySet<string>): ReadonlySet<strin
     }),
   )
 
-/** Where files are: no file is loose, a noun has the same name in each layer and an index where others reach it, and
- *  kit has none. */
+/** The places of files: no file is loose, a noun has the same name in each layer and an index where others import it,
+ *  and kit has no nouns. */
 export function placeFindings(files: ReadonlySet<string>): Finding[] {
   const loose = [...files].flatMap((file) => {
     const [layer = '', name = '', ...inside] = file.split('/')
@@ -352,14 +354,14 @@ export function placeFindings(files: ReadonlySet<string>): Finding[] {
 
 const LINE_LENGTH_MAXIMUM = 120
 
-/** What the formatter leaves: comments, strings and templates. */
+/** Text that the formatter does not wrap: comments, strings and templates. */
 const widthFindings = (file: string, source: string): Finding[] =>
   source.split('\n').flatMap((text, index) => {
     const isWide = [...text].length > LINE_LENGTH_MAXIMUM
     return isWide ? [{ file, line: index + 1, rule: `a line has at most ${LINE_LENGTH_MAXIMUM} columns` }] : []
   })
 
-/** Whether the line says something besides code, or the one above is a comment. */
+/** Whether the line has a comment, or the line above is one. */
 const hasReason = (lines: readonly string[], line: number): boolean =>
   /\/\/|\/\*/.test(lines[line - 1] ?? '') || /^\s*(\/\/|\*|\/\*)/.test(lines[line - 2] ?? '')
 
@@ -370,7 +372,7 @@ const isAsConst = (type: unknown): boolean =>
   'name' in type.typeName &&
   type.typeName.name === 'const'
 
-/** A cast (`as`) overrules the compiler: why it is right stands on its line or above it. */
+/** A cast (`as`) overrules the compiler: a comment on its line or above it must say why it is right. */
 function castFindings(file: string, source: string): Finding[] {
   const lines = source.split('\n')
   return [...nodesOf(parseSync(file, source).program)].flatMap(({ type, typeAnnotation }) => {
@@ -380,9 +382,9 @@ function castFindings(file: string, source: string): Finding[] {
   })
 }
 
-/** Layers that speak to more than the database. */
+/** Layers that access more than the database. */
 const TRANSACTION_LAYERS = ['apiserver/', 'controllers/']
-/** What those layers may call. */
+/** Folders that those layers may call. */
 const CALLED_IN_TRANSACTIONS = [...TRANSACTION_LAYERS, 'db/', 'domain/', 'integrations/', 'kit/']
 
 const transactionFindings = (file: string, source: string, promises?: ReadonlySet<string>): Finding[] =>
@@ -402,15 +404,16 @@ const nameFindings = (file: string): Finding[] => {
 const GENERATED = ['client/schema.ts']
 const GENERATED_DOCUMENT = /^(bench\/RESULTS\.md|docs\/cli-reference\.md|charts\/[^/]+\/README\.md)$/
 
-/** Blocks of code, which end as they began, tables, headings and definitions of links: what cannot be wrapped. */
+/** Text that cannot be wrapped: blocks of code, which end with the mark that they started with, tables, headings and
+ *  definitions of links. */
 const UNWRAPPABLE = /^(\s*\||#|\s*\[[^\]]+\]:)/
 
-/** Decisions are kept as they were written. */
+/** Decisions stay as they were written. */
 const RECORD = /^docs\/decisions\//
 
 const ruleOf = ({ word, instead }: Found): string => `plain English: not "${word}" but ${instead}`
 
-/** Checks one Markdown file: its prose keeps to the columns of the code and to plain English. */
+/** Checks one Markdown file: its prose keeps to the width of the code and to plain English. */
 export function documentFindings(file: string, source: string): Finding[] {
   if (GENERATED_DOCUMENT.test(file)) return []
   let fence: string | undefined
@@ -431,8 +434,8 @@ export function documentFindings(file: string, source: string): Finding[] {
   return [...long, ...lines]
 }
 
-/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there
- *  are, and `promises` the names of functions in them that answer one. */
+/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all files,
+ *  and `promises` the names of functions in them that return one. */
 export function findings(
   file: string,
   source: string,

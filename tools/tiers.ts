@@ -1,6 +1,6 @@
 /** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine. A
- *  file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of the seeds
- *  where its name says so. */
+ *  file's name contains its tier (`x.database.test.ts`); files in `test/sim/` belong to the simulation, or to the seeds
+ *  if their name says so. */
 import { execFile } from 'node:child_process'
 import { matchesGlob } from 'node:path'
 import { promisify } from 'node:util'
@@ -19,24 +19,24 @@ export interface Tier {
   readonly exclude: readonly string[]
   /** A module that prepares what the tier's files share, once for all of them. */
   readonly setup?: string
-  /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
+  /** Files at the same time. Tiers that wait in real seconds run alone. */
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
-  /** Whether each file has a process of its own. Else a worker loads the product once and runs file after file. */
+  /** Whether each file has a separate process. Otherwise a worker loads the product once and runs file after file. */
   readonly isIsolated: boolean
-  /** The whole tier; the runner ends it then and counts it as failed. */
+  /** For the complete tier; the runner then kills it and counts it as failed. */
   readonly deadlineMilliseconds: number
-  /** Runs beside the others from the beginning: `idle` with the processor time that they leave, because its time is
-   *  virtual; `waiting` with the same priority as they have, because it waits in real time and needs little of it. */
+  /** Runs in the background from the start: `idle` with the processor time that the others leave, because its time is
+   *  virtual; `waiting` with the same priority as the others, because it waits in real time and needs little of it. */
   readonly beside: 'idle' | 'waiting' | undefined
   /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
-  /** Undefined when the tier can run here, else why it cannot, in words for people. */
+  /** Undefined when the tier can run here, else the reason, for people. */
   readonly missing: () => Promise<string | undefined>
 }
 
-/** Packages of Debian whose versions can decide over the outcome of tests; of those that are not installed nothing is
- *  said. What is built for tests has its versions in the repository. */
+/** Debian packages whose versions can affect the outcome of tests; packages that are not installed are left out. The
+ *  versions of programs that are built for tests are in the repository. */
 export const ENGINES: readonly string[] = [
   'qemu-system-x86',
   'qemu-utils',
@@ -99,13 +99,13 @@ const clusterMissing = async (): Promise<string | undefined> =>
     ? undefined
     : 'a real Kubernetes API server is not built, and there is no Go to build it with'
 
-/** The engine of object storage, and somebody else's client. */
+/** The engine of object storage, and a third-party client. */
 async function objectsMissing(): Promise<string | undefined> {
   if ((await findEngine()) === undefined) return `the engine of object storage is not built (${BUILD_COMMAND})`
   return (await answers('rclone', 'version')) ? undefined : 'rclone is not installed (Debian: rclone)'
 }
 
-/** The server of managed databases, its archive, and the store of that. */
+/** The server of managed databases, its archive, and the store of the archive. */
 async function postgresqlMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'the server runs as a user that only root can become'
   if (!(await answers('sh', '-c', 'ls /usr/lib/postgresql/*/bin/postgres')))
@@ -119,7 +119,7 @@ const kubernetesMissing = async (): Promise<string | undefined> =>
     ? `the programs of control planes are not built (${BUILD_KUBERNETES_COMMAND})`
     : undefined
 
-/** The suite, and disks to make file systems on. */
+/** The suite, and disks for file systems. */
 async function csiMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'disks are mounted by root only'
   for (const command of ['losetup', 'blkid', 'mkfs.ext4', 'e2fsck', 'resize2fs', 'mkfs.xfs', 'xfs_growfs'])
@@ -148,7 +148,7 @@ async function networkMissing(): Promise<string | undefined> {
   return qemuMissing()
 }
 
-/** What fencing asks, and somebody real to ask: a simulated management controller, and a cluster of one monitor. */
+/** A simulated management controller and a cluster of one monitor, which fencing talks to. */
 async function fencingMissing(): Promise<string | undefined> {
   for (const command of ['ipmitool', 'ipmi_sim', 'ceph', 'ceph-mon']) {
     if (!(await answers('which', command)))
@@ -157,7 +157,7 @@ async function fencingMissing(): Promise<string | undefined> {
   return undefined
 }
 
-/** A cluster to store data in, its gateway for objects and the engine that they come from, and guests that have their
+/** A storage cluster, its gateway for objects and the engine from which they are moved, and guests that have their
  *  disks there. */
 async function cephMissing(): Promise<string | undefined> {
   for (const command of ['ceph', 'rbd', 'radosgw-admin', 'ceph-mon', 'ceph-mgr', 'ceph-osd', 'radosgw']) {
@@ -167,12 +167,12 @@ async function cephMissing(): Promise<string | undefined> {
   if ((await findEngine()) === undefined) return `the engine of object storage is not built (${BUILD_COMMAND})`
   const qemu = await qemuMissing()
   if (qemu !== undefined) return qemu
-  // It lists formats that it has no driver of. With the driver it looks for the file.
+  // It lists formats without a driver. With the driver it looks for the file.
   const failure = await run('qemu-img', ['info', '-f', 'raw', 'rbd:a/b:conf=/none']).catch((error: unknown) => error)
   return String(failure).includes('conf file') ? undefined : 'QEMU cannot open disks in Ceph (Debian: qemu-block-extra)'
 }
 
-/** What a node runs pods with, beside the programs of Kubernetes. */
+/** The programs with which a node runs pods, apart from those of Kubernetes. */
 async function podsMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'containers are run by root only'
   for (const command of ['containerd', 'ctr', 'runc', 'socat', 'ipset', 'iptables', 'nft', 'unshare', 'setpriv'])
@@ -192,7 +192,7 @@ async function podsMissing(): Promise<string | undefined> {
 
 interface TierInput {
   readonly name: string
-  /** Those with the tier in their name, unless it says otherwise. */
+  /** Files with the tier in their name, unless set otherwise. */
   readonly files?: string
   readonly setup?: string
   readonly workersMaximum: number
@@ -205,7 +205,7 @@ interface TierInput {
 }
 
 const SIMULATION = 'test/sim/**/*.test.ts'
-/** More seeds of the simulation than `npm test` has time for, and worlds of their own. */
+/** More seeds of the simulation than `npm test` has time for, and separate worlds. */
 const SEEDS = 'test/sim/**/*.seeds.test.ts'
 const ENDURANCE = 'test/**/*.endurance.test.ts'
 
@@ -223,7 +223,7 @@ const named = (input: TierInput): Tier => ({
   missing: input.missing ?? nothing,
 })
 
-/** Of tiers that wait for others (databases, guests, control planes): while two wait, the others have two cores. */
+/** For tiers that wait for others (databases, guests, control planes): while two wait, the others have two cores. */
 const WORKERS = 4
 
 /** Files of another tier that would take too much of the time of `npm test`: `.ci/run` runs them. */
@@ -381,20 +381,20 @@ const unit: Tier = {
   exclude: special.flatMap((tier) => tier.include),
 }
 
-/** How long a condition is waited for in a test that says nothing. */
+/** How long a test waits for a condition by default. */
 export const patienceMilliseconds = ({ testTimeoutMilliseconds }: Tier): number => testTimeoutMilliseconds * 0.75
-/** The variable that tells it to tests. */
+/** The variable that passes it to tests. */
 export const PATIENCE_VARIABLE = 'SVCCLOUD_TEST_PATIENCE_MILLISECONDS'
 
-/** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
- *  when those of the background, which take what others leave, have ended. */
+/** In the order in which they run: the fastest to fail come first. Those that need the processor all the time come
+ *  last, when the background tiers, which use the remaining time, have ended. */
 export const TIERS: readonly Tier[] = [unit, ...special]
 
-/** The tier that a file, by its path from the root, belongs to; undefined of what is no test. */
+/** The tier of a file, by its path from the root; undefined for a file that is not a test. */
 export function tierOf(file: string): Tier | undefined {
   const isAmong = (globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob))
   return TIERS.find(({ include, exclude }) => isAmong(include) && !isAmong(exclude))
 }
 
-/** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */
+/** No tier needs it, but it is worth a line: some tests take another path as an ordinary user. */
 export const userDescription = (): string => (isRoot() ? 'root' : 'an ordinary user')

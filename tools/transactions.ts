@@ -1,6 +1,6 @@
-/** The rule of transactions: inside of one, only the database is waited for. A transaction holds a connection and the
- *  rows that it has locked; whoever waits for a store, a host or a mail server with it makes everybody else wait. What
- *  must be alone while it speaks to one of them takes a turn (`db/turn/index.ts`). */
+/** The rule of transactions: code inside of one waits only for the database. A transaction holds a connection and its
+ *  locked rows; if it waits for a store, a host or a mail server, everybody else waits too. Work that needs exclusive
+ *  access to one of them takes a turn (`db/turn/index.ts`). */
 import { parseSync } from 'oxc-parser'
 
 interface Node {
@@ -22,20 +22,21 @@ const FUNCTIONS = ['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDec
 const nameOf = (node: unknown): string | undefined =>
   isNode(node) && node.type === 'Identifier' && typeof node['name'] === 'string' ? node['name'] : undefined
 
-/** What a transaction is called, everywhere. */
+/** The name of a transaction, everywhere. */
 const TRANSACTION = 'tx'
-/** Waited for, and over at once: nothing outside of the process is asked. */
+/** Awaited, but finished immediately: nothing outside of the process is called. */
 const IMMEDIATE = ['stepOf']
-/** Of arrays, maps and sets, and of the keys of this process: they answer no promise, whatever else has their name. */
+/** Methods of arrays, maps and sets, and of the keys of this process: they return no promise, even if other functions
+ *  have the same name. */
 const SYNCHRONOUS = ['find', 'has', 'sealing.open']
 
 const parametersOf = (node: Node): readonly Node[] =>
   FUNCTIONS.includes(node.type) && Array.isArray(node['params']) ? node['params'].filter(isNode) : []
-/** Whether the function works in a transaction: it gets one. */
+/** Whether the function works in a transaction: it has one as a parameter. */
 const getsTransaction = (node: Node): boolean => parametersOf(node).some((param) => nameOf(param) === TRANSACTION)
 const mentionsTransaction = (node: Node): boolean => [...nodesOf(node)].some((inner) => nameOf(inner) === TRANSACTION)
 
-/** A call, of those that a value is made by, that has nothing to do with the transaction. */
+/** A call in the expression that does not involve the transaction. */
 function foreignCalls(node: Node): readonly Node[] {
   const inner = ['expression', 'consequent', 'alternate', 'left', 'right'].map((name) => node[name]).filter(isNode)
   if (node.type !== 'CallExpression') return inner.flatMap(foreignCalls)
@@ -54,7 +55,7 @@ const typeOf = (node: unknown): unknown =>
 const answersPromise = (node: unknown): boolean =>
   isNode(node) && (node['async'] === true || isReference(node['returnType'], 'Promise'))
 
-/** What a function or a type of one is declared as: its name, and whether it answers a promise. */
+/** The declaration of a function or of its type: its name, and whether it returns a promise. */
 function declarationOf(node: Node): { readonly name: string; readonly isPromise: boolean } | undefined {
   const named = (name: unknown, signature: unknown) => {
     const known = nameOf(name)
@@ -71,7 +72,7 @@ function declarationOf(node: Node): { readonly name: string; readonly isPromise:
   return FUNCTIONS.includes(node.type) ? named(node['id'], node) : undefined
 }
 
-/** Names of the functions of a file that answer a promise, as their declarations say it. */
+/** Names of the functions of a file that return a promise, according to their declarations. */
 export function promisesOf(file: string, source: string): readonly string[] {
   const program: unknown = parseSync(file, source).program
   if (!isNode(program)) return []
@@ -79,18 +80,18 @@ export function promisesOf(file: string, source: string): readonly string[] {
   return [...declared].flatMap(([name, isPromise]) => (isPromise ? [name] : []))
 }
 
-/** What the nodes declare, by name; a name of several answers a promise when one of them does. */
+/** The declarations of the nodes, by name; a name of several returns a promise when one of them does. */
 const declaredIn = (nodes: readonly Node[]): ReadonlyMap<string, boolean> => {
   const declared = nodes.flatMap((node) => declarationOf(node) ?? [])
   const promises = new Set(declared.flatMap(({ name, isPromise }) => (isPromise ? [name] : [])))
   return new Map(declared.map(({ name }) => [name, promises.has(name)]))
 }
 
-/** Names that answer a promise. */
+/** Names that return a promise. */
 interface Names {
   /** In any file. */
   readonly everywhere: ReadonlySet<string>
-  /** As this file declares them, which says it better. */
+  /** According to the declarations of this file, which are more exact. */
   readonly here: ReadonlyMap<string, boolean>
 }
 
@@ -104,15 +105,15 @@ const isPromise = (call: Node, { everywhere, here }: Names): boolean => {
   return everywhere.has(method) && !SYNCHRONOUS.includes(method) && !SYNCHRONOUS.includes(`${owner}.${method}`)
 }
 
-/** Whether the value is used at once, so that it is no promise: a member of it, or what it is compared with. */
+/** Whether the value is used immediately, so that it is no promise: by accessing a member, or in a comparison. */
 const isUsedBy = (parent: Node, node: Node): boolean =>
   (parent.type === 'MemberExpression' &&
     parent['object'] === node &&
     !['then', 'catch', 'finally'].includes(nameOf(parent['property']) ?? '')) ||
   ['BinaryExpression', 'UnaryExpression', 'IfStatement', 'SpreadElement'].includes(parent.type)
 
-/** What the function waits for, and functions in it, which run in the transaction too; also promises that it hands on
- *  without waiting, for whoever gets them waits in the transaction. */
+/** What the function waits for, including functions in it, which run in the transaction too; also promises that it
+ *  returns without waiting, because the caller waits for them in the transaction. */
 function foreignIn(body: Node, names: Names): readonly Node[] {
   const found: Node[] = []
   const visit = (node: Node, parent: Node): void => {
@@ -125,7 +126,7 @@ function foreignIn(body: Node, names: Names): readonly Node[] {
   }
   visit(body, body)
   const answer = body['body']
-  // `(tx) => call()` answers what it does not wait for itself.
+  // `(tx) => call()` returns a promise that it does not await itself.
   if (isNode(answer) && answer.type !== 'BlockStatement' && body['async'] !== true) found.push(...foreignCalls(answer))
   return found
 }
@@ -133,7 +134,7 @@ function foreignIn(body: Node, names: Names): readonly Node[] {
 const propertyOf = (call: unknown): string | undefined =>
   isNode(call) && isNode(call['callee']) ? nameOf(call['callee']['property']) : undefined
 
-/** What is done in `db.transaction().execute(work)`. */
+/** The work in `db.transaction().execute(work)`. */
 const workOf = (node: Node): Node | undefined => {
   const { callee, arguments: given } = node
   const isTransaction =
@@ -141,7 +142,7 @@ const workOf = (node: Node): Node | undefined => {
   return isTransaction && Array.isArray(given) && isNode(given[0]) ? given[0] : undefined
 }
 
-/** Functions that get a transaction under another name, where nobody would find it. */
+/** Functions that get a transaction under another name, which this check would miss. */
 const renamedIn = (program: Node): readonly Node[] => {
   const nodes = [...nodesOf(program)]
   const typed = nodes
@@ -151,7 +152,7 @@ const renamedIn = (program: Node): readonly Node[] => {
   return [...typed, ...works.filter((work) => FUNCTIONS.includes(work.type) && !getsTransaction(work))]
 }
 
-/** Where a file breaks the rule: offsets in its source. `promises` are the names that answer one in other files. */
+/** Where a file breaks the rule: offsets in its source. `promises` are the names that return one in other files. */
 export function foreignWaits(
   file: string,
   source: string,

@@ -15,13 +15,13 @@ const canonical = (value: unknown): string =>
           .join(',')}}`
       : JSON.stringify(value)
 
-/** What the check of an export comes to. */
+/** The result of checking an export. */
 export interface Verdict {
   readonly isWhole: boolean
   readonly text: string
 }
 
-/** Checks the lines of an export. `start` is the hash of the entry before the first, where that is known. */
+/** Checks the lines of an export. `start` is the hash of the entry before the first, if known. */
 export function verifyAudit(lines: Iterable<string>, start?: string): Verdict {
   let sequence: number | undefined
   let previous = start

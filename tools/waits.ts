@@ -1,22 +1,22 @@
-/** Tests have as much patience as their tier gives: what is slow on a busy machine is not wrong. */
+/** Tests must wait as long as their tier allows: something slow on a busy machine is not wrong. */
 import { tierOf } from './tiers.ts'
 
-/** Behind a test or a hook, and in the options of a test. Options of programs are indented more. */
+/** After a test or a hook, and in the options of a test. Options of programs are indented more. */
 const TIMES = [/^ *\}, ([\d_]{4,})\)$/gm, /, \{ timeout: ([\d_]+) \}, (?:async|\()/g, /^ {2}timeout: ([\d_]+),$/gm]
-/** A condition that is not so in this time may be so in the next minute. */
+/** A condition that is false within this time may become true in the next minute. */
 const WAIT = /\.poll\(.*\btimeout: ([\d_]+)|\bwaitFor\(.*\btimeout: ([\d_]+)/g
 const WAIT_MILLISECONDS_MINIMUM = 60_000
-/** The same, with a name; also in what tests share. */
+/** The same, with a name; also in code that tests share. */
 const PATIENCE = /\bconst (?:PATIENCE|READY|WAIT)\w*MILLISECONDS = ([\d_]+)/g
 const PATIENCE_MILLISECONDS_MINIMUM = 90_000
 
 export interface ShortWait {
-  /** Where it stands in the text. */
+  /** Its position in the text. */
   readonly index: number
   readonly rule: string
 }
 
-/** What waits for less than its tier does, in tests and in what they share; nothing in other files. */
+/** Waits that are shorter than the tier's, in tests and in code that they share; nothing in other files. */
 export function shortWaits(file: string, source: string): readonly ShortWait[] {
   if (!file.startsWith('test/')) return []
   const below = (pattern: RegExp, milliseconds: number, rule: string) =>

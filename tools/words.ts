@@ -1,9 +1,9 @@
-/** The words that texts for people are written without, each with what to say instead: the field's standard terms. They
- *  are looked for in the pages of the repository and in the sentences of the product (texts with a space in them). */
+/** Words that texts for people must not contain, each with its replacement: the standard terms. The check covers the
+ *  pages of the repository and the sentences of the product (texts with a space in them). */
 import { parseSync } from 'oxc-parser'
 import { isNode, nodesOf } from './syntax.ts'
 
-/** The word as it stands in the text, and what to say instead. */
+/** The word as it occurs in the text, and its replacement. */
 const WORDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bdoors?\b/gi, 'an interface, a listener, an entrance'],
   [/\b(?:is|are|was|were|be|been|not) told\b/gi, 'is configured with, is reported to, receives'],
@@ -21,7 +21,7 @@ const WORDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\btakes? of\b/gi, 'counts against'],
 ]
 
-/** A word of the list in a text: where it begins, and what to say instead. */
+/** A word of the list in a text: its position, and its replacement. */
 export interface Found {
   readonly index: number
   readonly word: string
@@ -38,7 +38,7 @@ const SENTENCE_WORDS_MAXIMUM = 25
 /** The end of a sentence, or of its first part before a colon, where another one begins. */
 const SENTENCE_END = /(?<=[.!?:])\s+(?=[A-Z`([])/
 
-/** Sentences of a list of changes that are too long: the line where their entry begins, and their number of words. */
+/** Sentences of a changelog that are too long: the line where their entry starts, and their number of words. */
 export const longSentences = (page: string): readonly { readonly line: number; readonly words: number }[] =>
   [...page.matchAll(/^- .*(?:\n {2}.*)*/gm)].flatMap(({ index, 0: entry }) =>
     entry
@@ -48,7 +48,7 @@ export const longSentences = (page: string): readonly { readonly line: number; r
       .map((words) => ({ line: page.slice(0, index).split('\n').length, words })),
   )
 
-/** Words of the list in the sentences of a source file: in texts that have a space, never in names and paths. */
+/** Words of the list in the sentences of a source file: in texts with a space, never in names and paths. */
 export function wordsOfSource(file: string, source: string): readonly Found[] {
   const found: Found[] = []
   for (const node of nodesOf(parseSync(file, source).program)) {

@@ -1,6 +1,6 @@
-/** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's
- *  access token. Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of
- *  its own. */
+/** HTTPS to the agents of the hosts. The client pins the agent's certificate by its fingerprint and authenticates with
+ *  the host's access token. Connections for input are reused, so that a keystroke costs one round trip; each stream has
+ *  a separate connection. */
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
 import { z } from 'zod'
@@ -28,7 +28,7 @@ const INPUT_MILLISECONDS_MAXIMUM = 10_000
 
 /** A line of the agent's protocol, as far as this side reads it. */
 const Line: z.ZodType<ConsoleLine> = z.discriminatedUnion('type', [
-  // hosts of before count nothing
+  // agents of older versions send no count
   z.object({
     type: z.enum(['tail', 'output']),
     data: z.base64(),
@@ -48,7 +48,7 @@ export interface AgentOptions {
   readonly clock: Clock
 }
 
-/** Connections are made when needed, with the node's token, and trust only the certificate in the node's status. */
+/** Opens connections on demand, with the node's token, and trusts only the certificate in the node's status. */
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
   const nodes = caches.of(Node)
   const tokens = openAccessTokens({ store, clock })
@@ -97,7 +97,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   }
 }
 
-/** Sends typed bytes over connections that are kept. */
+/** Sends typed bytes over reused connections. */
 function openInput({ clock, tokens }: { readonly clock: Clock; readonly tokens: AccessTokens }) {
   // A resumed TLS session shows no certificate, so none is resumed.
   const agent = new Agent({
@@ -119,7 +119,7 @@ function openInput({ clock, tokens }: { readonly clock: Clock; readonly tokens: 
         const request = { method: 'POST', agent, headers, signal: timeout.signal } as const
         const response = await askPinned(await findTarget(), request, bytes)
         if (response.statusCode === 204) response.resume()
-        else response.destroy() // its body is of no use, and may have no end
+        else response.destroy() // the body is not needed, and may never end
         if (response.statusCode === 401) tokens.forget(node)
         if (response.statusCode === 204) return 'written'
         return response.statusCode === 409 || response.statusCode === 404 ? 'stopped' : 'unreachable'
@@ -134,11 +134,11 @@ function openInput({ clock, tokens }: { readonly clock: Clock; readonly tokens: 
 
 type AccessTokens = ReturnType<typeof openAccessTokens>
 
-/** The access tokens of the hosts, each known for ten seconds. */
+/** The access tokens of the hosts, each cached for ten seconds. */
 function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'>) {
   const tokens = new Map<string, { readonly token: string; readonly until: number }>()
   return {
-    /** Throws Unavailable where the host has none. */
+    /** Throws Unavailable when the host has no token. */
     async find(node: string): Promise<string> {
       const known = tokens.get(node)
       if (known !== undefined && clock.monotonicMilliseconds() < known.until) return known.token
@@ -149,7 +149,7 @@ function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'
       tokens.set(node, { token, until: clock.monotonicMilliseconds() + TOKEN_FRESH_MILLISECONDS })
       return token
     },
-    /** The host has refused it. */
+    /** The host has refused the token. */
     forget: (node: string): void => void tokens.delete(node),
   }
 }

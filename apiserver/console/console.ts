@@ -6,8 +6,8 @@ import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
-/** Where bytes end, counted from the beginning of a log of the host, which the name tells from others; it is empty as
- *  long as the host does not say. */
+/** The end of some output, in bytes from the start of one log of the host. `name` identifies the log; it is empty until
+ *  the host reports it. */
 interface ConsolePosition {
   readonly log: string
   readonly end: number
@@ -39,7 +39,7 @@ export type ConsoleEvent =
       readonly text: string
     } & ConsolePosition)
   | { readonly event: 'status'; readonly status: Status }
-  /** The server is gone. */
+  /** The server is deleted. */
   | { readonly event: 'end' }
 
 export interface ConsoleOptions {
@@ -47,16 +47,16 @@ export interface ConsoleOptions {
   readonly random: Random
   /** The lines of the host's stream; ends or throws with the connection. */
   readonly follow: (node: string, signal: AbortSignal) => AsyncIterable<ConsoleLine>
-  /** Calls now and on every change of the whereabouts, undefined when the server is gone, until the answer is called.
-   */
+  /** Calls back now and on every change of the whereabouts, with undefined when the server is deleted, until the
+   *  returned function is called. */
   readonly watch: (changed: (now: Whereabouts | undefined) => void) => () => void
   /** The last watcher has left, and the connection to the host is closed. */
   readonly onEmpty: () => void
 }
 
 export interface Console {
-  /** Tail and status come first, once the host has answered or was unreachable; then every event, until the answer is
-   *  called. */
+  /** Tail and status come first, once the host has answered or is unreachable; then every event, until the returned
+   *  function is called. */
   join(watcher: (event: ConsoleEvent) => void): () => void
   readonly watchers: number
 }
@@ -95,9 +95,9 @@ function openAudience(statusNow: () => Status) {
       watchers.add(watcher)
       if (hasMet) greet(watcher)
     },
-    /** Whether it was the last one. */
+    /** Reports whether it was the last one. */
     remove: (watcher: (event: ConsoleEvent) => void): boolean => watchers.delete(watcher) && watchers.size === 0,
-    /** To be called once the host has answered or was unreachable. */
+    /** Call it once the host has answered or is unreachable. */
     showStatus,
     /** The server has changed. */
     refreshStatus() {
@@ -159,7 +159,7 @@ export function openConsole(options: ConsoleOptions): Console {
       const hasMoved = now !== undefined && now.node !== changed?.node
       now = changed
       if (changed === undefined) return audience.end()
-      // A host that the server has left may go on answering, and say nothing any more.
+      // A host that the server has left may keep its stream open but send no more output.
       if (hasMoved) nudge.abort()
       audience.refreshStatus()
     })
@@ -183,7 +183,7 @@ export function openConsole(options: ConsoleOptions): Console {
   }
 }
 
-/** Whether any line came. A connection that breaks is shown as a status, and tried again. */
+/** Returns whether any line came. A broken connection is shown as a status, and the caller retries it. */
 async function relay(follow: () => AsyncIterable<ConsoleLine>, take: (line: ConsoleLine) => void): Promise<boolean> {
   let hasCome = false
   try {

@@ -19,10 +19,10 @@ import type { Parts } from '../kit/parts.ts'
 import type { Servers } from '../nouns/server/index.ts'
 
 const STREAM_MINUTES_MAXIMUM = 30
-/** For the host to answer, when a reader does not wait. */
+/** How long the host may take to answer when a reader does not wait. */
 const MEETING_MILLISECONDS = 2_000
 const KEEPALIVE_MILLISECONDS = 15_000
-/** Characters that wait for a watcher; one with more unread is cut off and comes back for a new tail. */
+/** Unread characters queued for a watcher. A watcher with more is disconnected, and reconnects for a new tail. */
 const UNREAD_MAXIMUM = 1_500_000
 const INPUT_BUDGET: Budget = { name: 'console-input', perMinute: 50 * 60, burst: 50 }
 /** Sessions that this process knows to be audited. */
@@ -73,7 +73,7 @@ export function consoleEndpoints(parts: Parts, servers: Servers, consoles: Conso
   ]
 }
 
-/** The first input of a session is written down before it reaches the guest. */
+/** The first input of a session is recorded before it reaches the guest. */
 async function auditSession(
   parts: Parts,
   known: Set<string>,

@@ -1,22 +1,22 @@
-/** The console as text, for programs that ask instead of following a stream: what the guest has written since a
+/** The console as text, for programs that poll instead of following a stream: what the guest has written since a
  *  position, at once or when a text appears. A position counts the bytes of the host's log of that console, so that any
- *  API server finds it again in the last 64 KiB, whatever the guest has written. */
+ *  API server finds it again in the last 64 KiB, regardless of what the guest writes. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { ConsoleStatus } from '../../resources/console/index.ts'
 import { type Console, CONSOLE_TAIL_BYTES, type ConsoleEvent } from './console.ts'
 
 export const CONSOLE_READ_BYTES_MAXIMUM = 16_384
-/** After output appears, this long is waited for the rest of it. */
+/** How long to wait for more output after the first of it appears. */
 const QUIET_MILLISECONDS = 200
 
 export interface ConsoleRead {
   readonly text: string
   readonly position: string
-  /** Whether the text that was waited for is in it; true when none was. */
+  /** Whether it contains the text that was waited for; true when none was. */
   readonly is_found: boolean
-  /** Whether there is more after it already. */
+  /** Whether more output follows it already. */
   readonly has_more: boolean
-  /** Whether something between the position and the text is lost. */
+  /** Whether output between the position and the text is lost. */
   readonly is_incomplete: boolean
   readonly connected: boolean
   readonly server_state: ConsoleStatus['server_state']
@@ -29,7 +29,7 @@ export interface ConsoleReading {
   readonly signal: AbortSignal
 }
 
-/** Answers when there is something new, or the text that is waited for; else when the time is over. */
+/** Answers when there is new output or the awaited text, else when the time is up. */
 export async function readConsole(
   console: Console,
   clock: Clock,
@@ -65,7 +65,7 @@ export async function readConsole(
   return answerOf(written, status, { since, waitFor })
 }
 
-/** What is known of the output: its last bytes, and where in which log they end. */
+/** What is known of the output: its last bytes, and at which position of which log they end. */
 interface Written {
   readonly bytes: Buffer
   readonly log: string
@@ -87,7 +87,7 @@ function answerOf(
   { since, waitFor }: Pick<ConsoleReading, 'since' | 'waitFor'>,
 ): ConsoleRead {
   const { bytes, isKnown } = newBytes(written, since)
-  // the first reader wants the end, others go on from where they were
+  // the first reader wants the end, others continue from their position
   const shown =
     since === undefined
       ? bytes.subarray(-CONSOLE_READ_BYTES_MAXIMUM)
@@ -104,16 +104,16 @@ function answerOf(
   }
 }
 
-/** The first bytes, at most as many, without a part of a character at their end. */
+/** The first bytes, at most `most`, without part of a character at the end. */
 function wholeCharacters(bytes: Buffer, most: number): Buffer {
   if (bytes.length <= most) return bytes
   const isContinued = (at: number) => ((bytes[at] ?? 0) & 0xc0) === 0x80
   let end = most
   while (end > most - 3 && isContinued(end)) end--
-  return bytes.subarray(0, isContinued(end) ? most : end) // what is no UTF-8 is cut anywhere
+  return bytes.subarray(0, isContinued(end) ? most : end) // bytes that are not UTF-8 are cut anywhere
 }
 
-/** What comes after the position; all there is when the position is not in it any more. */
+/** The output after the position; everything there is when it no longer contains the position. */
 function newBytes(
   { bytes, log, end }: Written,
   since: string | undefined,

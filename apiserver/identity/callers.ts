@@ -1,6 +1,6 @@
-/** Who calls: from a bearer token or a session cookie to a Customer. What the database answered holds for half a
- *  second, so that a busy client costs no query per request and a revoked credential still stops within a second on
- *  every replica. */
+/** Authenticates callers: turns a bearer token or a session cookie into a Customer. Results of the database are cached
+ *  for half a second, so that a busy client costs no query per request and a revoked credential still stops within a
+ *  second on every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import {
@@ -28,20 +28,21 @@ import { createKnownTokens } from './known-tokens.ts'
 
 export const SESSION_COOKIE = 'svccloud_session'
 export const CSRF_COOKIE = 'svccloud_csrf'
-/** The secrets of support sessions start so. */
+/** Prefix of the secrets of support sessions. */
 export const SUPPORT_SECRET_PREFIX = 'support_'
 const WITHOUT_SCHEME =
   'The Authorization header must be the word Bearer, a space and an API token: Authorization: Bearer svccloud_…'
 const KEPT_MILLISECONDS = 500
 const KEPT_MAXIMUM = 10_000
-/** Longer cookies were never ours. */
+/** We never issue longer cookies. */
 const SECRET_CHARACTERS_MAXIMUM = 128
 
 export interface Callers {
-  /** Undefined without a credential, or with a session cookie that is dead. Throws 401 for a bearer token that is not
-   *  good and 403 for one used from an address that it does not allow. A bearer token wins over cookies. */
+  /** Undefined without credentials, or with a session cookie that is dead. Throws 401 for a bearer token that is not
+   *  valid, and 403 for one used from an address that it does not allow. A bearer token takes precedence over
+   *  cookies. */
   authenticate(request: RequestFacts): Promise<Customer | undefined>
-  /** Forgets what is kept; called by whatever changes a session, a token, a role or a user. */
+  /** Clears the cache. Code that changes a session, a token, a role or a user calls this. */
   forget(): void
 }
 
@@ -84,7 +85,7 @@ function openTokens(parts: CallerParts) {
   return { tokens, clusterTokens }
 }
 
-/** What is found is remembered for a moment, so that a busy customer does not ask the database with every request. */
+/** Results are cached for a moment, so that a busy customer does not cost a query for every request. */
 export function createCallers(parts: CallerParts): Callers {
   const { db, clock, log } = parts
   const { tokens, clusterTokens } = openTokens(parts)
@@ -169,7 +170,7 @@ function knownToken({ canSendMail }: CallerParts, token: LiveToken): KnownToken 
   }
 }
 
-/** Its name says which cluster and which add-on; nobody else is behind it. */
+/** Its name identifies the cluster and the add-on; no person uses it. */
 function clusterOf({ id, accountId, clusterId, program, scopes }: LiveClusterToken): Customer {
   const name = `kubernetes-cluster/${clusterId}/${program}`
   return {
@@ -182,7 +183,7 @@ function clusterOf({ id, accountId, clusterId, program, scopes }: LiveClusterTok
     token: { id, name, scope: CLUSTER_PERMISSIONS },
     clusterScopes: scopes,
     actor: `token:${name}`,
-    isEmailVerified: true, // of who made the cluster
+    isEmailVerified: true, // of the person who created the cluster
   }
 }
 
@@ -206,7 +207,7 @@ async function lookUpSession(
   }
 }
 
-/** A support session acts as the owner, within what its mode allows. */
+/** A support session acts as the owner, within the limits of its mode. */
 async function lookUpSupportSession(
   { db, clock, csrfTokenOf, canSendMail }: CallerParts,
   secret: string,

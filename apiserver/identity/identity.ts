@@ -1,4 +1,4 @@
-/** Identity as the rest of the API server sees it: who calls, what is counted, and what the nouns of people and
+/** Identity as the rest of the API server sees it: the caller, what is counted, and what the nouns of people and
  *  credentials are built from. */
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
@@ -57,12 +57,13 @@ export interface IdentityOptions {
 }
 
 export interface Identity {
-  /** Undefined without a credential or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a
+  /** Undefined without credentials or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a
    *  wrong address. */
   authenticate(request: RequestFacts): Promise<Caller | undefined>
   /** The same for the operator listener: staff sessions and tokens of the management cluster. */
   authenticateOperator(request: RequestFacts): Promise<Caller | undefined>
-  /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
+  /** Throws 403 unless the management cluster authorizes the operator; staff sessions always pass, because they have
+   *  roles. */
   requireAccess(
     operator: Operator,
     access: Pick<OperatorAccess, 'verb' | 'resource'>,
@@ -76,7 +77,7 @@ export interface Identity {
   readonly parts: IdentityParts
 }
 
-/** Makes the deployment's own secrets where there are none yet. */
+/** Creates the deployment's own secrets if they do not exist yet. */
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
   const { db, clock } = options
   const csrfKey = await deploymentSecret(db, 'csrf', KEY_BYTES, options)
@@ -100,12 +101,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     needsReadOnlyConsent: options.needsReadOnlyConsent ?? true,
     recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
-  /** Those who ask for the same account while it is being read share the next reading. */
+  /** Callers that ask for the same account while it is being read share the next read. */
   const standings = inBatches<undefined, StandingFacts>({
     async work(batch, accountId) {
       const reading = readStanding(db, accountId, clock.now())
       for (const { resolve } of batch) resolve(reading)
-      await reading.catch(() => {}) // whoever asked hears of it
+      await reading.catch(() => {}) // the callers get the error
     },
   })
   return {

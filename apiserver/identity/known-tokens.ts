@@ -1,19 +1,19 @@
-/** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are
- *  asked for at the same time are read together, and those in use are read anew together before they are needed:
- *  however many clients there are, a replica asks the database a few times a second. */
+/** The API tokens that are in use, as the database has them. Results are cached for half a second. Tokens that are
+ *  requested at the same time are read together, and those in use are refreshed together before they expire from the
+ *  cache: with any number of clients, a replica queries the database a few times a second. */
 import { hashSecret } from '../../db/identity/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 export interface KnownTokens<Known> {
   /** Undefined when nobody may use a token with that text now. */
   find(text: string): Promise<Known | undefined>
-  /** Reads every token anew when it is asked for again. */
+  /** Every token is read again at its next use. */
   forget(): void
 }
 
 export interface KnownTokenOptions<Known> {
   readonly clock: Clock
-  /** How long an answer of the database holds. */
+  /** How long a result of the database is valid. */
   readonly keptMilliseconds: number
   readonly keptMaximum: number
   /** Those of the tokens with these hashes (see hashSecret) that may be used now. */
@@ -25,11 +25,11 @@ export interface FoundToken<Known> {
   readonly known: Known
 }
 
-/** Of the time that an answer holds, what may pass before tokens in use are read anew. */
+/** How much of a result's lifetime passes before tokens in use are refreshed. */
 const RENEWED_AFTER = 0.6
 /** A token that nobody sent for this long is not in use. */
 const IN_USE_MILLISECONDS = 5_000
-/** More tokens are read one by one, as they come. */
+/** Beyond this many, tokens are read one by one on demand. */
 const RENEWED_MAXIMUM = 2_000
 
 interface Entry<Known> {
@@ -40,7 +40,7 @@ interface Entry<Known> {
   usedAt: number
 }
 
-/** Tokens that are asked for at one moment are read in one query. */
+/** Tokens that are requested at the same moment are read in one query. */
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
   const { clock, keptMilliseconds, keptMaximum } = options
   const kept = new Map<string, Entry<Known>>()
@@ -91,8 +91,7 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       if (now >= renewAt && !isRenewing) {
         isRenewing = true
         renewAt = now + keptMilliseconds * RENEWED_AFTER
-        // A token that could not be renewed is read when it is needed, and whoever needs it hears why when that fails
-        // too.
+        // A token that could not be renewed is read when it is needed. If that fails too, its caller gets the error.
         renew(now)
           .catch(() => {})
           .finally(() => {
@@ -105,7 +104,7 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
   }
 }
 
-/** Reads one token, together with all others that are asked for at this moment. */
+/** Reads one token, together with all others requested at the same moment. */
 function openBatch<Known>(
   read: (hashes: readonly Buffer[]) => Promise<ReadonlyMap<string, Known>>,
 ): (hash: Buffer) => Promise<Known | undefined> {

@@ -1,5 +1,5 @@
-/** What operators watch of mails and of the audit log. Read from the database when the metrics are asked for, so every
- *  replica tells the same; NaN while the database does not answer. */
+/** Metrics of mails and of the audit log for operators. They are read from the database at each scrape, so every
+ *  replica reports the same; NaN while the database does not answer. */
 import { countUnverified } from '../../db/audit/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { countWaitingMails } from '../../db/mail/index.ts'

@@ -1,7 +1,7 @@
-/** Answers that must not tell by their time whether an address has a user. */
+/** Answers whose duration must not reveal whether an address has a user. */
 import type { Clock } from '../../kit/sys/clock.ts'
 
-/** Above what either way takes: hashing a password dominates both. */
+/** Longer than either branch takes: hashing a password dominates both. */
 const UNIFORM_MILLISECONDS = 400
 
 /** Starts now; the answer waits until the uniform time has passed. */

@@ -32,7 +32,7 @@ export interface IdentityParts {
   readonly recoveryKey: Uint8Array
   /** In button order. */
   readonly providers: readonly Provider[]
-  /** Whether staff need the customer's consent to look, too; to change something they always do. */
+  /** Whether staff need the customer's consent for read-only access too; for changes they always do. */
   readonly needsReadOnlyConsent: boolean
   /** Where checkpoints of the audit log are; nowhere when absent. */
   readonly objectStorage?: ObjectStorageOffer

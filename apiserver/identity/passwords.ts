@@ -1,5 +1,5 @@
-/** Password hashes: argon2id (RFC 9106), as PHC strings. At most a few hashes are computed at once, so that a burst of
- *  sign-ins cannot starve everything else; an account that does not exist costs the same as one that does. */
+/** Password hashes: argon2id (RFC 9106), as PHC strings. Only a few hashes are computed at once, so that a burst of
+ *  sign-ins cannot starve everything else. An account that does not exist costs the same as one that does. */
 import { hash, verify } from '@node-rs/argon2'
 import { rateLimited } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -11,7 +11,7 @@ const WAITING_HASHES_MAXIMUM = 100
 const SALT_BYTES = 16
 
 export interface Passwords {
-  /** Both throw the Problem 429 when too many hashes wait already. Passwords are normalized before. */
+  /** Both throw the Problem 429 when too many hashes are waiting. Passwords must be normalized already. */
   hash(password: string): Promise<string>
   /** False for a wrong password and, after the same work, for a missing hash. */
   verify(stored: string | null | undefined, password: string): Promise<boolean>
@@ -19,7 +19,7 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
-/** Hashing takes memory and time: so many at once, and 429 beyond a queue. */
+/** Hashing takes memory and time: this many at once, then a queue, then 429. */
 export async function createPasswords(random: Random): Promise<Passwords> {
   const enter = createGate(CONCURRENT_HASHES_MAXIMUM, WAITING_HASHES_MAXIMUM)
   const hashNow = (password: string) => hash(password, { ...PARAMETERS, salt: random.bytes(SALT_BYTES) })
@@ -37,7 +37,7 @@ function createGate(runningMaximum: number, waitingMaximum: number): <T>(work: (
   return async (work) => {
     if (running >= runningMaximum) {
       if (waiting.length >= waitingMaximum) throw rateLimited(1)
-      await new Promise<void>((resolve) => waiting.push(resolve)) // whoever ends hands its place over
+      await new Promise<void>((resolve) => waiting.push(resolve)) // the hash that finishes passes its slot on
     } else running += 1
     try {
       return await work()

@@ -1,5 +1,5 @@
-/** Second factors: setting up an authenticator (RFC 6238: SHA-1, six digits, 30 seconds), judging codes, recovery
- *  codes. A wrong code and a code that was used before are answered alike. */
+/** Second factors: setting up an authenticator (RFC 6238: SHA-1, six digits, 30 seconds), verifying codes, recovery
+ *  codes. A wrong code and a code that was used before get the same answer. */
 import { createHmac } from 'node:crypto'
 import { generateURI, ScureBase32Plugin, verify } from 'otplib'
 import type { Transaction } from 'kysely'
@@ -40,7 +40,7 @@ export interface Proof {
   readonly recovery_code?: string | undefined
 }
 
-/** The time step of a right code, or undefined. One step to either side is accepted. */
+/** The time step of a correct code, or undefined. One step to either side is accepted. */
 export async function stepOf(secret: string, code: string, now: Date): Promise<number | undefined> {
   const result = await verify({
     secret,
@@ -51,7 +51,7 @@ export async function stepOf(secret: string, code: string, now: Date): Promise<n
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
-/** Throws 503 where the deployment has no key. */
+/** Throws 503 when the deployment has no key. */
 export const requireSealing = (parts: IdentityParts): void => {
   if (!parts.sealing.isAvailable)
     throw unavailable('not_configured', 'This deployment has no key to keep authenticator secrets with.')
@@ -82,7 +82,7 @@ export async function beginSetup(
   }
 }
 
-/** Enables the pending authenticator with its first code and answers ten new recovery codes; undefined for a wrong
+/** Enables the pending authenticator with its first code and returns ten new recovery codes; undefined for a wrong
  *  code. Throws 409 without a pending setup. The first code cannot be used again to sign in. */
 export async function confirmSetup(
   tx: Transaction<Tables>,
@@ -102,7 +102,7 @@ export async function confirmSetup(
   return await issueRecoveryCodes(tx, parts, userId)
 }
 
-/** Ten new codes; every earlier one is worthless. */
+/** Ten new codes; every earlier one becomes invalid. */
 export async function issueRecoveryCodes(
   tx: Transaction<Tables>,
   parts: IdentityParts,
@@ -135,7 +135,8 @@ export async function countProof(
   if (waitSeconds > 0) throw rateLimited(waitSeconds, 'Too many wrong codes. Wait, then try again.')
 }
 
-/** Tells the person when the attempt that just failed locked their factor: who tries knows the password already. */
+/** Mails the person when the attempt that just failed locked their factor: the person who tries knows the password
+ *  already. */
 export async function mailWhenLocked(
   parts: IdentityParts,
   user: { readonly id: string; readonly email: string },
@@ -149,12 +150,12 @@ export async function mailWhenLocked(
   })
 }
 
-/** Lifts the lock that wrong proofs have brought. */
+/** Lifts the lock that wrong proofs caused. */
 export const forgetProofs = (queries: Queries, userId: string): Promise<void> =>
   forgetAttempts(queries, subjectOf(userId))
 
-/** Verifies and spends a proof of the enabled factor. Each code is accepted once, however many requests bring it at a
- *  time. */
+/** Verifies and spends a proof of the enabled factor. Each code is accepted once, even when several requests send it at
+ *  the same time. */
 export async function spendProof(
   queries: Queries,
   parts: IdentityParts,

@@ -1,4 +1,4 @@
-/** Opening and ending portal sessions: secret, cookies, CSRF token. */
+/** Starting and ending portal sessions: secret, cookies, CSRF token. */
 import type { Transaction } from 'kysely'
 import { findRole, type UserRow } from '../../db/account/index.ts'
 import { createSession, endSessionOf, endSessionsOfUser, SESSION_SECONDS } from '../../db/identity/index.ts'
@@ -20,7 +20,7 @@ export interface OpenedSession {
   readonly cookies: readonly Cookie[]
 }
 
-/** Opens a session for the user, in place of the one that the browser had. */
+/** Starts a session for the user, which replaces the browser's previous one. */
 export async function openSession(
   tx: Transaction<Tables>,
   parts: IdentityParts,

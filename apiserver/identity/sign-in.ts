@@ -1,5 +1,5 @@
-/** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing
- *  in comes through here. */
+/** From a proven first factor to a session, with the second factor between them where one is required. Every way of
+ *  signing in uses this. */
 import type { Transaction } from 'kysely'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import { findUser, resolveActiveAccount, type UserRow } from '../../db/account/index.ts'
@@ -29,7 +29,7 @@ export interface Challenge {
   readonly expiresAt: Date
 }
 
-/** The challenge that stands before a session for this person; undefined when none does. */
+/** The challenge that this person must pass before a session; undefined when there is none. */
 export async function challengeFor(parts: IdentityParts, signIn: SignIn): Promise<Challenge | undefined> {
   const { user } = signIn
   const now = parts.clock.now()
@@ -61,8 +61,8 @@ export async function challengeFor(parts: IdentityParts, signIn: SignIn): Promis
   return { step, challenge, expiresAt }
 }
 
-/** Whose sign-in the challenge continues. Throws 401 when it is not ours, expired, or older than the person's password.
- */
+/** The user whose sign-in the challenge continues. Throws 401 when it is not ours, expired, or older than the person's
+ *  password. */
 export async function openChallenge(
   parts: IdentityParts,
   challenge: string,
@@ -88,8 +88,8 @@ export async function openChallenge(
   }
 }
 
-/** Does the work, which completes the sign-in, in a transaction. Sessions that this has ended are refused from then on,
- *  whatever was remembered of them. */
+/** Does the work, which completes the sign-in, in a transaction. Sessions that it ended are refused from then on, even
+ *  if they are cached. */
 export async function signingIn<Result>(
   parts: IdentityParts,
   work: (tx: Transaction<Tables>, complete: typeof completeSignIn) => Promise<Result>,
@@ -99,12 +99,12 @@ export async function signingIn<Result>(
   return result
 }
 
-/** Opens the session, and writes the sign-in into the audit log of the account that it acts for. */
+/** Starts the session, and writes the sign-in into the audit log of the account that it acts for. */
 async function completeSignIn(
   tx: Transaction<Tables>,
   parts: IdentityParts,
   signIn: SignIn,
-  /** Which proof was given is written into the audit log, and the session remembers that one was. */
+  /** The audit log records which proof was given, and the session that one was given. */
   detail: { readonly second_factor?: 'totp' | 'recovery_code'; readonly provider?: string } = {},
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
   const { request, endsOthers } = signIn

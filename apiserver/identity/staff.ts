@@ -1,6 +1,6 @@
-/** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC
- *  governs together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer
- *  listener. */
+/** Staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC governs
+ *  together with kubectl. Customers' credentials are not valid here, and staff credentials are not valid on the
+ *  customer listener. */
 import { defined } from '../../domain/defined.ts'
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
@@ -28,7 +28,7 @@ export interface StaffCallerParts {
   readonly kubernetes?: Transport | undefined
 }
 
-/** Undefined without a credential or with a dead session; throws 401 for a token that the cluster does not know. */
+/** Undefined without credentials or with a dead session; throws 401 for a token that the cluster does not know. */
 export function createStaffAuthentication(
   parts: StaffCallerParts,
 ): (request: RequestFacts) => Promise<Operator | undefined> {
@@ -68,7 +68,7 @@ export function createStaffAuthentication(
   }
 }
 
-/** TokenReview says who it is, one SubjectAccessReview per staff role says what they may do. */
+/** TokenReview identifies the operator; one SubjectAccessReview per staff role finds what they may do. */
 async function findOperator(kubernetes: Transport, token: string): Promise<Operator | undefined> {
   const user = await reviewToken(kubernetes, token)
   if (user === undefined) return undefined

@@ -1,6 +1,5 @@
-/** Short-lived sealed notes to ourselves that a client carries: a sign-in that waits for its second factor, a sign-in
- *  that is at an identity provider. Encrypted JWTs; one audience for each purpose, so that none can stand in for
- *  another. */
+/** Short-lived sealed tickets that a client carries for us: a sign-in that waits for its second factor, a sign-in that
+ *  is at an identity provider. Encrypted JWTs with one audience for each purpose, so that none can replace another. */
 import { EncryptJWT, jwtDecrypt } from 'jose'
 import type { Clock } from '../../kit/sys/clock.ts'
 
@@ -8,7 +7,8 @@ export type TicketPurpose = 'second-factor' | 'identity-provider' | 'staff-secon
 
 export interface Tickets {
   seal(purpose: TicketPurpose, content: Readonly<Record<string, unknown>>, expiresAt: Date): Promise<string>
-  /** What was sealed for that purpose; undefined when the ticket is not ours, for something else, or expired. */
+  /** The content that was sealed for that purpose; undefined when the ticket is not ours, for another purpose, or
+   *  expired. */
   open(purpose: TicketPurpose, ticket: string): Promise<Readonly<Record<string, unknown>> | undefined>
 }
 

@@ -1,4 +1,4 @@
-/** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be
+/** Periodic work of identity: verifies every audit chain hourly, prunes old entries, deletes what can no longer be
  *  used. Any number of replicas may run it; one does the work at a time. */
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit/index.ts'
 import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../../db/identity/index.ts'
@@ -26,13 +26,13 @@ export interface UpkeepOptions {
   /** A chain is verified again when this much time has passed. */
   readonly auditVerifySeconds?: number
   readonly auditRetentionDays?: number
-  /** Opens the checkpoints that chains are held against. */
+  /** Unseals the checkpoints against which chains are verified. */
   readonly sealing?: Sealing
-  /** Where those are; nowhere when absent. */
+  /** Where the checkpoints are; nowhere when absent. */
   readonly objectStorage?: ObjectStorageOffer
 }
 
-/** Works until the signal aborts. The first verification is at once. */
+/** Works until the signal aborts. The first verification is immediate. */
 export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Promise<void> {
   const ageMilliseconds = (options.auditVerifySeconds ?? AUDIT_VERIFY_SECONDS) * 1000
   const outages = new Outages(options, 'upkeep failed')

@@ -1,4 +1,4 @@
-/** Creations by REST: what the new object needs is claimed with the intent in one transaction, and ONE write makes
+/** Creations by REST: what the new object needs is claimed with the intent in one transaction, and ONE write creates
  *  it. */
 import {
   auditActionOf,
@@ -34,7 +34,7 @@ export interface ChangedObjects<Spec, Status, View, Facts>
   extends Pick<OperatedObjects<Spec, Status, View, Facts>, 'factsOf' | 'read'>,
     Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache' | 'requireOwn'>> {
   readonly viewOf: (object: KubeObject<Spec, Status>) => View | Promise<View>
-  /** What the answer to a creation shows besides, or otherwise. */
+  /** What the answer to a creation shows in addition, or differently. */
   readonly createdOf?: (object: KubeObject<Spec, Status>) => Promise<object>
 }
 
@@ -44,8 +44,8 @@ export interface Context<Spec, Status, View, Facts> {
   readonly objects: ChangedObjects<Spec, Status, View, Facts>
 }
 
-/** Throws what refuses the objects that the spec names. Whoever asks by REST has made them before: they are read from
- *  the store, which knows more than the caches. */
+/** Throws the refusals for the objects that the spec names. A client of REST has created them before: they are read
+ *  from the store, which knows more than the caches. */
 export async function requireReferences<Spec extends object>(
   { store }: Pick<Parts, 'store'>,
   noun: Pick<Changeable<Spec, never, never>, 'refers'>,
@@ -62,7 +62,7 @@ export async function requireReferences<Spec extends object>(
 
 type Making<Spec> = (call: Call<Route, Customer>, spec: Spec) => Promise<Answer>
 
-/** Makes an object of that spec for a request, as the changes of the noun say. Throws what they refuse, with the fields
+/** Creates an object of that spec for a request, as the changes of the noun say. Throws their refusals, with the fields
  *  of REST. */
 export const makerOf =
   <Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
@@ -73,7 +73,7 @@ export const makerOf =
   async (call, spec) =>
     inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec))
 
-/** As `makerOf`, with the fields of the spec in what is refused. */
+/** As `makerOf`, but refusals name the fields of the spec. */
 export async function make<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   {
     parts,

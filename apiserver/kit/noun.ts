@@ -1,14 +1,14 @@
-/** The registration of a noun: everything that the API server has to know of it. What it offers, what its kinds are,
- *  who may write them past the API. `nouns.ts` is the list; what used to be lists of their own is computed from it. */
+/** The registration of a noun: everything that the API server has to know of it. Its endpoints, its kinds, and who may
+ *  write them past the API. `nouns.ts` is the list; what used to be separate lists is computed from it. */
 import type { Endpoint } from '../../kit/http/endpoint.ts'
 import type { Kind } from './admission/kind.ts'
 import type { Parts } from './parts.ts'
 
 /** `Needs` is what its endpoints are built from; `Gives` is what it opens once, for itself and for other nouns. */
 export interface Noun<Needs, Gives extends object = object> {
-  /** As audit actions and references have it: `server_group`. */
+  /** Its name in audit actions and references: `server_group`. */
   readonly name: string
-  /** Its kinds in Kubernetes; none for a noun whose rows stand in PostgreSQL. */
+  /** Its kinds in Kubernetes; none for a noun whose rows are in PostgreSQL. */
   readonly kinds: readonly Kind[]
   readonly open: (parts: Parts) => Gives
   readonly endpoints: (parts: Needs) => readonly Endpoint[]
@@ -18,7 +18,7 @@ type Registration<Needs, Gives extends object> = Pick<Noun<Needs, Gives>, 'name'
   Partial<Pick<Noun<Needs, Gives>, 'kinds' | 'endpoints'>> &
   (object extends Gives ? { readonly open?: never } : Pick<Noun<Needs, Gives>, 'open'>)
 
-/** What is left out is empty: no kinds, no endpoints. A noun that says what it gives must open it. */
+/** Members that are left out are empty: no kinds, no endpoints. A noun that declares what it gives must open it. */
 export const noun = <Needs = unknown, Gives extends object = object>(
   registration: Registration<Needs, Gives>,
 ): Noun<Needs, Gives> => ({

@@ -29,26 +29,27 @@ export interface Parts {
   readonly commitAudit: GroupCommit<CommittedChange, void>
   /** Absent where no payment processor is configured. */
   readonly payments?: Payments
-  /** What keeps objects for customers; nothing does when absent. */
+  /** Stores objects for customers; absent where nothing does. */
   readonly objectStorage?: ObjectStorageOffer
-  /** What hosts control planes of Kubernetes; nothing does when absent. */
+  /** Hosts control planes of Kubernetes; absent where nothing does. */
   readonly controlPlanes?: ControlPlanesOffer
-  /** How hosts of control planes are made; none is when absent. */
+  /** How hosts of control planes are created; absent where none is. */
   readonly hostClusters?: HostClustersSettings | undefined
-  /** Organisations of accounts can see their clusters somewhere. */
+  /** Organisations of accounts can see their clusters on an organisation platform. */
   readonly hasOrganisationPlatform?: boolean
-  /** The deployment can send no mail, so every address counts as confirmed. */
+  /** The deployment cannot send mail, so every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean | undefined
-  /** The process serves the admission webhook; where it does not, writes past the API are judged after they are
+  /** The process serves the admission webhook. Where it does not, writes past the API are judged after they are
    *  stored. */
   readonly isWebhookServed?: boolean
-  /** Other replicas answer customers too: what one has written, every other shows at once. */
+  /** Other replicas answer customers too: every replica must immediately show what another has written. */
   readonly hasPeers?: boolean
   /** Brings the caches up to what customers were shown. */
   readonly catchUp: CatchUp
   /** Addresses by which the machine of the API server reaches its servers; none when absent. */
   readonly loopbackTwins?: LoopbackTwins | undefined
-  /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
+  /** Throws 403 unless the management cluster authorizes the operator; staff sessions always pass, because they have
+   *  roles. */
   readonly requireAccess: (
     operator: Operator,
     access: Pick<OperatorAccess, 'verb' | 'resource'>,

@@ -1,5 +1,5 @@
-/** Changes by REST: an endpoint for each route that the changes of a noun name. A body becomes the desired spec; the
- *  changes that lead there are judged, what they need is claimed with the intent in one transaction, and ONE write
+/** Changes by REST: an endpoint for each route that the changes of a noun name. A body becomes the desired spec. The
+ *  changes that lead to it are judged, what they need is claimed with the intent in one transaction, and ONE write
  *  makes them. */
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -46,7 +46,7 @@ import { writePlain } from './write-plain.ts'
 
 type Answering = (call: Call<Route, Customer>) => Promise<Answer>
 
-/** What a request asks of an object: the spec as it will be, and the changes that lead there. */
+/** The effect of a request on an object: the desired spec, and the changes that lead to it. */
 interface Wish<Spec, Facts> {
   readonly after: Spec
   readonly made: readonly NamedChange<Spec, Facts>[]
@@ -101,7 +101,7 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
   ]
 }
 
-/** Changes an object as a function reads it from the request, as the changes of the noun say. Throws what they refuse,
+/** Changes an object as a function reads it from the request, as the changes of the noun say. Throws their refusals,
  *  with the fields of REST. */
 export const changerOf =
   <Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
@@ -117,7 +117,7 @@ const surroundingsOf = (
   { caller: { accountId } }: Pick<Call<Route, Customer>, 'caller'>,
 ): Surroundings => ({ accountId, world: worldOf(caches) })
 
-/** What the request asks of the object. A verb that is asked for once more is made once more: its operation finds
+/** Finds the effect of the request on the object. A verb that is requested again is applied again: its operation finds
  *  nothing to do. */
 function wishOf<Spec extends object, Facts>(
   parts: Pick<Parts, 'caches'>,
@@ -231,7 +231,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   return answerOf(context, call.route, written, operation !== undefined)
 }
 
-/** Answers what all of them grant. Throws what refuses one. */
+/** Returns what all of them grant. Throws the refusal of one. */
 async function claimAll<Spec>(
   tx: Transaction<Tables>,
   changes: readonly NamedChange<Spec, never>[],

@@ -1,4 +1,4 @@
-/** Operations that bring changes about, as the spec of their target has them. */
+/** Operations that bring changes about, in the form that the spec of their target has. */
 import { isDeepStrictEqual } from 'node:util'
 import { actionOf, type Grant, type Patch, type Rules, type Subject } from '../../changes/kit/define.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
@@ -9,7 +9,7 @@ import type { Parts } from './parts.ts'
 
 type Stanza = ReturnType<typeof newStanza>
 
-/** What has operations is the target of one. */
+/** A resource with operations is the target of one. */
 export const targetOf = (type: string, id: string) => ({ type, id }) as OperationSpec['target'] // named as they name it
 
 /** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
@@ -30,7 +30,7 @@ export function stanzaOf<Spec, Facts>(
   return withArguments(stanza, { arguments: { ...named, ...added, ...given } })
 }
 
-/** What all of them grant. */
+/** The grants of all of them. */
 export const joined = <Spec>(grants: readonly Grant<Spec>[]): Grant<Spec> => ({
   spec: Object.assign({}, ...grants.map(({ spec }) => spec)) as Patch<Spec>, // parts of the spec, joined
   arguments: Object.assign({}, ...grants.map((grant) => grant.arguments)) as Readonly<Record<string, string>>, // texts

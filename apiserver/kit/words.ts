@@ -1,4 +1,4 @@
-/** Refusals in the words of the interface that a request came through: rules name the fields of the spec. */
+/** Refusals with the field names of the interface that a request came through: rules name the fields of the spec. */
 import { Problem } from '../../domain/problem.ts'
 import { snakeCase } from '../../changes/kit/judge.ts'
 

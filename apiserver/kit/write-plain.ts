@@ -12,8 +12,8 @@ interface PlainWrite {
   readonly deletedAt: Date | undefined
 }
 
-/** Changes or deletes the object without an operation. Answers it as it is then; its finalizer holds one that is
- *  deleted. */
+/** Changes or deletes the object without an operation. Returns it as it is then; the finalizer of a deleted object
+ *  keeps it. */
 export async function writePlain<Spec extends OperableSpec, Status extends OperableStatus>(
   parts: Parts,
   resource: ResourceType<Spec, Status>,

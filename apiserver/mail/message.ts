@@ -1,5 +1,5 @@
-/** A mail as RFC 5322 text. Always unfolded plain text (7bit or 8bit), so that a link stands alone on its line and can
- *  be copied from the raw file; encoders would cut it. */
+/** A mail as RFC 5322 text. Always unfolded plain text (7bit or 8bit), so that a link is alone on its line and can be
+ *  copied from the raw file; encoders would cut it. */
 
 export interface Message {
   /** Also the Message-ID: a mail that is sent twice is recognized as the same. */
@@ -12,7 +12,7 @@ export interface Message {
   readonly at: Date
 }
 
-/** Values of headers lose their line ends, so that none can add a header of its own. */
+/** Line breaks are removed from header values, so that none can add a header. */
 export function toMessage(message: Message): string {
   const domain = /@([^>\s]+)>?\s*$/.exec(message.from)?.[1] ?? 'localhost'
   const isAscii = /^[\x00-\x7f]*$/.test(message.text)

@@ -6,7 +6,7 @@ import { LOOPBACK_HOSTS } from '../../kit/http/loopback.ts'
 import { type Message, toMessage } from './message.ts'
 
 export interface MailTransport {
-  /** Resolves when the mail is handed over; throws when it must be tried again. The same mail may come twice. */
+  /** Resolves when the mail is handed over; throws when it must be retried. The same mail may be sent twice. */
   send(message: Message): Promise<void>
   close(): void
 }
@@ -14,8 +14,8 @@ export interface MailTransport {
 const SMTP_TIMEOUT_MILLISECONDS = 20_000
 const SMTP_CONNECTIONS_MAXIMUM = 2
 
-/** `url`: smtp://user:password@host:port or smtps://… A mail and the password go in the clear to this machine only: a
- *  server elsewhere that offers no TLS gets neither, unless `allowsPlain`. */
+/** `url`: smtp://user:password@host:port or smtps://… A mail and the password are sent in clear text to this machine
+ *  only: a server elsewhere that offers no TLS gets neither, unless `allowsPlain`. */
 export function smtpTransport(url: string, { allowsPlain = false } = {}): MailTransport {
   const address = new URL(url)
   const transporter = createTransport({
@@ -43,8 +43,8 @@ export function smtpTransport(url: string, { allowsPlain = false } = {}): MailTr
   }
 }
 
-/** Files `<time>-<id>.eml`, complete as soon as they have that name. They carry secrets: only the owner may read them.
- */
+/** Files `<time>-<id>.eml`, complete as soon as they have that name. They contain secrets: only the owner may read
+ *  them. */
 export function folderTransport(folder: string): MailTransport {
   return {
     async send(message) {

@@ -1,5 +1,5 @@
-/** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with
- *  back-off, and sent at least once. */
+/** Sends the mails of the outbox. Any number of replicas may run it: one leases a mail at a time, retries it with
+ *  back-off, and it is sent at least once. */
 import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/mail/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
@@ -22,7 +22,7 @@ export interface MailWorkerParts {
   readonly random: Random
   readonly log: Logger
   readonly transport: MailTransport
-  /** As the From header says it: `Name <address>` or an address. */
+  /** In the format of the From header: `Name <address>` or an address. */
   readonly from: string
 }
 
@@ -47,7 +47,7 @@ export async function runMailWorker(parts: MailWorkerParts, signal: AbortSignal)
   parts.transport.close()
 }
 
-/** Sends the mail that is due longest; false when none is. */
+/** Sends the mail that has been due the longest; false when none is. */
 export async function sendOne({ db, clock, random, log, transport, from }: MailWorkerParts): Promise<boolean> {
   const now = clock.now()
   const mail = await claimMail(db, now, new Date(now.getTime() + LEASE_MILLISECONDS))

@@ -1,4 +1,5 @@
-/** The MCP endpoint of this API: what a model is told first, and how its messages reach the routes. */
+/** The MCP endpoint of this API: the instructions that a model gets first, and the path of its messages to the
+ *  routes. */
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { createMcp, type McpView } from '../../kit/http/mcp/endpoint.ts'
@@ -26,13 +27,13 @@ since a position and waits for a text. whoami says who you act for.
 - Amounts ending in _cents are 1/100 EUR, in _millicents 1/100000 EUR. Times are UTC.`
 
 export interface McpParts {
-  /** The whole customer API. Called only when a tool is called. */
+  /** The complete customer API. Called only when a tool is called. */
   readonly service: HttpService
   readonly version: string
 }
 
 let tools: readonly Tool[] | undefined
-/** Made once in a process, for the first message: their schemas take a fifth of a second. */
+/** Created once in a process, for the first message: their schemas take a fifth of a second. */
 const toolsOfApi = (): readonly Tool[] =>
   (tools ??= toolsOf(ROUTES, { names: { get_account: 'whoami' }, descriptions: FIELD_DESCRIPTIONS }))
 

@@ -1,5 +1,5 @@
-/** Gives out the key of an account's backups, on the machine: with it and the store its disks can be read when the
- *  platform is gone. That it was given out stands in the log of staff and in the chain of the account. */
+/** Exports the key of an account's backups, on the machine: with it and the store, its disks can be read even when the
+ *  platform no longer exists. The export is recorded in the log of staff and in the chain of the account. */
 import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { backupKeyOwner, findBackupKey } from '../../db/backup/index.ts'
@@ -12,7 +12,7 @@ import { auditEntry } from '../kit/change/audit.ts'
 
 export interface KeyExport {
   readonly accountId: string
-  /** Who takes it, and what for. */
+  /** Who exports it, and why. */
   readonly by: string
   readonly reason: string
 }

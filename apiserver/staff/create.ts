@@ -1,4 +1,4 @@
-/** Makes a member of the staff, on the machine: the only way to the first one. Answers the password and the
+/** Creates a member of the staff, on the machine: the only way to create the first one. Returns the password and the
  *  authenticator secret, which are shown once; both are needed to sign in. */
 import { generateURI, ScureBase32Plugin } from 'otplib'
 import type { StaffRole } from '../../domain/permissions.ts'
@@ -18,7 +18,7 @@ export interface CreatedStaff {
   readonly otpauthUri: string
 }
 
-/** Undefined when the address is one of the staff already. Needs a sealing key. */
+/** Undefined when a member of the staff has the address already. Needs a sealing key. */
 export async function makeStaff(
   parts: { readonly db: Database; readonly clock: Clock; readonly random: Random; readonly sealing: Sealing },
   person: { readonly email: string; readonly name: string; readonly role: StaffRole },

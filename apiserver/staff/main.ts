@@ -1,10 +1,9 @@
-/** What staff do on the machine, with the database and the sealing keys of the environment:
- *  `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]` makes a member of the staff;
+/** Commands for staff on the machine, with the database and the sealing keys of the environment:
+ *  `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]` creates a member of the staff;
  *  `npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT` prints the key of the account's backups;
  *  `npm run staff -- missing` lists what is missing and was not deleted;
- *  `npm run staff -- give-up KIND/NAMESPACE/NAME --by EMAIL --reason TEXT` gives back what is claimed for one of them;
- *  `npm run staff -- resume-sweeps --by EMAIL --reason TEXT` lets sweeps go on that stopped because much was
- *  missing. */
+ *  `npm run staff -- give-up KIND/NAMESPACE/NAME --by EMAIL --reason TEXT` releases the claims of one of them;
+ *  `npm run staff -- resume-sweeps --by EMAIL --reason TEXT` resumes sweeps that stopped because much was missing. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
 import { type Database, migrate, openDatabase } from '../../db/kit/open.ts'
@@ -36,10 +35,10 @@ interface Command {
   readonly subject: string | undefined
   readonly values: { readonly [option in 'role' | 'name' | 'by' | 'reason']?: string | undefined }
 }
-/** Answers why it was not done, or nothing. */
+/** Returns why it was not done, or nothing. */
 type Work = (parts: StaffParts) => Promise<string | undefined>
 
-/** Undefined for what is no command. */
+/** Undefined for an unknown command. */
 function workOf({ verb, subject, values }: Command): Work | undefined {
   const { by, reason } = values
   const role = STAFF_ROLES.find((known) => known === values.role)

@@ -1,5 +1,6 @@
-/** What is missing although nobody deleted it, and what an operator decides about it, on the machine: the claims of one
- *  are given up, or sweeps go on after much went missing at once. Each decision stands in the log of staff. */
+/** Resources that are missing although nobody deleted them, and what an operator decides about them, on the machine:
+ *  the claims of one are given up, or sweeps continue after much went missing at once. Each decision is recorded in the
+ *  log of staff. */
 import type { Transaction } from 'kysely'
 import { acceptAbsences, listAbsences, orderRemoval } from '../../db/removal/index.ts'
 import type { Database } from '../../db/kit/open.ts'
@@ -31,8 +32,8 @@ export async function describeMissing({ db }: Pick<Parts, 'db'>): Promise<readon
   )
 }
 
-/** Orders that what is claimed for the missing one, named as `describeMissing` does, is given back by the next sweep.
- *  Answers false for what is not missing. */
+/** Requests that the next sweep releases the claims of the missing resource, named as `describeMissing` does. Returns
+ *  false for a resource that is not missing. */
 export async function giveUpMissing(parts: Parts, subject: string, decision: Decision): Promise<boolean> {
   return await parts.db.transaction().execute(async (tx) => {
     const found = (await listAbsences(tx)).find(
@@ -51,7 +52,7 @@ export async function giveUpMissing(parts: Parts, subject: string, decision: Dec
   })
 }
 
-/** Lets sweeps go on; what is missing stays so, and keeps what it holds. */
+/** Lets sweeps continue; missing resources remain missing, and keep their claims. */
 export async function resumeSweeps(parts: Parts, decision: Decision): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
     await acceptAbsences(tx)

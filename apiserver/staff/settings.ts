@@ -1,4 +1,4 @@
-/** Settings of what staff do on the machine. */
+/** Settings of the staff commands. */
 import { z } from 'zod'
 import { databaseSettings, sealingSettings } from '../../kit/sys/settings.ts'
 

@@ -1,10 +1,10 @@
-/** What schedules and copies of backups need of zones. */
+/** Requirements of backup schedules and backup copies on zones. */
 import { parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import { badField, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { World } from './world.ts'
 
-/** Throws 409 when no host of the zone has a place for backups. */
+/** Throws 409 when no host of the zone has a store for backups. */
 export function requireBackupZone(world: World, zone: string): void {
   if (world.find(Zone, { name: zone })?.status?.hasBackups !== true)
     throw zoneLacks('backups', `The zone ${zone} has no place for backups.`)
@@ -16,7 +16,7 @@ interface Scheduled {
   readonly backupCopyZone?: string | undefined
 }
 
-/** Throws 400 for what is no schedule. */
+/** Throws 400 for an invalid schedule. */
 export function requireReadableSchedule(
   { backupSchedule }: Pick<Scheduled, 'backupSchedule'>,
   field = 'backupSchedule',
@@ -26,13 +26,13 @@ export function requireReadableSchedule(
   if ('fault' in read) throw badField(field, read.fault)
 }
 
-/** Throws 409 for a schedule where the zone keeps no backups. */
+/** Throws 409 for a schedule in a zone that stores no backups. */
 export function requireScheduleZone(world: World, { backupSchedule, zone }: Scheduled): void {
   if (backupSchedule !== undefined) requireBackupZone(world, zone)
 }
 
-/** Throws 400 for a zone that copies of the backups of another cannot be brought to, and 409 when none of its hosts
- *  reaches those. */
+/** Throws 400 for a zone to which backups of another cannot be copied, and 409 when none of its hosts reaches those
+ *  backups. */
 export function requireCopyZone(world: World, { zone, backupCopyZone: copyZone }: Scheduled): void {
   if (copyZone === undefined) return
   const [own, other] = [zone, copyZone].map((name) => world.find(Zone, { name }))

@@ -1,6 +1,6 @@
-/** What customers can change of a noun, said once. REST, kubectl and the controllers are projections of it: REST turns
- *  a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which changes
- *  lead there, whether they are allowed, and what they claim. */
+/** What customers can change of a noun, defined once. REST, kubectl and the controllers are projections of it: REST
+ *  turns a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which
+ *  changes lead to it, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
@@ -15,7 +15,7 @@ import type { World } from './world.ts'
 
 export type Field<Spec> = keyof Spec & string
 
-/** Fields of a spec with their next values; undefined takes a field out. */
+/** Fields of a spec with their next values; undefined removes a field. */
 export type Patch<Spec> = { readonly [F in keyof Spec]?: Spec[F] | undefined }
 
 export interface Target {
@@ -24,26 +24,27 @@ export interface Target {
   readonly id: string
 }
 
-/** What a change is judged and claimed for. `spec` is as it will be, `facts` are of the object before the change. */
+/** The subject that a change is judged and claimed for. `spec` is the desired one, `facts` are of the object before the
+ *  change. */
 export interface Subject<Spec, Facts> extends Target {
   /** Undefined at its creation. */
   readonly uid?: string | undefined
   readonly spec: Spec
-  /** As a request found it; undefined at its creation, and where the change is brought about: it holds whatever was
-   *  claimed by then. */
+  /** As a request found it; undefined at its creation, and when an operation makes the change: the object then holds
+   *  what was claimed before. */
   readonly before?: Spec | undefined
   readonly facts: Facts
-  /** What a request asks for besides the spec; kubectl asks for nothing. */
+  /** What a request asks for in addition to the spec; kubectl asks for nothing. */
   readonly asked?: Readonly<Record<string, string>> | undefined
 }
 
-/** A change that was claimed and not written. */
+/** A change that was claimed but not written. */
 export interface Withdrawal extends Target {
-  /** As the audit log has them. */
+  /** In the form of the audit log. */
   readonly changes: readonly AuditChange[]
 }
 
-/** What was claimed, where it shows in the spec or in the arguments of the operation. */
+/** What was claimed, if it is shown in the spec or in the arguments of the operation. */
 export interface Grant<Spec> {
   readonly spec?: Patch<Spec>
   readonly arguments?: Readonly<Record<string, string>>
@@ -55,56 +56,56 @@ export interface Means {
   readonly random: Random
 }
 
-/** Fields of the problems that rules throw are those of the spec (`serverId`, `staticRoutes.0.nextHop`): each interface
- *  puts them into its own words. */
+/** Problems that rules throw name the fields of the spec (`serverId`, `staticRoutes.0.nextHop`): each interface
+ *  converts them to its own names. */
 export interface Rules<Spec, Facts> {
-  /** What brings it about; it takes effect with the write when absent. */
+  /** The operation that brings it about; absent when it takes effect with the write. */
   readonly operation?: OperationKind
-  /** What the account must be. Its route requires the same. */
+  /** The required standing of the account. Its route requires the same. */
   readonly needs?: 'verified' | 'standing'
   /** Throws the Problem that refuses it. Pure. */
   readonly allow?: (subject: Subject<Spec, Facts>, world: World) => void
-  /** Takes what it needs; free when that is taken already. Throws the Problem that refuses it. With a `release` it is
-   *  claimed when it is accepted, without one it is tried then and claimed by its operation. */
+  /** Claims what it needs; does nothing when that is claimed already. Throws the Problem that refuses it. With a
+   *  `release` it is claimed when it is accepted; without one it is tried then and claimed by its operation. */
   readonly claim?: (
     tx: Transaction<Tables>,
     subject: Subject<Spec, unknown>,
     means: Means,
   ) => Promise<Grant<Spec> | void>
-  /** Takes what follows from it and is claimed by itself, like machines, in a transaction that is rolled back. Throws
-   *  the Problem that refuses it. */
+  /** Tries the claims of dependent resources, such as machines, which claim separately, in a transaction that is rolled
+   *  back. Throws the Problem that refuses it. */
   readonly tries?: (tx: Transaction<Tables>, subject: Subject<Spec, unknown>, means: Means) => Promise<void>
-  /** Gives back what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
+  /** Releases what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
   readonly release?: (
     tx: Transaction<Tables>,
     withdrawal: Withdrawal,
     stored: KubeObject<Spec, Operable['status']> | undefined,
   ) => Promise<void>
-  /** The condition that says whether it was claimed; `Claimed` when absent. */
+  /** The condition that shows whether it was claimed; `Claimed` when absent. */
   readonly condition?: string
-  /** What its operation says besides its kind. */
+  /** What its operation has in addition to its kind: extent and arguments. */
   readonly stanza?: (
     subject: Subject<Spec, Facts>,
   ) => Extent & { readonly arguments?: Readonly<Record<string, string>> }
 }
 
-/** Whose request is read, and what there is. */
+/** The account of the request, and the existing objects. */
 export interface Surroundings {
   readonly accountId: string
   readonly world: World
 }
 
-/** How a request reads as a part of the spec. */
+/** How a request is converted to a part of the spec. */
 export interface Reading<Result> {
   readonly route: Route
   readonly read: (body: never, spec: never, params: never, surroundings: Surroundings) => Result
-  /** What it asks for besides. */
+  /** What it asks for in addition. */
   readonly asked?: (body: never) => Readonly<Record<string, string>>
-  /** What the request calls fields of the spec, where that is not their name. */
+  /** The request's names for fields of the spec, where they differ. */
   readonly names: Readonly<Record<string, string>>
 }
 
-/** The reading of the requests of a route. `spec` is the spec before. */
+/** Reads the requests of a route. `spec` is the spec before. */
 export const fromBody = <R extends Route, Spec, Result>(
   route: R,
   read: (body: BodyOf<R>, spec: Spec, params: ParamsOf<R>, surroundings: Surroundings) => Result,
@@ -113,13 +114,13 @@ export const fromBody = <R extends Route, Spec, Result>(
 
 export interface Change<Spec, Facts> extends Rules<Spec, Facts> {
   readonly sets: readonly Field<Spec>[]
-  /** What is compared, where that is not the fields as they are. */
+  /** The value to compare, when that is not the fields as they are. */
   readonly of?: (spec: Spec) => unknown
-  /** Tells changes of the same fields apart. */
+  /** Distinguishes changes of the same fields. */
   readonly when?: (after: Spec, before: Spec) => boolean
-  /** What the audit log and the operation call it, when that is not its name. */
+  /** Its name in the audit log and in the operation, if different. */
   readonly action?: string
-  /** Absent when only kubectl makes it. Without a reading a function of the noun reads the request. */
+  /** Absent when only kubectl can request it. Without a reading, a function of the noun reads the request. */
   readonly by?: Reading<Patch<Spec>> | { readonly route: Route }
 }
 
@@ -127,13 +128,13 @@ export interface Creation<Spec> extends Rules<Spec, undefined> {
   readonly name: string
   /** Without a reading a function of the noun reads the request. */
   readonly by: Reading<Spec> | { readonly route: Route }
-  /** Whether a creation by REST has something to bring about behind its claim; it has when absent. */
+  /** Whether a creation by REST still needs its operation after the claim; true when absent. */
   readonly starts?: (spec: Spec) => boolean
   /** For the audit log. */
   readonly detail: (spec: Spec) => Readonly<Record<string, string>>
 }
 
-/** Without an operation the object is deleted with the write. */
+/** Without an operation, the object is deleted with the write. */
 export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
   readonly name: string
   readonly by: {
@@ -148,18 +149,18 @@ export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
 /** Other objects of the account that a field names: one, or a list of them. */
 export interface Reference {
   readonly type: ResourceType
-  /** As refusals have it. */
+  /** Its name in refusals. */
   readonly title: string
-  /** Whether kubectl may name an object that is not there yet. */
+  /** Whether kubectl may name an object that does not exist yet. */
   readonly mayFollow: 'never' | 'creation' | 'always'
-  /** Whether one that is there can be claimed by now; it can when absent. What kubectl names, and may follow, may also
-   *  become ready later. */
+  /** Whether an existing object can be claimed now; true when absent. If kubectl may name it before it exists, it may
+   *  also become ready later. */
   readonly isReady?: (object: KubeObject) => boolean
-  /** Throws the Problem that refuses the object. `spec` is of what names it. */
+  /** Throws the Problem that refuses the object. `spec` is that of the object that names it. */
   readonly requireUsable?: (object: KubeObject, spec: unknown) => void
 }
 
-/** A change with the name that its noun gives it. */
+/** A change with its name in the noun. */
 export type Named<Rule> = Rule & { readonly name: string }
 export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
 
@@ -171,23 +172,23 @@ export type OperableSpec = Operable['spec'] & object
 export type OperableStatus = NonNullable<Operable['status']> & object
 
 interface ChangeableInput<Spec, Status, Facts> {
-  /** As operations and references have it: `floating_ip`. */
+  /** Its name in operations and references: `floating_ip`. */
   readonly name: OperationSpec['target']['type'] | PlainType
-  /** As refusals have it: `floating IP`. */
+  /** Its name in refusals: `floating IP`. */
   readonly title: string
-  /** What completes "The finalizer goes when". */
+  /** Completes the sentence "The finalizer goes when". */
   readonly finalizedWhen: string
   readonly factsOf: (stored: Stored<Spec, Status>) => Facts
-  /** Fields that never change. */
+  /** Immutable fields. */
   readonly fixed: readonly Field<Spec>[]
   /** Fields that only the platform writes. */
   readonly platform?: readonly Field<Spec>[]
   readonly refers?: { readonly [F in Field<Spec>]?: Reference }
-  /** What the audit log says of fields, where that is not their values. */
+  /** The audit log's representation of fields, where that is not their values. */
   readonly audited?: { readonly [F in Field<Spec>]?: (value: Spec[F]) => Readonly<Record<string, unknown>> }
   /** Kinds that the rules look up. */
   readonly reads: readonly ResourceType[]
-  /** Throws 400 for texts that the schema of the kind cannot hold to its rules. */
+  /** Throws 400 for texts that violate rules which the schema of the kind cannot express. */
   readonly readable?: (spec: Spec) => void
   readonly create: Creation<Spec>
   /** By name, in the order in which they are judged. */
@@ -195,7 +196,7 @@ interface ChangeableInput<Spec, Status, Facts> {
   readonly remove: Removal<Spec, Facts>
 }
 
-/** Everything there is to say about changing a noun. */
+/** The complete definition of the changes of a noun. */
 export interface Changeable<Spec, Status, Facts>
   extends Omit<ChangeableInput<Spec, Status, Facts>, 'changes' | 'platform' | 'refers'> {
   readonly resource: ResourceType<Spec, Status>
@@ -204,7 +205,7 @@ export interface Changeable<Spec, Status, Facts>
   readonly changes: readonly NamedChange<Spec, Facts>[]
 }
 
-/** Defines what can be changed of the kind. */
+/** Defines the changes of the kind. */
 export const changesOf = <Spec extends OperableSpec, Status extends OperableStatus, Facts>(
   resource: ResourceType<Spec, Status>,
   { changes, platform = [], refers = {}, ...noun }: ChangeableInput<Spec, Status, Facts>,
@@ -222,14 +223,14 @@ export const changesOf = <Spec extends OperableSpec, Status extends OperableStat
 const fieldsOf = <Fields extends object>(fields: Fields): readonly (keyof Fields & string)[] =>
   Object.keys(fields) as (keyof Fields & string)[] // as its type has them
 
-/** What operations call a change of their target, and the audit log behind its noun. */
+/** The name of a change in operations of their target, and in the audit log after the noun. */
 export const actionOf = ({ name, action = name }: { readonly name: string; readonly action?: string }): string => action
 
-/** What the audit log calls a change, whoever asks for it, accepted or refused: `floating_ip.assign`. */
+/** The audit log's name of a change, for every interface, accepted or refused: `floating_ip.assign`. */
 export const auditActionOf = (
   { name }: { readonly name: string },
   change: Parameters<typeof actionOf>[0],
 ): `${string}.${string}` => `${name}.${actionOf(change)}`
 
-/** The type of the condition that says whether the change was claimed. */
+/** The type of the condition that shows whether the change was claimed. */
 export const conditionOf = ({ condition = 'Claimed' }: Pick<Rules<never, never>, 'condition'>): string => condition

@@ -1,5 +1,5 @@
 /** The three questions about two states of a spec: which changes lead from one to the other, whether each is allowed,
- *  and whether something was touched that nobody may change. Pure. */
+ *  and whether a field was changed that nobody may change. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
@@ -20,7 +20,7 @@ export const changesBetween = <Spec, Facts>(
   )
 
 /** Throws 400 for a fixed field that has changed, and 403 for one that only the platform writes. `before` is undefined
- *  for an object that is being made. */
+ *  for an object that is being created. */
 export function requireUntouched<Spec>(
   { fixed, platform }: Pick<Changeable<Spec, never, never>, 'fixed' | 'platform'>,
   before: Spec | undefined,
@@ -33,16 +33,16 @@ export function requireUntouched<Spec>(
     if (!isDeepStrictEqual(before?.[field], after[field])) throw badField(field, 'cannot be changed')
 }
 
-/** What a schema fills in where nothing is said. */
+/** The defaults that a schema fills in for absent fields. */
 const isNothing = (value: unknown): boolean => value === undefined || isDeepStrictEqual(value, [])
 
-/** The spec with the patch. */
+/** The spec with the patch applied. */
 export function patched<Spec extends object>(spec: Spec, patch: Patch<Spec>): Spec {
   const entries = Object.entries({ ...spec, ...patch }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as Spec // a patch takes out only what may be absent
 }
 
-/** What the audit log says of the changes: fields in the words of REST, absent values as null. */
+/** The changes for the audit log: REST's names of fields, absent values as null. */
 export function auditChangesOf<Spec>(
   { audited }: Pick<Changeable<Spec, never, never>, 'audited'>,
   changes: readonly Pick<Change<Spec, never>, 'sets'>[],
@@ -60,5 +60,5 @@ export function auditChangesOf<Spec>(
     .map((field) => ({ field, before: was[field] ?? null, after: is[field] ?? null }))
 }
 
-/** `serverId` is `server_id`, as REST has it; paths keep their dots. */
+/** `serverId` becomes `server_id`, as in REST; paths keep their dots. */
 export const snakeCase = (path: string): string => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

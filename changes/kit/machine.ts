@@ -1,4 +1,4 @@
-/** What changes need of the machines that follow from them, and of the plans of these. */
+/** Rules for the machines that changes need, and for their plans. */
 import type { Transaction } from 'kysely'
 import { isDatabasePlan } from '../../domain/database/rules.ts'
 import { defined } from '../../domain/defined.ts'
@@ -15,7 +15,7 @@ import { Network } from '../../resources/network/index.ts'
 import type { Means } from './define.ts'
 import { type World, worldOf } from './world.ts'
 
-/** A machine that is to have room. */
+/** A machine that needs room. */
 interface WantedMachine {
   readonly plan: string
   readonly publicIpv4: boolean
@@ -25,13 +25,13 @@ interface WantedMachine {
 export interface WantedMachines {
   readonly accountId: string
   readonly zone: string
-  /** Whose machines are kept apart from them; nobody's when it is not there yet. */
+  /** The resource whose machines are kept apart; undefined when it does not exist yet. */
   readonly owner?: MachineOwner
   readonly machines: readonly WantedMachine[]
 }
 
-/** Claims all that the machines need. Throws what their creation would be refused with: 400 for a plan that is unknown
- *  or too small, `quota_exceeded` (422), `no_capacity` and `no_free_address` (503). */
+/** Claims everything that the machines need. Throws the refusals that their creation would get: 400 for a plan that is
+ *  unknown or too small, `quota_exceeded` (422), `no_capacity` and `no_free_address` (503). */
 export async function claimMachines(
   tx: Transaction<Tables>,
   { caches, clock, random }: Means,
@@ -58,18 +58,18 @@ function roomOf(world: World, name: string) {
   return { cores, memoryMebibytes, storageGibibytes, ...defined({ cpuPool }) }
 }
 
-/** Of a network that is not known here its machine says so itself. */
+/** If the network is not known here, its machine refuses it later. */
 function networkDemand(world: World, accountId: string, networkId: string): readonly InterfaceDemand[] {
   const network = world.find(Network, { namespace: accountNamespace(accountId), name: networkId })
   const networkUid = network?.status?.ipv6Prefix === undefined ? undefined : network.metadata.uid
   return networkUid === undefined ? [] : [{ networkId, networkUid }]
 }
 
-/** Plans that servers can have: those of databases are for their machines only. */
+/** Plans that servers can have: plans for databases are for their machines only. */
 export const serverPlans = (world: World) =>
   [...world.list(Plan)].filter(({ metadata }) => !isDatabasePlan(metadata.name))
 
-/** 400 that says which plans there are. */
+/** 400 that lists the existing plans. */
 export const unknownPlan = (world: World, name: string, field = 'plan'): Problem =>
   badField(
     field,
@@ -96,7 +96,8 @@ export function planFault(
   return storageGibibytes < least ? `its machines need ${least} GiB of storage` : undefined
 }
 
-/** What a machine of the plan has, also of one for databases. Throws 400 for a plan that is unknown or too small. */
+/** The size of a machine of the plan, including those for databases. Throws 400 for a plan that is unknown or too
+ *  small. */
 function requireAnyPlan(world: World, name: string, field = 'plan', template?: string): PlanSpec {
   const plan = world.find(Plan, { name })?.spec
   if (plan === undefined) throw unknownPlan(world, name, field)
@@ -105,7 +106,7 @@ function requireAnyPlan(world: World, name: string, field = 'plan', template?: s
   return plan
 }
 
-/** What a machine of the plan has. Throws 400 for a plan that is unknown, too small, or for databases. */
+/** The size of a machine of the plan. Throws 400 for a plan that is unknown, too small, or for databases. */
 export function requireMachinePlan(world: World, name: string, field = 'plan', template?: string): PlanSpec {
   if (isDatabasePlan(name)) throw unknownPlan(world, name, field)
   return requireAnyPlan(world, name, field, template)

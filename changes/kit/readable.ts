@@ -1,4 +1,4 @@
-/** What people write for people: rules of texts that the schema of a kind cannot hold. */
+/** Rules for texts that people write for people, which the schema of a kind cannot express. */
 import type { z } from 'zod'
 import { badField } from '../../domain/problem.ts'
 

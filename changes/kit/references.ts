@@ -1,4 +1,4 @@
-/** What changes refer to, and what changes of several nouns refer to. */
+/** References of changes to other objects, and the ones that several nouns share. */
 import { isDeletion } from '../../domain/operations.ts'
 import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine/rules.ts'
 import { notFound } from '../../domain/problem.ts'
@@ -28,7 +28,7 @@ export const referredIn = <Spec extends object>(
 const namesIn = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value]).filter((name) => typeof name === 'string')
 
-/** Throws 404 for an object that is not there or is being deleted, and what refuses it otherwise. */
+/** Throws 404 for an object that does not exist or is being deleted, and its other refusals. */
 export function requireReferred(
   { title, requireUsable }: Reference,
   object: KubeObject | undefined,
@@ -44,7 +44,8 @@ function isLeaving(object: KubeObject): boolean {
   return isBeingDeleted(operable) || (kind !== undefined && isDeletion(kind))
 }
 
-/** A server of the account's own: machines that the platform runs for it are changed through what they are run for. */
+/** A server of the account's own: machines that the platform runs for it are changed through the resource that they run
+ *  for. */
 export const ownServer = (mayFollow: Reference['mayFollow']): Reference => ({
   type: Server,
   title: 'server',
@@ -55,7 +56,7 @@ export const ownServer = (mayFollow: Reference['mayFollow']): Reference => ({
   },
 })
 
-/** A private network. Nothing can be in one that has claimed no ranges yet. */
+/** A private network. Nothing can be attached to one that has claimed no ranges yet. */
 export const ownNetwork = (mayFollow: Reference['mayFollow']): Reference => ({
   type: Network,
   title: 'network',

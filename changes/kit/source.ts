@@ -1,5 +1,5 @@
-/** What a new storage is made from: that the source is the account's, that it can be read now, and what zone, size and
- *  hosts follow from it. One judge for each kind; whatever takes sources calls `resolveSource`. */
+/** The source of a new storage: checks that it is the account's and can be read now, and finds the zone, size and hosts
+ *  that follow from it. One judge for each kind; everything with a source calls `resolveSource`. */
 import { isMachineId } from '../../domain/managed-machine/rules.ts'
 import { requireReadableBackup } from '../../domain/backup/rules.ts'
 import { requireOnlineImage } from '../../domain/custom-image/rules.ts'
@@ -25,7 +25,7 @@ import type { World } from './world.ts'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
-/** A storage as whatever keeps it names it: its snapshots, and copies of it. */
+/** A storage, named as its holders name it: its snapshots, and copies of it. */
 export const heldOf = ({ metadata: { name }, spec, status }: StorageObject): NonNullable<Place['copyOf']> => ({
   storageId: name,
   bootServerId: spec.isBoot ? spec.serverId : undefined,
@@ -34,16 +34,16 @@ export const heldOf = ({ metadata: { name }, spec, status }: StorageObject): Non
 
 export interface SourceReading {
   readonly world: World
-  /** Of the account that asks. */
+  /** Of the requesting account. */
   readonly namespace: string
 }
 
-/** The hosts that can make a storage from its source, as claims name them. */
+/** The hosts that can create a storage from its source, as claims name them. */
 type Place = Pick<Parameters<typeof claimStorage>[1], 'nodes' | 'isFromBackup' | 'copyOf'>
 
 interface JudgedSource {
   readonly zone: string
-  /** Least size of what is made from it. */
+  /** Minimum size of a storage created from it. */
   readonly sizeGibibytes: number
 }
 
@@ -83,14 +83,14 @@ const JUDGES: Readonly<Record<StorageSource['kind'], Judge>> = {
   },
 }
 
-/** Zone and least size of what is made from the source. Throws what the judge of its kind throws. */
+/** Zone and minimum size of a storage created from the source. Throws what the judge of its kind throws. */
 export const judgeSource = (reading: SourceReading, { kind, id }: StorageSource): JudgedSource =>
   JUDGES[kind](reading, id)
 
 /** Kinds that the judges look up. */
 export const SOURCE_READS: readonly ResourceType[] = [Backup, Zone, Storage, Snapshot, CustomImage]
 
-/** The storage that the source is a point of. Throws 404. */
+/** The storage that the source is a point in time of. Throws 404. */
 function originOf({ world, namespace }: SourceReading, { kind, id }: StorageSource): StorageObject {
   const snapshot = kind === 'snapshot' ? world.find(Snapshot, { namespace, name: id }) : undefined
   if (kind === 'snapshot' && snapshot === undefined) throw notFound('snapshot')
@@ -99,8 +99,8 @@ function originOf({ world, namespace }: SourceReading, { kind, id }: StorageSour
   return storage
 }
 
-/** The hosts that can make a storage from the source: what is on the disks of one host is read by that one only, and
- *  what is copied stays where it is until then. Throws 404. */
+/** The hosts that can create a storage from the source: only one host reads what is on its own disks, and a storage
+ *  that is copied stays where it is until then. Throws 404. */
 export function placeOfSource(reading: SourceReading, source: StorageSource | undefined): Place {
   if (source?.kind === 'backup') return { isFromBackup: true }
   if (source?.kind !== 'snapshot' && source?.kind !== 'storage') return {}
@@ -118,8 +118,8 @@ interface Demand {
   readonly sizeGibibytes: number | undefined
 }
 
-/** Zone and size of a new storage. Throws 400 for what does not fit the source or is missing without one, and what the
- *  judge of its kind throws. */
+/** Zone and size of a new storage. Throws 400 for values that do not fit the source or are missing without one, and
+ *  what the judge of its kind throws. */
 export function resolveSource(reading: SourceReading, { source, zone, sizeGibibytes }: Demand): JudgedSource {
   const judged = source && judgeSource(reading, source)
   if (judged === undefined) {

@@ -1,4 +1,4 @@
-/** Accounts, people and who belongs where. */
+/** Accounts, people and memberships. */
 import type { Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import { openChain } from '../audit/index.ts'
@@ -106,7 +106,7 @@ const USER_COLUMNS = [
   'active_account_id',
 ] as const
 
-/** `email` as it is stored: in small letters. */
+/** `email` in the stored form: in lower case. */
 export async function findUserByEmail(queries: Queries, email: string): Promise<UserRow | undefined> {
   return await selectWhere(queries, 'app_user', { email }).select(USER_COLUMNS).executeTakeFirst()
 }

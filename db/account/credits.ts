@@ -1,4 +1,4 @@
-/** Credits of accounts, and the coupons that give them. */
+/** Credits of accounts, and the coupons that grant them. */
 import { sql, type Transaction } from 'kysely'
 import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/billing/coupon.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
@@ -51,7 +51,7 @@ const toRow = (row: Selected): CreditRow => ({
   revokedAt: row.revoked_at,
 })
 
-/** In the order in which one outranks another: revoked, spent, expired. */
+/** In order of precedence: revoked, spent, expired. */
 export const creditState = (row: CreditRow, now: Date): 'live' | 'spent' | 'expired' | 'revoked' =>
   row.revokedAt !== null
     ? 'revoked'
@@ -71,7 +71,7 @@ export async function listCredits(
   return rows.map(toRow)
 }
 
-/** What the account's live credits have left, in cents. */
+/** The total remaining amount of the account's live credits, in cents. */
 export async function creditBalance(queries: Queries, accountId: string, now: Date): Promise<number> {
   const sum = await selectWhere(queries, 'credit', { account_id: accountId })
     .select(sql<string | null>`sum(amount_cents - spent_cents)`.as('cents'))
@@ -81,7 +81,7 @@ export async function creditBalance(queries: Queries, accountId: string, now: Da
   return Number(sum.cents ?? 0)
 }
 
-/** When the first of the account's live credits expires; undefined when none does. */
+/** When the first of the account's live credits expires; undefined when there is none. */
 export async function nextCreditExpiry(queries: Queries, accountId: string, now: Date): Promise<Date | undefined> {
   const next = await selectWhere(queries, 'credit', { account_id: accountId })
     .select('expires_at')

@@ -1,4 +1,4 @@
-/** Accounts: who belongs to them, what they may use, what they owe or are owed. */
+/** Accounts: their members, their limits, and their credits and debts. */
 export {
   type UserRow,
   addMember,

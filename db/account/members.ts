@@ -57,7 +57,7 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
 }
 
 export interface AddressRules {
-  /** The deployment can send no mail, so every address counts as confirmed. */
+  /** The deployment cannot send mail, so every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean | undefined
 }
 
@@ -210,7 +210,7 @@ export interface NewInvitation {
   readonly expiresAt: Date
 }
 
-/** The secret itself is not kept. The caller has checked the limit, see `lockPendingInvitations`. */
+/** The secret itself is not stored. The caller has checked the limit, see `lockPendingInvitations`. */
 export async function createInvitation(tx: Transaction<Tables>, made: NewInvitation): Promise<InvitationRow> {
   await tx
     .insertInto('invitation')

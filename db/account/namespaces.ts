@@ -2,7 +2,7 @@
 import type { Queries } from '../kit/open.ts'
 import { updateWhere } from '../kit/where.ts'
 
-/** Ids of accounts whose namespace nobody has made yet, oldest first. */
+/** Ids of accounts whose namespace does not exist yet, oldest first. */
 export async function listWithoutNamespace(queries: Queries, limit: number): Promise<readonly string[]> {
   const rows = await queries
     .selectFrom('account')
@@ -14,7 +14,7 @@ export async function listWithoutNamespace(queries: Queries, limit: number): Pro
   return rows.map(({ id }) => id)
 }
 
-/** The account has it. */
+/** Records that the account has it. */
 export async function noteAccountNamespace(queries: Queries, accountId: string, at: Date): Promise<void> {
   await updateWhere(queries, 'account', { id: accountId })
     .set({ namespace_made_at: at })

@@ -1,4 +1,4 @@
-/** Organisations: the platform's statements of who belongs to them, and the accounts that belong to them. */
+/** Organisations: the platform's statements about their members, and the accounts that belong to them. */
 import type { Transaction } from 'kysely'
 import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../domain/account/organisations.ts'
 import type { Role } from '../../domain/permissions.ts'
@@ -14,7 +14,7 @@ export interface StatementRow {
   /** The account of the organisation, when it has one. */
   readonly accountId: string | null
   readonly linkedAt: Date | null
-  /** A workspace sync made the account, for another account's use. */
+  /** A workspace sync created the account, for another account's use. */
   readonly isSynced: boolean
   readonly userId: string
   readonly email: string
@@ -73,9 +73,9 @@ export async function listOrganisationMembers(queries: Queries, accountId: strin
   ).map(toRow)
 }
 
-/** Replaces the platform's statements about the person.
- *  Organisations that have an account admit them with their role; an administrator becomes an owner when the account
- *  has none. Who is no longer listed is removed, except an owner. */
+/** Replaces the platform's statements about the person. Organisations that have an account admit them with their role;
+ *  an administrator becomes an owner when the account has none. A person who is no longer listed is removed, except an
+ *  owner. */
 export async function stateOrganisations(
   tx: Transaction<Tables>,
   userId: string,

@@ -10,11 +10,11 @@ import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Holding {
   readonly accountId: string
-  /** What holds it, as `<noun>/<id>`. */
+  /** The holder, as `<noun>/<id>`. */
   readonly holder: string
 }
 
-/** Nouns that hold quota. What is found missing is decided for each of them (`controllers/nouns/claim/kinds.ts`). */
+/** Nouns that hold quota. For each of them, `controllers/nouns/claim/kinds.ts` defines when an object is missing. */
 export type QuotaHolder =
   | 'server'
   | 'storage'
@@ -39,7 +39,7 @@ interface QuotaHolding extends Holding {
   readonly holder: `${QuotaHolder}/${string}`
 }
 
-/** Gives a new account the default limits; limits that it has already stay. */
+/** Sets the default limits of a new account; existing limits stay. */
 export async function openQuotas(tx: Transaction<Tables>, accountId: string): Promise<void> {
   const rows = Object.entries(DEFAULT_QUOTAS).map(([name, limit]) => ({ account_id: accountId, name, limit }))
   await tx
@@ -123,7 +123,7 @@ export async function listQuotaHolders(
   return rows.map(({ account_id: accountId, id }) => ({ accountId, id }))
 }
 
-/** What the holder holds of the quota, until the end of the transaction; undefined for nothing. */
+/** The amount of the quota that the holder holds, locked until the end of the transaction; undefined for none. */
 const lockHolding = (
   tx: Transaction<Tables>,
   { accountId, holder, name }: Holding & { readonly name: QuotaName },
@@ -133,9 +133,8 @@ const lockHolding = (
     .forUpdate()
     .executeTakeFirst()
 
-/** Makes the holder hold exactly these amounts of what it holds already.
- *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be
- *  rolled back. */
+/** Sets the amounts that the holder holds already to exactly these. Throws the Problem `quota_exceeded` (422) for the
+ *  first limit that does not allow it; the transaction must then be rolled back. */
 export async function changeQuotas(
   tx: Transaction<Tables>,
   { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts },
@@ -149,8 +148,8 @@ export async function changeQuotas(
   }
 }
 
-/** Records what a holder holds, whatever the limits: of what is there already, and was measured only now. What
- *  holds nothing goes on to hold nothing. */
+/** Records the amounts of a holder, regardless of the limits: for an existing resource that was measured only now. A
+ *  holder of nothing continues to hold nothing. */
 export async function recordQuotas(
   tx: Transaction<Tables>,
   { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts },
@@ -185,7 +184,7 @@ const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: st
     .set((row) => ({ used: row('used', '-', amount) }))
     .execute())
 
-/** Whether the holder has taken anything. */
+/** Whether the holder has claimed anything. */
 export const holdsQuotas = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
   (await selectWhere(db, 'quota_holding', { account_id: accountId, holder }).select('name').executeTakeFirst()) !==
   undefined

@@ -1,4 +1,4 @@
-/** The facts that decide an account's standing, and the rule of every door that nobody's session stands behind. */
+/** The facts that decide an account's standing, and the rule of every interface without a user session. */
 import { isPlatformAccount } from '../../domain/account/platform-account.ts'
 import { emailUnverified } from '../../domain/problem.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/account/standing.ts'
@@ -11,7 +11,7 @@ export async function requireVerifiedOwner(queries: Queries, accountId: string, 
   if (!(await hasVerifiedOwner(queries, accountId, rules))) throw emailUnverified()
 }
 
-/** Throws 403 unless an owner's address is verified, and 402 when the account may make nothing that costs. */
+/** Throws 403 unless an owner's address is verified, and 402 when the account may not create billable resources. */
 export async function requireStanding(
   queries: Queries,
   accountId: string,
@@ -21,7 +21,7 @@ export async function requireStanding(
   checkStanding(standingOf(await readStanding(queries, accountId, now)))
 }
 
-/** The account must be there. */
+/** The account must exist. */
 export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
   const account = await selectWhere(queries, 'account', { id: accountId })
     .select(['suspended_for_payment_at', 'suspended_by_staff_at', 'requires_billing_approval'])

@@ -1,4 +1,4 @@
-/** What was made with an address before anybody proved that it is theirs. */
+/** What was created with an address before anybody proved that it is theirs. */
 import type { Transaction } from 'kysely'
 import { endSessionsOfUser, removeSecondFactor, revokeTokensOfAccount, revokeTokensOfUser } from '../identity/index.ts'
 import { endKubeconfigs } from '../kubeconfig/index.ts'
@@ -7,9 +7,10 @@ import type { UserRow } from './accounts.ts'
 import { removeMembership, resolveActiveAccount } from './members.ts'
 import { deleteWhere, updateWhere } from '../kit/where.ts'
 
-/** Notes that the address of the user is proven. `isHolder`: whoever proves it has shown that the user was theirs
- *  before, by its session or its password; else what was made before the proof is taken away, for somebody else may
- *  have made it. The caller has locked the user. Answers what was taken away, as counts by name. */
+/** Records that the address of the user is proven. `isHolder`: the person who proves it has shown, by the user's
+ *  session or password, that the user was theirs before. Otherwise everything created before the proof is removed,
+ *  because somebody else may have created it. The caller has locked the user. Returns what was removed, as counts by
+ *  name. */
 export async function proveAddress(
   tx: Transaction<Tables>,
   user: UserRow,
@@ -20,10 +21,10 @@ export async function proveAddress(
   return isHolder ? {} : await dropUnproven(tx, user, now)
 }
 
-/** Takes away what lets somebody else into what the address's owner takes over: sessions, tokens, the second factor,
- *  sign-ins by providers, other accounts that the user was put into, and of the user's own account all other members,
- *  invitations, tokens and SSH keys, which new servers get by default. The caller has locked the user. Answers what it
- *  took away, as counts by name. */
+/** Removes everything by which somebody else could get into what the address's owner takes over: sessions, tokens, the
+ *  second factor, sign-ins by providers, other accounts that the user was added to, and of the user's own account all
+ *  other members, invitations, tokens and SSH keys, which new servers get by default. The caller has locked the user.
+ *  Returns what was removed, as counts by name. */
 async function dropUnproven(
   tx: Transaction<Tables>,
   { id: userId, own_account_id: own }: UserRow,

@@ -93,7 +93,7 @@ async function lockHead(tx: Transaction<Tables>, accountId: string) {
   return await find().executeTakeFirstOrThrow()
 }
 
-/** Starts the account's chain; nothing when it has one. */
+/** Starts the account's chain; does nothing when it has one. */
 export async function openChain(tx: Transaction<Tables>, accountId: string): Promise<void> {
   await tx
     .insertInto('audit_head')
@@ -189,7 +189,7 @@ export async function countUnverified(
   return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
 }
 
-/** What is known from elsewhere of the chain: that its newest entry was this one, at that time. */
+/** A statement from elsewhere about the chain: that its newest entry was this one, at that time. */
 export interface Witnessed extends ChainHead {
   readonly at: Date
 }
@@ -204,7 +204,7 @@ export async function listHeads(queries: Queries): Promise<readonly (ChainHead &
   return rows
 }
 
-/** Whether the chain has the entry still, or has let it go in order. */
+/** Whether the chain still has the entry, or has pruned it as intended. */
 export async function hasEntry(queries: Queries, chain: string, { sequence, entryHash }: ChainHead): Promise<boolean> {
   const head = await selectWhere(queries, 'audit_head', { account_id: chain }).selectAll().executeTakeFirst()
   if (head === undefined) return false
@@ -216,15 +216,15 @@ export async function hasEntry(queries: Queries, chain: string, { sequence, entr
   return entry?.entry_hash === entryHash
 }
 
-/** Walks the whole kept chain of the account and records the result. A break, once found, stays recorded. What is
- *  `witnessed` has been read before. */
+/** Walks all entries of the account's chain that are retained, and records the result. A break, once found, stays
+ *  recorded. `witnessed` was read before. */
 export async function verifyAudit(
   db: Database,
   accountId: string,
   clock: Clock,
   witnessed?: Witnessed,
 ): Promise<AuditIntegrity> {
-  // A chain that is known from elsewhere, and of which nothing is left, is broken all the same.
+  // A chain that is known from elsewhere, and of which nothing is left, is broken too.
   if (witnessed !== undefined) await db.transaction().execute((tx) => openChain(tx, accountId))
   const walked = await db
     .transaction()
@@ -245,7 +245,7 @@ export async function verifyAudit(
   return await readIntegrity(db, accountId)
 }
 
-/** One consistent look at the chain from where retention cut it to its head. */
+/** One consistent read of the chain, from the first retained entry to its head. */
 async function walk(
   tx: Transaction<Tables>,
   accountId: string,

@@ -1,4 +1,4 @@
-/** What backups hold of their account, and the key that seals them. */
+/** The claims of backups in their account, and the key that seals them. */
 import type { Transaction } from 'kysely'
 import { backupQuota } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -11,7 +11,7 @@ export interface BackupId {
   readonly backupId: string
 }
 
-/** What the sealed key of an account is bound to. */
+/** The owner that the sealed key of an account is bound to. */
 export const backupKeyOwner = (accountId: string): string => `backup_key/${accountId}`
 
 const holderOf = ({ backupId }: BackupId): `backup/${string}` => `backup/${backupId}`
@@ -30,7 +30,7 @@ export const claimBackup = (tx: Transaction<Tables>, { sizeGibibytes, ...id }: B
 export const releaseBackup = (tx: Transaction<Tables>, id: BackupId): Promise<void> =>
   releaseQuotas(tx, { accountId: id.accountId, holder: holderOf(id) })
 
-/** The sealed key of the account's backups: the stored one, else the given one, which is stored. */
+/** The sealed key of the account's backups: the stored one, or else the given one, which is then stored. */
 export async function keepBackupKey(
   queries: Queries,
   {

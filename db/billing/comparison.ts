@@ -1,4 +1,4 @@
-/** The ledger compared with itself and with the payment processor, once a day. */
+/** The daily comparison of the ledger with itself and with the payment processor. */
 import { sql } from 'kysely'
 import type { PaymentStatus } from '../../domain/billing/payment.ts'
 import type { Database, Queries } from '../kit/open.ts'
@@ -24,7 +24,7 @@ export interface LedgerInvoice {
   readonly status: PaymentStatus
 }
 
-/** Invoices that the processor has, made since the instant. */
+/** Invoices at the processor that were created since the instant. */
 export async function listBilledInvoices(queries: Queries, since: Date): Promise<readonly LedgerInvoice[]> {
   const rows = await queries
     .selectFrom('invoice')
@@ -54,7 +54,8 @@ export async function hasInvoice(queries: Queries, id: string): Promise<boolean>
 
 const DIFFERENCES_MAXIMUM = 1_000
 
-/** What is wrong within the ledger: lines that do not add up to their invoice, credits that are not what they paid. */
+/** Inconsistencies within the ledger: lines that do not add up to their invoice, credits that differ from what they
+ *  paid. */
 export async function listLedgerDifferences(queries: Queries): Promise<readonly PaymentDifference[]> {
   const { rows } = await sql<PaymentDifference>`
     select invoice.id::text as subject, 'lines' as kind,
@@ -77,7 +78,7 @@ export async function isComparisonDue(queries: Queries, now: Date): Promise<bool
   return due_at <= now
 }
 
-/** What is found replaces what was found before. */
+/** The new findings replace the previous ones. */
 export async function recordComparison(
   db: Database,
   differences: readonly PaymentDifference[],
@@ -98,7 +99,7 @@ export async function recordComparison(
   })
 }
 
-/** What the last comparison found, and when it was; null before the first. */
+/** The findings of the last comparison, and its time; null before the first. */
 export async function readComparison(queries: Queries): Promise<{
   readonly comparedAt: Date | null
   readonly differences: readonly (PaymentDifference & { foundAt: Date })[]

@@ -1,4 +1,4 @@
-/** What resources cost: prices, metered hours, and what is made of them. */
+/** The cost of resources: prices, metered hours, and what is computed from them. */
 export {
   type ResourceKey,
   type SeenResource,

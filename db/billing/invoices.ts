@@ -1,5 +1,5 @@
-/** Invoices: each account has one of each month in which it used anything, however many processes make them and
- *  whenever they die. */
+/** Invoices: each account has exactly one for each month in which it used anything, regardless of how many processes
+ *  create them and when they die. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { applyCredits, type BillLine, billMonth, type LiveCredit, periodOf, sumOf } from '../../domain/billing/rules.ts'
 import { type Month, monthAround, monthOf } from '../../domain/billing/transfer.ts'
@@ -12,8 +12,8 @@ import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 
-/** The months whose invoices are not all made, oldest first, with the first one of which none was begun. `before` is of
- *  the first month that is not over. */
+/** The months whose invoices are not all created, oldest first, with the first one that was not started. `before` is
+ *  the start of the first month that is not over. */
 export async function listMonthsToInvoice(queries: Queries, before: Date): Promise<readonly Month[]> {
   const begun = await queries
     .selectFrom('invoice_run')
@@ -33,10 +33,11 @@ export async function listMonthsToInvoice(queries: Queries, before: Date): Promi
   ]
 }
 
-/** Closes the month and notes who gets an invoice of it, once. Answers false while it is not metered to its end. */
+/** Closes the month and records which accounts get an invoice for it, once. Returns false while the month is not
+ *  completely metered. */
 export async function openInvoiceRun(db: Database, month: Month, now: Date): Promise<boolean> {
   return await db.transaction().execute(async (tx) => {
-    // Waits for whoever is metering, and holds them up for as long as this takes.
+    // Waits for processes that are metering, and blocks them for the duration of this transaction.
     const metering = await tx.selectFrom('metering').selectAll().forUpdate().executeTakeFirst()
     if (metering?.metered_through == null || metering.metered_through < month.end) return false
     await sql`update metering set closed_until = greatest(closed_until, ${month.end}::timestamptz)`.execute(tx)
@@ -70,9 +71,9 @@ interface InvoiceParts {
   readonly random: Random
 }
 
-/** Makes the invoice of one of the accounts that wait for it. Answers its account; undefined when nobody's turn is now.
- *  One that fails is noted and waits; `onFailure` hears of it. The note is written before anybody else can take the
- *  task: it is of the same transaction. */
+/** Creates the invoice of one of the waiting accounts. Returns its account; undefined when none is due now. A failure
+ *  is recorded and the account waits; `onFailure` is called with it. The record is written before anybody else can take
+ *  the task: it is in the same transaction. */
 export async function invoiceNext(
   { db, random }: InvoiceParts,
   month: Month,
@@ -167,7 +168,7 @@ async function writeInvoice(
   }
 }
 
-/** What was used, then what credits paid. */
+/** Usage first, then what credits paid. */
 function rowsOf(lines: readonly BillLine[], applied: ReturnType<typeof applyCredits>) {
   return [
     ...lines.map((line) => ({
@@ -193,7 +194,7 @@ function rowsOf(lines: readonly BillLine[], applied: ReturnType<typeof applyCred
   ]
 }
 
-/** Those that were live at the given time and have not been taken back since. */
+/** Credits that were live at the given time and have not been revoked since. */
 async function lockCredits(tx: Transaction<Tables>, accountId: string, at: Date): Promise<readonly LiveCredit[]> {
   const rows = await selectWhere(tx, 'credit', { account_id: accountId })
     .select(['id', 'label', 'created_at', 'expires_at', 'amount_cents', 'spent_cents'])
@@ -213,7 +214,7 @@ async function lockCredits(tx: Transaction<Tables>, accountId: string, at: Date)
   }))
 }
 
-/** Ends the run when nobody waits any more; answers whether it has ended. */
+/** Ends the run when no account is waiting; returns whether it has ended. */
 export async function finishInvoiceRun(queries: Queries, month: Month, now: Date): Promise<boolean> {
   const ended = await updateWhere(queries, 'invoice_run', { period: periodOf(month) })
     .set({ finished_at: now })
@@ -234,7 +235,7 @@ export interface InvoiceRun {
   /** Accounts that get an invoice. */
   readonly accountCount: number
   readonly waitingCount: number
-  /** Of those that wait: of which an attempt has failed. */
+  /** Of the waiting accounts: those with a failed attempt. */
   readonly failedCount: number
 }
 
@@ -256,7 +257,7 @@ export interface FailedInvoice {
   readonly error: string
 }
 
-/** Of accounts of the run that wait after a failure, in the order of their ids. */
+/** Accounts of the run that wait after a failure, in the order of their ids. */
 export async function listFailedInvoices(
   queries: Queries,
   period: string,
@@ -276,7 +277,7 @@ export async function listFailedInvoices(
   }))
 }
 
-/** Lets every account of the run that failed have its turn now; answers how many. */
+/** Makes every failed account of the run due now; returns how many. */
 export async function retryInvoices(queries: Queries, period: string, now: Date): Promise<number> {
   const { numUpdatedRows } = await updateWhere(queries, 'invoice_task', { period })
     .set({ next_attempt_at: now })
@@ -288,7 +289,7 @@ export async function retryInvoices(queries: Queries, period: string, now: Date)
 export type InvoiceLine = Omit<Selectable<Tables['invoice_line']>, 'invoice_id' | 'position'>
 export type Invoice = Selectable<Tables['invoice']> & { readonly lines: readonly InvoiceLine[] }
 
-/** Accounts of all runs that wait for their invoice, and those of them that have waited in vain before. */
+/** Accounts of all runs that wait for their invoice, and how many of them have failed before. */
 export async function countWaiting(queries: Queries): Promise<{ readonly waiting: number; readonly failed: number }> {
   const counts = await queries
     .selectFrom('invoice_task')

@@ -1,38 +1,37 @@
-/** Which resources exist since when and until when, and an hour row for each clock hour (UTC) that they did. Every
- *  write may be repeated and may come late: rows are made once, and those that turn out to be too many go again, until
- *  the month they are of is closed. */
+/** Records from when to when resources exist, and an hour row for each clock hour (UTC) in between. Every write may be
+ *  repeated and may be late: rows are created once, and superfluous ones are deleted until their month is closed. */
 import { sql, type Transaction } from 'kysely'
 import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 
-/** A resource that costs, as it was seen. */
+/** A resource that costs, as it was observed. */
 export interface SeenResource {
   readonly accountId: string
   readonly resourceType: string
-  /** One resource of the type in all time, whatever others are called. */
+  /** Unique among all resources of the type that ever existed, regardless of their names. */
   readonly uid: string
-  /** As the API calls it. */
+  /** Its id in the API. */
   readonly resourceId: string
   readonly name: string
   readonly plan: string
   /** Units of the price: GiB, or 1. */
   readonly quantity: number
   readonly since: Date
-  /** When it became of this plan and size, where it was of others before. */
+  /** When it got this plan and size, if it had others before. */
   readonly changedAt: Date
-  /** When its deletion was asked for. */
+  /** When its deletion was requested. */
   readonly until: Date | undefined
 }
 
 export type ResourceKey = Pick<SeenResource, 'resourceType' | 'uid'>
 
-/** In a transaction. What was recorded already changes nothing. */
+/** Must be called in a transaction. Does nothing for what was recorded already. */
 export async function recordSeen(tx: Transaction<Tables>, seen: readonly SeenResource[]): Promise<void> {
   if (seen.length === 0) return
   const rows = sql`jsonb_to_recordset(${JSON.stringify(seen.map(toRow))}::jsonb) as seen (
     account_id uuid, resource_type text, uid text, resource_id text, name text, plan text, quantity bigint,
     since timestamptz, changed_at timestamptz, until timestamptz)`
-  // In one order, so that two who record the same wait for each other and never deadlock.
+  // In one order, so that two processes that record the same wait for each other and never deadlock.
   await sql`
     insert into billed_resource (account_id, resource_type, uid, resource_id, name)
     select account_id, resource_type, uid, resource_id, name from ${rows} order by resource_type, uid
@@ -52,7 +51,7 @@ export async function recordSeen(tx: Transaction<Tables>, seen: readonly SeenRes
     tx,
     ended.rows.map(({ id }) => id),
   )
-  // Each life is metered from the hour in which it began: of several lives in an hour the dearest counts.
+  // Each life is metered from the hour in which it started: among several lives in an hour, the most expensive counts.
   await sql`
     insert into billed_life (resource, account_id, plan, quantity, since, until, metered_until)
     select r.id, seen.account_id, seen.plan, seen.quantity, began.since,
@@ -80,7 +79,7 @@ const toRow = (seen: SeenResource) => ({
   until: seen.until ?? null,
 })
 
-/** Ends the lives of what is gone without having been seen to go, as of the given time. */
+/** Ends the lives of resources whose deletion nobody observed, as of the given time. */
 export async function recordVanished(tx: Transaction<Tables>, keys: readonly ResourceKey[], at: Date): Promise<void> {
   if (keys.length === 0) return
   const ended = await sql<{ id: number }>`
@@ -94,7 +93,7 @@ export async function recordVanished(tx: Transaction<Tables>, keys: readonly Res
   )
 }
 
-/** Takes back the hours that lives were metered for beyond their end, but for those of closed months. */
+/** Deletes the hours that were metered after the end of lives, except for those of closed months. */
 async function forgetHoursBeyondEnd(tx: Transaction<Tables>, lives: readonly number[]): Promise<void> {
   if (lives.length === 0) return
   const closedUntil = await lockClosing(tx)
@@ -112,7 +111,7 @@ async function forgetHoursBeyondEnd(tx: Transaction<Tables>, lives: readonly num
       and d.monthly_cents = sums.monthly_cents`.execute(tx)
 }
 
-/** Until when months are closed; nobody closes another until the transaction ends. */
+/** The end of the closed months; nobody closes another until the transaction ends. */
 async function lockClosing(tx: Transaction<Tables>): Promise<Date> {
   const find = () => tx.selectFrom('metering').select('closed_until').forShare().executeTakeFirst()
   const found = (await find()) ?? (await makeRow(tx).then(find))
@@ -121,7 +120,7 @@ async function lockClosing(tx: Transaction<Tables>): Promise<Date> {
 
 const NEVER = new Date(0)
 
-/** The only row of its table, which goes with the others when a database is emptied. */
+/** The only row of its table, which is deleted with the others when a database is emptied. */
 const makeRow = (queries: Queries) =>
   queries
     .insertInto('metering')
@@ -129,13 +128,13 @@ const makeRow = (queries: Queries) =>
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 
-/** So many lives and hours of each are metered in one transaction. */
+/** How many lives, and hours of each, are metered in one transaction. */
 export const METER_LIVES_MAXIMUM = 5_000
 const HOURS_AT_ONCE_MAXIMUM = 24
 
-/** One batch: hour rows of lives that were not looked at through `through`, which is the beginning of an hour. Of an
- *  hour in which a resource had several plans or sizes the dearest is kept. Answers of how many lives; 0 when nothing
- *  was left that nobody else is about to do. */
+/** One batch: hour rows of lives that were not observed through `through`, which is the start of an hour. For an hour
+ *  in which a resource had several plans or sizes, the most expensive is recorded. Returns the number of lives; 0 when
+ *  none is left that no other process is working on. */
 export async function meterBatch(
   db: Database,
   through: Date,
@@ -143,7 +142,7 @@ export async function meterBatch(
 ): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const closedUntil = await lockClosing(tx)
-    // Nobody else meters their resources now: the next statement sees all hours that they have.
+    // Nobody else meters their resources now: the next statement sees all their hours.
     const { rows } = await sql<{ id: number }>`
       select l.id from billed_life l join billed_resource r on r.id = l.resource
       where l.metered_until < ${through}::timestamptz and (l.until is null or l.metered_until < l.until)
@@ -201,11 +200,11 @@ export async function meterBatch(
 }
 
 export interface Metering {
-  /** When all resources were looked at last. */
+  /** When all resources were last observed. */
   readonly lookedAt: Date | null
   /** All hours before it are metered. */
   readonly meteredThrough: Date | null
-  /** Nothing is metered, and nothing taken back, before it: invoices speak of it. */
+  /** Nothing before it is metered or deleted: invoices were created from it. */
   readonly closedUntil: Date
 }
 
@@ -218,13 +217,13 @@ export async function readMetering(queries: Queries): Promise<Metering> {
   }
 }
 
-/** That everything was looked at; never goes back. */
+/** Records that everything was observed; never goes back. */
 export async function recordLook(queries: Queries, at: Date): Promise<void> {
   await makeRow(queries)
   await sql`update metering set looked_at = greatest(looked_at, ${at}::timestamptz)`.execute(queries)
 }
 
-/** That everything before is metered, unless something is not; never goes back. */
+/** Records that everything before is metered, unless something is not; never goes back. */
 export async function recordMetered(queries: Queries, through: Date): Promise<void> {
   await sql`
     update metering set metered_through = greatest(metered_through, ${through}::timestamptz)
@@ -233,7 +232,7 @@ export async function recordMetered(queries: Queries, through: Date): Promise<vo
     )`.execute(queries)
 }
 
-/** What was recorded of resources that have not ended, in any order. */
+/** The recorded resources that have not ended, in any order. */
 export async function listOpenLives(
   queries: Queries,
 ): Promise<readonly (ResourceKey & Pick<SeenResource, 'name' | 'plan' | 'quantity'>)[]> {
@@ -246,7 +245,7 @@ export async function listOpenLives(
   return rows.map(({ resource_type: resourceType, ...row }) => ({ resourceType, ...row }))
 }
 
-/** Which of the types are recorded of the uid, and whether they have not ended. */
+/** Which of the types are recorded for the uid, and whether they have not ended. */
 export async function findRecorded(
   queries: Queries,
   resourceTypes: readonly string[],

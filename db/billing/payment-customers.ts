@@ -1,4 +1,4 @@
-/** Accounts as customers of the payment processor, and their suspension for what they have not paid. */
+/** Accounts as customers of the payment processor, and their suspension for unpaid invoices. */
 import { sql, type Transaction } from 'kysely'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
@@ -19,7 +19,7 @@ export async function findAccountOfCustomer(queries: Queries, customerId: string
   return found?.account_id
 }
 
-/** Answers the customer that the account is from now on: the first one recorded. */
+/** Returns the account's customer from now on: the first one recorded. */
 export async function recordPaymentCustomer(
   queries: Queries,
   accountId: string,
@@ -34,7 +34,7 @@ export async function recordPaymentCustomer(
   return (await findPaymentCustomer(queries, accountId)) ?? customerId
 }
 
-/** What invoices are charged to, as the processor has it; `expiresAt` is the end of its last month. */
+/** The payment method for invoices, as the processor has it; `expiresAt` is the end of its last month. */
 export async function recordDefaultMethod(
   queries: Queries,
   customerId: string,
@@ -52,7 +52,7 @@ export interface Payer {
   readonly email: string | undefined
 }
 
-/** Whom invoices of the account go to. The account must be there. */
+/** The recipient of the account's invoices. The account must exist. */
 export async function readPayer(queries: Queries, accountId: string): Promise<Payer> {
   const { name } = await selectWhere(queries, 'account', { id: accountId }).select('name').executeTakeFirstOrThrow()
   const owner = await queries
@@ -70,8 +70,8 @@ export async function readPayer(queries: Queries, accountId: string): Promise<Pa
 const hasOverdue = (before: Date) =>
   sql<boolean>`exists (select from invoice where account_id = account.id and overdue_since <= ${before})`
 
-/** Accounts whose suspension for payment is not what their invoices say: `before` is when the grace of those began that
- *  it has ended for. */
+/** Accounts whose suspension for payment does not match their invoices. `before`: the grace period has ended for
+ *  invoices that became overdue before it. */
 export async function listSuspensionsDue(queries: Queries, before: Date, limit: number): Promise<readonly string[]> {
   const rows = await queries
     .selectFrom('account')
@@ -82,7 +82,7 @@ export async function listSuspensionsDue(queries: Queries, before: Date, limit: 
   return rows.map(({ id }) => id)
 }
 
-/** Suspends the account for payment, or lifts that, as its invoices say. Answers what was done. */
+/** Suspends the account for payment, or lifts the suspension, according to its invoices. Returns what was done. */
 export async function adjustSuspension(
   tx: Transaction<Tables>,
   accountId: string,

@@ -1,4 +1,4 @@
-/** What the payment processor has told: stored when it comes, used once. */
+/** Events from the payment processor: stored when they arrive, processed once. */
 import { sql } from 'kysely'
 import type { Database, Queries } from '../kit/open.ts'
 import { afterFailure } from './retry.ts'
@@ -12,7 +12,7 @@ export interface StoredEvent {
   readonly customerId: string | null
 }
 
-/** Does nothing when an event of this id came before. */
+/** Does nothing when an event of this id was stored before. */
 export async function storePaymentEvent(queries: Queries, event: StoredEvent, now: Date): Promise<void> {
   await queries
     .insertInto('payment_event')
@@ -47,12 +47,12 @@ export async function recordEventFailure(queries: Queries, id: string, now: Date
   await sql`update payment_event set ${afterFailure(now, error)} where id = ${id}`.execute(queries)
 }
 
-/** Events that were used before the instant: the processor repeats none so old. */
+/** Events that were processed before the instant: the processor repeats none that is so old. */
 export async function forgetPaymentEvents(queries: Queries, before: Date): Promise<void> {
   await queries.deleteFrom('payment_event').where('processed_at', '<', before).execute()
 }
 
-/** Those that are not used yet. */
+/** Events that are not processed yet. */
 export async function countPaymentEvents(queries: Queries): Promise<number> {
   const { count } = await queries
     .selectFrom('payment_event')

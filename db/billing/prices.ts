@@ -16,8 +16,8 @@ export interface DatedPrice extends PriceKey {
 
 const BEGINNING = new Date(0)
 
-/** All dated prices that there are now: new ones are added, those that are not valid yet and not there any more go.
- *  What was valid once stays, because hours were metered by it. */
+/** All dated prices that exist now: new ones are added, and prices that are not valid yet are removed when they are no
+ *  longer listed. Prices that were valid stay, because hours were metered by them. */
 export async function recordDatedPrices(queries: Queries, prices: readonly DatedPrice[], now: Date): Promise<void> {
   const rows = JSON.stringify(prices)
   await sql`
@@ -34,8 +34,8 @@ export async function recordDatedPrices(queries: Queries, prices: readonly Dated
     on conflict do nothing`.execute(queries)
 }
 
-/** A price that has no date of its own: valid from the beginning when there was none before, from now on when it is
- *  another than before. */
+/** A price without a date: valid from the beginning when there was none before, from now on when it differs from the
+ *  previous one. */
 export async function recordCurrentPrice(
   queries: Queries,
   { resourceType, plan }: PriceKey,

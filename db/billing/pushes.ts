@@ -1,4 +1,4 @@
-/** Invoices on their way to the payment processor, and what it says of them since. */
+/** Handing invoices over to the payment processor, and their state there. */
 import { sql, type Transaction } from 'kysely'
 import type { PaymentStatus } from '../../domain/billing/payment.ts'
 import type { Database, Queries } from '../kit/open.ts'
@@ -11,7 +11,7 @@ export interface InvoicePush {
   readonly accountId: string
   readonly period: string
   readonly currency: string
-  /** What the customer is to pay. */
+  /** The amount that the customer must pay. */
   readonly dueCents: number
   readonly processorId: string | null
   readonly keyGeneration: number
@@ -36,14 +36,14 @@ export async function claimPush(db: Database, now: Date, leaseUntil: Date): Prom
   return rows[0]
 }
 
-/** From now on its requests have keys of this generation. */
+/** From now on its requests use keys of this generation. */
 export async function recordKey(queries: Queries, invoiceId: string, generation: number, now: Date): Promise<void> {
   await updateWhere(queries, 'invoice_push', { invoice_id: invoiceId })
     .set({ key_generation: generation, key_since: now })
     .execute()
 }
 
-/** It is tried again later; with new keys when the processor would answer the same to the old ones. */
+/** It is retried later; with new keys when the processor would repeat its answer to the old ones. */
 export async function recordPushFailure(
   queries: Queries,
   invoiceId: string,
@@ -55,7 +55,7 @@ export async function recordPushFailure(
     where invoice_id = ${invoiceId}`.execute(queries)
 }
 
-/** The invoice at the processor that ours is; null for none. */
+/** The invoice at the processor for ours; null for none. */
 export async function recordProcessorInvoice(
   queries: Queries,
   invoiceId: string,
@@ -87,8 +87,8 @@ export interface BilledChange {
   readonly after: PaymentStatus
 }
 
-/** Records what the processor says of an invoice that it charges. Answers what that changed: undefined for an invoice
- *  that is none of ours. What is paid stays paid, however late an older answer comes. */
+/** Records the processor's state of an invoice that it charges. Returns the resulting change; undefined for an invoice
+ *  that is not ours. A paid invoice stays paid, even if an older answer arrives later. */
 export async function recordBilled(
   tx: Transaction<Tables>,
   { invoiceId, processorId, status, hostedUrl, now }: BilledState,
@@ -117,7 +117,7 @@ export async function recordBilled(
   }
 }
 
-/** Invoices that the processor does not charge yet, and those of them of which an attempt has failed. */
+/** Invoices that the processor does not charge yet, and how many of them have a failed attempt. */
 export async function countPushes(queries: Queries): Promise<{ readonly waiting: number; readonly failed: number }> {
   return await queries
     .selectFrom('invoice_push')
@@ -137,7 +137,7 @@ export interface FailedPush {
   readonly error: string
 }
 
-/** Invoices of which an attempt to hand them over has failed, in the order of their ids. */
+/** Invoices with a failed attempt to hand them over, in the order of their ids. */
 export async function listFailedPushes(queries: Queries, limit: number): Promise<readonly FailedPush[]> {
   const rows = await queries
     .selectFrom('invoice_push')
@@ -157,7 +157,7 @@ export async function listFailedPushes(queries: Queries, limit: number): Promise
   }))
 }
 
-/** Every invoice that failed is handed over now; answers how many. */
+/** Makes every failed invoice due for handover now; returns how many. */
 export async function retryPushes(queries: Queries, now: Date): Promise<number> {
   const { numUpdatedRows } = await queries
     .updateTable('invoice_push')

@@ -1,4 +1,4 @@
-/** What of accounts ends soon. */
+/** Payment methods and credits that expire soon. */
 import type { Queries } from '../kit/open.ts'
 
 interface Window {
@@ -13,7 +13,7 @@ export async function findQueued(queries: Queries, ids: readonly string[]): Prom
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Default payment methods that end within the window, by account. */
+/** Default payment methods that expire within the window, by account. */
 export async function listEndingMethods(
   queries: Queries,
   { after, before }: Window,
@@ -42,7 +42,7 @@ export async function listEndingMethods(
   )
 }
 
-/** Live credits that end within the window, by id. */
+/** Live credits that expire within the window, by id. */
 export async function listEndingCredits(
   queries: Queries,
   { after, before }: Window,

@@ -1,16 +1,16 @@
-/** Hour rows that nobody needs any more. What they add up to, `usage_day`, stays: usage, log and invoices are made of
- *  that. */
+/** Hour rows that are no longer needed. Their sums, `usage_day`, stay: usage, log and invoices are computed from
+ *  those. */
 import { sql } from 'kysely'
 import type { Queries } from '../kit/open.ts'
 
 export interface Retention {
-  /** Hours before it go. */
+  /** Hours before it are deleted. */
   readonly before: Date
-  /** Hours of months that are still to be invoiced or paid stay until here. */
+  /** Hours of months that are not invoiced or paid yet are kept back to this time. */
   readonly unpaidBefore: Date
 }
 
-/** Deletes hour rows of months that are closed, `batch` of them at most; answers how many. */
+/** Deletes hour rows of closed months, at most `batch`; returns how many. */
 export async function pruneHours(
   queries: Queries,
   { before, unpaidBefore }: Retention,

@@ -1,11 +1,12 @@
-/** When what failed is tried again: after a minute, then ever more rarely, at least every hour. */
+/** When failed tasks are retried: after a minute, then at growing intervals, at least every hour. */
 import { type RawBuilder, sql } from 'kysely'
 
 const RETRY_MILLISECONDS = 60_000
 const RETRY_MILLISECONDS_MAXIMUM = 3_600_000
 const ERROR_LENGTH_MAXIMUM = 1_000
 
-/** What is set of a task of which an attempt failed: its table has `attempts`, `last_error` and `next_attempt_at`. */
+/** The columns to set for a task with a failed attempt: its table has `attempts`, `last_error` and
+ *  `next_attempt_at`. */
 export const afterFailure = (now: Date, error: unknown): RawBuilder<unknown> => {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_LENGTH_MAXIMUM)
   return sql`attempts = attempts + 1, last_error = ${text},

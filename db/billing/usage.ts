@@ -1,11 +1,11 @@
-/** Metered hours and traffic of an account, as `billMonth` wants them. */
+/** Metered hours and traffic of an account, in the form that `billMonth` needs. */
 import { sql } from 'kysely'
 import type { LiveResource, MeteredHours, MonthUsage, TransferDay } from '../../domain/billing/rules.ts'
 import type { Month } from '../../domain/billing/transfer.ts'
 import type { Queries } from '../kit/open.ts'
 import { selectWhere } from '../kit/where.ts'
 
-/** Everything of the month; what goes on is of the month that the given time is in. */
+/** Everything of the month; resources that still exist belong to the month that contains the given time. */
 export async function readMonthUsage(
   queries: Queries,
   accountId: string,
@@ -68,7 +68,7 @@ async function listTransferDays(
     .execute()
 }
 
-/** At what they cost now; those without a price are not among them. */
+/** At their current prices; resources without a price are left out. */
 async function listLiveResources(queries: Queries, accountId: string, now: Date): Promise<readonly LiveResource[]> {
   const { rows } = await sql<LiveResource>`
     select thing.id as resource, thing.resource_type as "resourceType", thing.resource_id as "resourceId", thing.name,

@@ -1,5 +1,6 @@
 /** Changes that were accepted here and are about to be written to Kubernetes. An intent is deleted in the transaction
- *  that writes its audit entry: whoever deletes the row writes the entry, so that there is always exactly one. */
+ *  that writes its audit entry: the process that deletes the row writes the entry, so that there is always exactly
+ *  one. */
 import { sql, type Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit/entry.ts'
 import type { Queries } from '../kit/open.ts'
@@ -15,7 +16,7 @@ export interface ChangeIntent {
   readonly audit: UnsealedAuditEntry
 }
 
-/** In the transaction that makes the claims of the change. */
+/** Must be called in the transaction that makes the claims of the change. */
 export const recordIntent = (tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> =>
   recordIntents(tx, [intent])
 
@@ -32,7 +33,8 @@ export async function recordIntents(tx: Transaction<Tables>, intents: readonly C
   await tx.insertInto('change_intent').values(intents.map(rowOf)).execute()
 }
 
-/** Notes it unless it is noted. Waits for a transaction that is noting it now; false when that one was committed. */
+/** Records it unless it is recorded. Waits for a transaction that is recording it now; false when that one was
+ *  committed. */
 export async function ensureIntent(tx: Transaction<Tables>, intent: ChangeIntent): Promise<boolean> {
   const noted = await tx
     .insertInto('change_intent')
@@ -48,7 +50,7 @@ export const hasIntent = async (db: Queries, operationId: string): Promise<boole
   (await selectWhere(db, 'change_intent', { operation_id: operationId }).select('operation_id').executeTakeFirst()) !==
   undefined
 
-/** Those of the resources that a change is under way for, whatever their type. */
+/** The resources that a change is under way for, of any type. */
 export async function listBeingChanged(
   db: Queries,
   resources: readonly { readonly accountId: string; readonly name: string }[],
@@ -60,9 +62,9 @@ export async function listBeingChanged(
   return new Set(rows.rows.map((row) => `${row.account_id}/${row.resource_id}`))
 }
 
-/** Whether what a change has claimed and did not write is held for another one as well: for one of the same kind that
- *  is under way, which gives it back itself if it must, or for one that was written, as `isDesired` says. The caller
- *  has closed its own intent and holds the lock of what is claimed. */
+/** Whether another change also holds what a change has claimed and did not write: a change of the same kind that is
+ *  under way, which releases it itself if it must, or one that was written, as `isDesired` says. The caller has closed
+ *  its own intent and holds the lock of what is claimed. */
 export async function isHeldByOthers(
   tx: Transaction<Tables>,
   { accountId, resource, action }: Pick<ChangeIntent, 'accountId' | 'resource'> & { readonly action: string },
@@ -107,10 +109,10 @@ export async function takeIntent(
   return taken?.audit as UnsealedAuditEntry | undefined // written by recordIntent only
 }
 
-/** The place of an intent in the order of `listIntents`. */
+/** The position of an intent in the order of `listIntents`. */
 export type IntentPosition = Pick<ChangeIntent, 'createdAt' | 'operationId'>
 
-/** Intents made before the given time, oldest first; those that come after `after` when it is given. */
+/** Intents created before the given time, oldest first; those that come after `after` when it is given. */
 export async function listIntents(
   db: Queries,
   createdBefore: Date,

@@ -8,11 +8,11 @@ import { deleteWhere, selectWhere } from '../kit/where.ts'
 export interface RecentWrite {
   readonly accountId: string
   readonly resource: { readonly type: string; readonly id: string }
-  /** As Kubernetes answered the write: a decimal number that grows. */
+  /** The version that Kubernetes returned for the write: a decimal number that grows. */
   readonly resourceVersion: string
 }
 
-/** The most that a cache is behind: a watch with a longer delay is broken, and its replica not ready. */
+/** The maximum delay of a cache: a watch with a longer delay is broken, and its replica not ready. */
 const RECENT_MILLISECONDS = 60_000
 
 /** Records the writes of one account and deletes its older rows. A later write of the same resource replaces the

@@ -1,5 +1,5 @@
-/** Giving back what a change has claimed and did not write. What Kubernetes desires by now decides what is given back;
- *  it is read before the transaction, so that none waits for Kubernetes. */
+/** Releasing what a change has claimed and did not write. What Kubernetes desires by then decides what is released; it
+ *  is read before the transaction, so that no transaction waits for Kubernetes. */
 import type { Transaction } from 'kysely'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Database, Queries } from '../kit/open.ts'
@@ -10,10 +10,10 @@ const ATTEMPTS_MAXIMUM = 5
 
 class Overtaken extends Error {}
 
-/** Reads by `look`, then does `work` in a transaction. A change that the account has completed in between may not show
- *  in what was read: then both are done anew. Every completed change has an entry in the account's audit chain, so its
- *  length tells. `work` must not add to it; what does comes in `end`. Throws Unavailable when the account changes all
- *  the time. */
+/** Reads with `look`, then does `work` in a transaction. What was read may not show a change that the account has
+ *  completed in between: then both are repeated. Every completed change has an entry in the account's audit chain, so
+ *  the length of the chain shows it. `work` must not append to it; use `end` for that. Throws Unavailable when the
+ *  account changes all the time. */
 export async function withdrawing<Seen>(
   db: Database,
   accountId: string,

@@ -1,12 +1,12 @@
-/** What an object uses and has no claims for: a PostgreSQL of yesterday has forgotten them. It is given to nobody else
- *  while that lasts; whoever allocates asks here. */
+/** Values that an object uses without a claim: a PostgreSQL that was restored from yesterday has forgotten the claims.
+ *  Nobody else gets such a value while it is used; all allocations check this. */
 import { sql } from 'kysely'
 import type { Use } from '../../domain/claim/use.ts'
 import type { Holding } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere } from '../kit/where.ts'
 
-/** Keeps what the holder uses from others. What others use already stays theirs. */
+/** Reserves the values that the holder uses. Values that others use already stay theirs. */
 export async function keepInUse(
   db: Queries,
   { accountId, holder }: Holding,
@@ -21,7 +21,7 @@ export async function keepInUse(
     .execute()
 }
 
-/** Whether something is kept for the holder. */
+/** Whether something is reserved for the holder. */
 export const usesSomething = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
   (await selectWhere(db, 'host_use', { account_id: accountId, holder }).select('value').limit(1).executeTakeFirst()) !==
   undefined
@@ -31,11 +31,11 @@ export async function forgetUse(db: Queries, { accountId, holder }: Holding): Pr
   await deleteWhere(db, 'host_use', { account_id: accountId, holder }).execute()
 }
 
-/** Those of the kind that somebody uses within the scope. */
+/** The values of the kind that are used within the scope. */
 export const listInUse = async (db: Queries, kind: Use['kind'], scope: string): Promise<readonly string[]> =>
   (await selectWhere(db, 'host_use', { kind, scope }).select('value').execute()).map(({ value }) => value)
 
-/** Whether another one than the holder uses the value. */
+/** Whether another holder uses the value. */
 export const isInUseByOthers = async (
   db: Queries,
   { accountId, holder }: Holding,

@@ -141,7 +141,7 @@ async function insertClaims(
   now: Date,
 ): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
   await requireLook(tx)
-  // What somebody uses without a claim is no more to be had than what is claimed.
+  // A value that is used without a claim is as unavailable as a claimed one.
   const { rows: made } = await sql<Pick<Claim, 'kind' | 'holder' | 'value'>>`
     insert into address_claim (kind, scope, value, account_id, holder, claimed_at)
     select kind, scope, value, account_id, holder, ${now}::timestamptz

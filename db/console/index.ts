@@ -11,7 +11,7 @@ export interface ConsoleSession {
 /** A session is forgotten after this long; one that continues is audited again. */
 const SESSION_HOURS = 24
 
-/** Whether the session is new. */
+/** Returns whether the session is new. */
 export async function openConsoleSession(
   tx: Transaction<Tables>,
   { accountId, serverId, sessionId }: ConsoleSession,

@@ -1,13 +1,13 @@
-/** How PostgreSQL is: who takes writes, and who follows. */
+/** The state of PostgreSQL: the primary and its followers. */
 import { sql } from 'kysely'
 import type { Queries } from '../kit/open.ts'
 
 export interface Replication {
-  /** Address of the server that answers, which takes writes. */
+  /** Address of the answering server, which accepts writes. */
   readonly primary: string
   /** In the order of their names. */
   readonly replicas: readonly string[]
-  /** Of the one that is furthest behind; null when none follows. */
+  /** Of the follower that is furthest behind; null when there is none. */
   readonly lagSeconds: number | null
 }
 

@@ -1,4 +1,4 @@
-/** What custom images hold of the quota of their account. */
+/** The quota of the account that custom images hold. */
 import type { Transaction } from 'kysely'
 import { customImageQuota } from '../../domain/account/quota.ts'
 import { changeQuotas, recordQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -18,8 +18,8 @@ export interface CustomImageClaim extends CustomImageId {
   readonly sizeGibibytes: number
 }
 
-/** Idempotent; another size takes the place of that before. Throws the Problem `quota_exceeded` (422); the transaction
- *  must then be rolled back. */
+/** Idempotent; another size replaces the previous one. Throws the Problem `quota_exceeded` (422); the transaction must
+ *  then be rolled back. */
 export async function claimCustomImage(
   tx: Transaction<Tables>,
   { accountId, imageId, sizeGibibytes }: CustomImageClaim,
@@ -29,7 +29,7 @@ export async function claimCustomImage(
   await changeQuotas(tx, held)
 }
 
-/** Makes an image that is claimed hold the size that it has, whatever the limit. */
+/** Sets the claim of an image to its actual size, regardless of the limit. */
 export const recordCustomImageSize = (
   tx: Transaction<Tables>,
   { accountId, imageId, sizeGibibytes }: CustomImageClaim,

@@ -1,4 +1,5 @@
-/** Archives of managed databases: where each is and what opens it. One stays for a while when its database goes. */
+/** Archives of managed databases: where each is and its credentials. An archive is kept for a while when its database
+ *  is deleted. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { DatabaseOrigin } from '../../domain/database/rules.ts'
 import { notFound } from '../../domain/problem.ts'
@@ -14,19 +15,19 @@ export interface ArchiveRow extends DatabaseId {
   readonly sealedSecret: string
   readonly sealedCipherKey: string
   readonly bucketPrefix: string
-  /** Of one whose database is deleted. */
+  /** Of an archive whose database is deleted. */
   readonly origin: DatabaseOrigin | null
   readonly keptUntil: Date | null
 }
 
 export type NewArchive = Omit<ArchiveRow, 'origin' | 'keptUntil'>
 
-/** What the secrets are sealed for. */
+/** The owner that the secrets are sealed for. */
 export const archiveSecretOwner = ({ accountId, databaseId }: DatabaseId): string =>
   `database_archive/${accountId}/${databaseId}`
 export const archiveCipherOwner = ({ accountId, databaseId }: DatabaseId): string =>
   `database_cipher/${accountId}/${databaseId}`
-/** As the store knows it, and its bucket. */
+/** Its name and bucket in the store. */
 export const archiveTenantOf = ({ bucketPrefix }: Pick<ArchiveRow, 'bucketPrefix'>): string =>
   `database-archive.${bucketPrefix}`
 export const archiveBucketOf = ({ bucketPrefix }: Pick<ArchiveRow, 'bucketPrefix'>): string => `${bucketPrefix}archive`
@@ -43,7 +44,7 @@ const toArchive = (row: Selectable<Tables['database_archive']>): ArchiveRow => (
   keptUntil: row.kept_until,
 })
 
-/** One that is there stays as it is. */
+/** An existing one stays as it is. */
 export async function addArchive(db: Queries, made: NewArchive): Promise<void> {
   await db
     .insertInto('database_archive')
@@ -70,7 +71,7 @@ export async function findArchive(db: Queries, { accountId, databaseId }: Databa
 
 const later = (until: Date) => sql<Date>`greatest(kept_until, ${until})`
 
-/** It stays until then, whatever becomes of its database. Throws 404 when it has gone, or is going. */
+/** It is kept until then, regardless of its database. Throws 404 when it is deleted or being deleted. */
 export async function holdArchive(tx: Transaction<Tables>, { accountId, databaseId }: DatabaseId, until: Date) {
   const held = await updateWhere(tx, 'database_archive', { account_id: accountId, id: databaseId, is_ending: false })
     .set({ kept_until: later(until) })
@@ -79,7 +80,7 @@ export async function holdArchive(tx: Transaction<Tables>, { accountId, database
   if (held === undefined) throw notFound('database')
 }
 
-/** Its database is deleted; it stays until then at least. Free without one. */
+/** Records that its database is deleted; the archive is kept until then at least. Does nothing without an archive. */
 export async function retireArchive(
   tx: Transaction<Tables>,
   { accountId, databaseId }: DatabaseId,
@@ -90,20 +91,20 @@ export async function retireArchive(
     .execute()
 }
 
-/** Nobody may restore from it any more: its time is over, or its account is gone. In brackets: it stands beside other
- *  conditions. */
+/** Nobody may restore from it any longer: its retention is over, or its account is deleted. In parentheses, because it
+ *  is combined with other conditions. */
 const isExpired = (now: Date) => sql<boolean>`((origin is not null and kept_until <= ${now})
   or not exists (select from account where account.id = database_archive.account_id))`
 
 const isEnding = (now: Date) => sql<boolean>`(is_ending or ${isExpired(now)})`
 
-/** Those that nobody may restore from any more. */
+/** The archives from which nobody may restore any longer. */
 export async function listExpiredArchives(db: Queries, now: Date): Promise<readonly DatabaseId[]> {
   const rows = await db.selectFrom('database_archive').select(['account_id', 'id']).where(isEnding(now)).execute()
   return rows.map(({ account_id: accountId, id: databaseId }) => ({ accountId, databaseId }))
 }
 
-/** Nobody holds it from now on. Undefined when somebody does, or it has gone. */
+/** Nobody can hold it from now on. Undefined when somebody does, or it is deleted. */
 export async function endArchive(
   db: Queries,
   { accountId, databaseId }: DatabaseId,
@@ -117,7 +118,7 @@ export async function endArchive(
   return row && toArchive(row)
 }
 
-/** Takes the row of one that has ended away. Its store is empty. */
+/** Deletes the row of an ended archive. Its store is empty. */
 export async function removeEndedArchive(db: Queries, { accountId, databaseId }: DatabaseId): Promise<void> {
   await deleteWhere(db, 'database_archive', { account_id: accountId, id: databaseId, is_ending: true }).execute()
 }

@@ -1,5 +1,5 @@
-/** Managed databases of accounts: their names, the networks that they keep, sealed passwords and certificates. Locks
- *  come in one order: the quota of the account, then the network. */
+/** Managed databases of accounts: their names, the networks that they hold, sealed passwords and certificates. Locks
+ *  are taken in one order: the quota of the account, then the network. */
 import type { Selectable, Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -17,14 +17,14 @@ export interface DatabaseDemand extends DatabaseId {
   readonly zone: string
   readonly name: string
   readonly networkId: string
-  /** Of its owner, for when it is not claimed yet. */
+  /** The owner's password, for when the database is not claimed yet. */
   readonly sealedPassword: string
 }
 
 export interface SealedServerCertificate {
   readonly certificate: string
   readonly sealedKey: string
-  /** Address that it is for. */
+  /** The address in the certificate. */
   readonly host: string
   readonly expiresAt: Date
 }
@@ -36,14 +36,14 @@ export interface DatabaseClaim {
   readonly sealedPassword: string
   readonly passwordGeneration: number
   readonly certificate: SealedServerCertificate | undefined
-  /** Rises with every change of what its machine shall run. */
+  /** Increases with every change of what its machine must run. */
   readonly generation: number
 }
 
 const holdingOf = ({ accountId, databaseId }: DatabaseId) => ({ accountId, holder: `database/${databaseId}` as const })
 
-/** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
- *  `quota_exceeded` (422) and `name_taken` (409). */
+/** Does nothing when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the
+ *  Problems `quota_exceeded` (422) and `name_taken` (409). */
 export async function claimDatabase(
   tx: Transaction<Tables>,
   demand: DatabaseDemand,
@@ -77,7 +77,7 @@ async function requireFreeName(
     })
 }
 
-/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+/** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
 export async function renameDatabase(tx: Transaction<Tables>, id: DatabaseId, name: string): Promise<void> {
   await selectWhere(tx, 'account_quota', { account_id: id.accountId, name: 'databases' })
     .select('name')
@@ -116,8 +116,8 @@ function toClaim(row: Selectable<Tables['database']>): DatabaseClaim {
   }
 }
 
-/** Answers the number of the new password. Another one of the same number is not replaced: of two that rotate at once,
- *  the second finds the first's. Undefined when it is not there, or has another number. */
+/** Returns the number of the new password. Another one of the same number is not replaced: of two simultaneous
+ *  rotations, the second finds the first's. Undefined when the database does not exist, or has another number. */
 export async function replacePassword(
   tx: Transaction<Tables>,
   { accountId, databaseId }: DatabaseId,
@@ -134,7 +134,7 @@ export async function replacePassword(
   return row?.password_generation
 }
 
-/** From now on its machine answers with that certificate. Free when it has gone. */
+/** From now on its machine uses that certificate. Does nothing when the database is deleted. */
 export async function keepServerCertificate(
   db: Queries,
   { accountId, databaseId }: DatabaseId,

@@ -1,5 +1,5 @@
-/** Secrets of managed databases: passwords of owners, and certificates that the platform's authority signs. Everything
- *  is sealed for its own row. */
+/** Secrets of managed databases: passwords of owners, and certificates that the platform's authority signs. Each is
+ *  sealed for its own row. */
 import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database/rules.ts'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
@@ -33,7 +33,7 @@ export async function findAuthority(db: Queries): Promise<string | undefined> {
   return (await db.selectFrom('database_authority').select('certificate').executeTakeFirst())?.certificate
 }
 
-/** Whoever is first makes it. */
+/** The first caller creates it. */
 export async function ensureAuthority(db: Queries, parts: SecretParts & { readonly now: Date }): Promise<Certificate> {
   const known = await readAuthority(db, parts)
   if (known !== undefined) return known

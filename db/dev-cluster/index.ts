@@ -20,7 +20,7 @@ const holdingOf = ({ accountId, devClusterId }: DevClusterId) => ({
   holder: `dev_cluster/${devClusterId}` as const,
 })
 
-/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422) and `name_taken` (409). */
+/** Does nothing when it is claimed already. Throws the Problems `quota_exceeded` (422) and `name_taken` (409). */
 export async function claimDevCluster(tx: Transaction<Tables>, demand: DevClusterDemand): Promise<void> {
   const { accountId, devClusterId: id, name } = demand
   if (await isDevClusterClaimed(tx, demand)) return

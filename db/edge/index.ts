@@ -1,4 +1,4 @@
-/** Network edges of accounts: which network has which, and where it leads out. A network has one edge. The row of a
+/** Network edges of accounts: which network has which edge, and its gateway. A network has one edge. The row of a
  *  network is locked before that of its edge. */
 import type { Transaction } from 'kysely'
 import type { Gateway } from '../../domain/network/rules.ts'
@@ -21,14 +21,14 @@ export interface EdgeDemand extends EdgeId {
 export interface EdgeClaim {
   readonly networkId: string
   readonly gateway: Gateway | undefined
-  /** By which clients know its bastion; undefined before it has one. */
+  /** The key by which clients know its bastion; undefined before it has one. */
   readonly hostKey?: string | undefined
 }
 
 const holdingOf = ({ accountId, edgeId }: EdgeId) => ({ accountId, holder: `edge/${edgeId}` as const })
 
-/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `in_use` (409) for a network with
- *  another edge, and 404 for a network that is not there. */
+/** Does nothing when it is claimed already. Throws the Problems `quota_exceeded` (422), `in_use` (409) for a network
+ *  with another edge, and 404 for a network that does not exist. */
 export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Promise<void> {
   const { accountId, edgeId, networkId } = demand
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { edges: 1 } })
@@ -75,7 +75,7 @@ export async function findEdgeOf(
   return row && { edgeId: row.id, gateway: gatewayOf(row) }
 }
 
-/** From now on the network is to find its gateway there, or none. */
+/** From now on the network's gateway is there, or it has none. */
 export async function setGateway(
   tx: Transaction<Tables>,
   { accountId, edgeId, gateway }: EdgeId & { readonly gateway: Gateway | undefined },
@@ -90,10 +90,10 @@ export interface SealedHostKey {
   readonly sealedHostKey: string
 }
 
-/** What the key is sealed for. */
+/** The owner that the key is sealed for. */
 export const hostKeyOwner = ({ accountId, edgeId }: EdgeId): string => `edge_host_key/${accountId}/${edgeId}`
 
-/** The key that it has; this one from now on when it has none. Undefined when nothing is claimed. */
+/** Its current key; the given one becomes its key when it has none. Undefined when nothing is claimed. */
 export async function keepHostKey(
   db: Queries,
   { accountId, edgeId }: EdgeId,

@@ -1,5 +1,5 @@
-/** Floating IPs: their addresses, and the servers that they lead to. Locks come in one order: the server's placement,
- *  the floating IP, the router, and the pool last. */
+/** Floating IPs: their addresses, and the servers that they are assigned to. Locks are taken in one order: the server's
+ *  placement, the floating IP, the router, and the pool last. */
 import type { Selectable, Transaction } from 'kysely'
 import { type FloatingTarget, parseTarget } from '../../domain/floating-ip/rules.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
@@ -19,7 +19,7 @@ export interface FloatingIpId {
   readonly floatingIpId: string
 }
 
-/** What it shall lead to. */
+/** Its desired target. */
 export interface Assignment {
   readonly serverId: string
   /** `public`, or `private:<network>`. */
@@ -67,8 +67,8 @@ const columnsOf = (serverId: string | undefined, target: FloatingTarget | undefi
   network_id: target?.kind === 'private' ? target.networkId : null,
 })
 
-/** It leads there from now on, and nowhere else; without an assignment nowhere. Free when it does already. Throws 404
- *  for a server that is not the account's, and 400 for a target that cannot be. */
+/** From now on it points only there; without an assignment, nowhere. Does nothing when it does so already. Throws 404
+ *  for a server that is not the account's, and 400 for an invalid target. */
 export async function assignFloatingIp(
   tx: Transaction<Tables>,
   { accountId, floatingIpId, assignment }: FloatingIpId & { readonly assignment: Assignment | undefined },
@@ -139,8 +139,8 @@ const rowOf = (
 ): Promise<Selectable<Tables['floating_ip']> | undefined> =>
   selectWhere(db, 'floating_ip', { account_id: accountId, id: floatingIpId }).selectAll().executeTakeFirst()
 
-/** Where packets to it go: the public address of its server, or an interface behind a router. Undefined when it leads
- *  nowhere now. */
+/** Where packets to it are sent: the public address of its server, or an interface behind a router. Undefined when it
+ *  points nowhere now. */
 export async function findForwarding(
   db: Queries,
   { accountId, claim }: { readonly accountId: string; readonly claim: FloatingIpClaim },
@@ -167,7 +167,7 @@ export async function findForwarding(
       }
 }
 
-/** Gives the address back, whatever it led to. Idempotent. */
+/** Releases the address, regardless of its assignment. Idempotent. */
 export async function releaseFloatingIp(tx: Transaction<Tables>, id: FloatingIpId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
   await forgetUse(tx, holdingOf(id))

@@ -14,7 +14,7 @@ export interface NewEmailToken {
   readonly expiresAt: Date
 }
 
-/** The secret itself is not kept. */
+/** The secret itself is not stored. */
 export async function createEmailToken(queries: Queries, made: NewEmailToken): Promise<void> {
   await queries
     .insertInto('email_token')
@@ -66,7 +66,7 @@ export async function dropEmailTokens(queries: Queries, userId: string, purpose:
   await deleteWhere(queries, 'email_token', { user_id: userId, purpose }).execute()
 }
 
-/** Deletes what has expired, used or not. */
+/** Deletes expired ones, used or not. */
 export async function forgetOldEmailTokens(queries: Queries, now: Date): Promise<void> {
   await queries.deleteFrom('email_token').where('expires_at', '<', now).execute()
 }

@@ -31,7 +31,7 @@ export interface NewSession {
   readonly hasSecondFactor: boolean
 }
 
-/** The secret itself is not kept. */
+/** The secret itself is not stored. */
 export async function createSession(queries: Queries, made: NewSession): Promise<void> {
   await queries
     .insertInto('session')
@@ -78,7 +78,7 @@ export async function mayActFor(queries: Queries, id: string, accountId: string)
   return found !== undefined
 }
 
-/** The person proved a second factor in the session. */
+/** Records that the person proved a second factor in the session. */
 export async function markSecondFactor(queries: Queries, id: string): Promise<void> {
   await updateWhere(queries, 'session', { id }).set({ has_second_factor: true }).execute()
 }
@@ -136,7 +136,7 @@ async function updateLastSeen(
   await markActive(queries, accountId, userId, now)
 }
 
-/** The person did something in the account. */
+/** Records that the person was active in the account. */
 export async function markActive(queries: Queries, accountId: string, userId: string, now: Date): Promise<void> {
   await updateWhere(queries, 'membership', { account_id: accountId, user_id: userId })
     .set({ last_active_at: now })
@@ -148,12 +148,12 @@ export async function endSession(queries: Queries, id: string): Promise<void> {
   await deleteWhere(queries, 'session', { id }).execute()
 }
 
-/** Ends the session with that secret, whoever it belongs to; nothing when there is none. */
+/** Ends the session with that secret, for any user; does nothing when there is none. */
 export async function endSessionOf(queries: Queries, secret: string): Promise<void> {
   await deleteWhere(queries, 'session', { secret_hash: hashSecret(secret) }).execute()
 }
 
-/** Ends the user's sessions, but `except` or only that one when given, and answers how many live ones these were. */
+/** Ends the user's sessions, except `except` or only that one when given, and returns how many live ones these were. */
 export async function endSessionsOfUser(
   queries: Queries,
   userId: string,
@@ -178,7 +178,7 @@ export interface SessionRow {
   readonly sourceIp: string
 }
 
-/** The live sessions of the user; what was used last comes first. */
+/** The live sessions of the user, the most recently used first. */
 export async function listSessions(queries: Queries, userId: string, now: Date): Promise<SessionRow[]> {
   const rows = await selectWhere(queries, 'session', { user_id: userId })
     .select(['id', 'created_at', 'last_seen_at', 'expires_at', 'user_agent', 'source_ip'])

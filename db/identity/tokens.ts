@@ -163,7 +163,7 @@ export async function listTokens(queries: Queries, page: TokenPage): Promise<Tok
   return rows.map(toTokenRow)
 }
 
-/** The token must be there. */
+/** The token must exist. */
 export async function readToken(queries: Queries, id: string): Promise<TokenRow> {
   return toTokenRow(await selectTokens(queries).where('api_token.id', '=', id).executeTakeFirstOrThrow())
 }
@@ -213,7 +213,7 @@ export async function countLiveTokens(queries: Queries, userId: string, now: Dat
   return Number(counted.count)
 }
 
-/** Revokes a token of the account (of the user, when given) and answers its name; undefined when there is no such token
+/** Revokes a token of the account (of the user, when given) and returns its name; undefined when there is no such token
  *  to revoke. */
 export async function revokeToken(
   queries: Queries,
@@ -239,11 +239,11 @@ export async function revokeTokensOfMember(
   await revokeTokens(queries, { account_id: accountId, user_id: userId }, now)
 }
 
-/** Revokes every token of the user, in whatever account. Answers how many there were. */
+/** Revokes every token of the user, in all accounts. Returns how many there were. */
 export const revokeTokensOfUser = (queries: Queries, userId: string, now: Date): Promise<number> =>
   revokeTokens(queries, { user_id: userId }, now)
 
-/** Revokes every token of the account, whoever has it. Answers how many there were. */
+/** Revokes every token of the account, of all users. Returns how many there were. */
 export const revokeTokensOfAccount = (queries: Queries, accountId: string, now: Date): Promise<number> =>
   revokeTokens(queries, { account_id: accountId }, now)
 

@@ -10,7 +10,7 @@ export interface InitScriptRow {
   readonly id: string
   readonly name: string
   readonly content: string
-  /** Rises with every change, from 1. */
+  /** Increases with every change, from 1. */
   readonly generation: number
   readonly created_at: Date
   readonly updated_at: Date
@@ -18,7 +18,7 @@ export interface InitScriptRow {
 
 const COLUMNS = ['id', 'name', 'content', 'generation', 'created_at', 'updated_at'] as const
 
-/** Newest first, after the given place. */
+/** Newest first, after the given position. */
 export async function listInitScriptRows(
   queries: Queries,
   accountId: string,
@@ -54,7 +54,7 @@ export async function findInitScriptNamed(
     .executeTakeFirst()
 }
 
-/** Serializes changes of the account's scripts until the transaction ends, so that a name found free stays free. */
+/** Serializes changes of the account's scripts until the transaction ends, so that a free name stays free. */
 export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
   await selectWhere(tx, 'account_quota', { account_id: accountId, name: 'init_scripts' })
     .select('name')

@@ -1,5 +1,5 @@
-/** What the platform itself keeps in object storage: a tenant for each purpose and owner, with a key that opens nothing
- *  else. A row stays where it is when its zone gets another store. */
+/** What the platform itself stores in object storage: a tenant for each purpose and owner, with a key that grants
+ *  access to nothing else. A row keeps its backend when its zone gets another store. */
 import { type Selectable, sql } from 'kysely'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
@@ -18,14 +18,14 @@ export interface InternalTenantRow extends InternalTenantId {
   readonly sealedSecret: string
   readonly bucketPrefix: string
   readonly createdAt: Date
-  /** When the store first knew it. */
+  /** When the store first had it. */
   readonly toldAt: Date | null
 }
 
-/** What its secret is sealed for. */
+/** The owner that its secret is sealed for. */
 export const internalTenantOwner = ({ purpose, owner, zone }: InternalTenantId): string =>
   `internal_tenant/${purpose}/${owner}/${zone}`
-/** As the store knows it, and its bucket. */
+/** Its name and bucket in the store. */
 export const internalTenantOf = ({ bucketPrefix }: Pick<InternalTenantRow, 'bucketPrefix'>): string =>
   `internal.${bucketPrefix}`
 export const internalBucketOf = ({
@@ -54,7 +54,7 @@ export async function findInternalTenant(
   return row && toRow(row)
 }
 
-/** That of the checkpoints of the audit log; undefined when there is none. */
+/** The tenant of the checkpoints of the audit log; undefined when there is none. */
 export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | undefined> {
   const row = await selectWhere(db, 'internal_tenant', { purpose: 'audit' })
     .selectAll()
@@ -65,7 +65,7 @@ export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | 
   return row && toRow(row)
 }
 
-/** The one that is there, else the given one, which is then. */
+/** The existing tenant, or else the given one, which is then stored. */
 export async function keepInternalTenant(
   db: Queries,
   made: Omit<InternalTenantRow, 'toldAt'>,
@@ -89,7 +89,7 @@ export async function keepInternalTenant(
   return kept
 }
 
-/** Zones whose store knows that of the owner for the purpose. */
+/** Zones whose store has the owner's tenant for the purpose. */
 export async function listToldZones(
   db: Queries,
   { purpose, owner }: Omit<InternalTenantId, 'zone'>,
@@ -101,7 +101,7 @@ export async function listToldZones(
   return rows.map(({ zone }) => zone)
 }
 
-/** The store knows it from now on. */
+/** Records that the store has it from now on. */
 export async function recordToldTenant(
   db: Queries,
   { purpose, owner, zone }: InternalTenantId,
@@ -113,7 +113,7 @@ export async function recordToldTenant(
     .execute()
 }
 
-/** Those of accounts and of control planes that are gone. */
+/** Tenants of accounts and of control planes that are deleted. */
 export async function listAbandonedTenants(db: Queries): Promise<readonly InternalTenantRow[]> {
   const rows = await db
     .selectFrom('internal_tenant')
@@ -126,7 +126,7 @@ export async function listAbandonedTenants(db: Queries): Promise<readonly Intern
   return rows.map(toRow)
 }
 
-/** Free when it has gone. */
+/** Does nothing when it is deleted. */
 export async function removeInternalTenant(db: Queries, { purpose, owner, zone }: InternalTenantId): Promise<void> {
   await deleteWhere(db, 'internal_tenant', { purpose, owner, zone }).execute()
 }

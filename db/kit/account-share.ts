@@ -1,5 +1,5 @@
-/** No account takes all connections: what is done for one uses its share of the pool at most, and waits for a
- *  connection of its own where that is used up. What the platform does for itself has no bound but the pool. */
+/** Prevents an account from using all connections: work for one account uses at most its share of the pool, and waits
+ *  for one of its own connections when the share is used up. The pool is the only limit of the platform's own work. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PostgresPool } from 'kysely'
 import type pg from 'pg'
@@ -29,7 +29,7 @@ export interface ShareOptions {
   readonly after: (milliseconds: number, work: () => void) => () => void
 }
 
-/** The pool with the bound: what Kysely needs of it. */
+/** The pool with the limit: the part that Kysely needs of it. */
 export function shared(pool: pg.Pool, options: ShareOptions): PostgresPool {
   const seats = new Map<string, Seats>()
   const leave = (accountId: string, of: Seats): void => {
@@ -61,7 +61,7 @@ export function shared(pool: pg.Pool, options: ShareOptions): PostgresPool {
   }
 }
 
-/** Throws what the pool throws when it has no connection for too long. */
+/** Throws what the pool throws when no connection is available for too long. */
 const turnIn = ({ waiting }: Seats, { waitMillisecondsMaximum, after }: ShareOptions): Promise<void> =>
   new Promise((resolve, reject) => {
     const place: Waiting = {
@@ -77,7 +77,7 @@ const turnIn = ({ waiting }: Seats, { waitMillisecondsMaximum, after }: ShareOpt
     waiting.add(place)
   })
 
-/** The pool gives a client the function that takes it back, anew each time. */
+/** The pool sets a new release function on the client at each checkout. */
 function releasing(client: pg.PoolClient, released: () => void): pg.PoolClient {
   const { release } = client
   client.release = (error) => {

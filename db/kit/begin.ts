@@ -9,11 +9,11 @@ export interface BegunTransaction {
   rollback(): Promise<void>
 }
 
-/** One of `commit` and `rollback` has to be called. */
+/** One of `commit` and `rollback` must be called. */
 export async function begin(db: Database): Promise<BegunTransaction> {
   const begun = await db.startTransaction().execute()
   return {
-    // It has all that a transaction has; to compare the two, table by table, takes the compiler seconds.
+    // It has all members of a transaction; comparing the two types, table by table, takes the compiler seconds.
     tx: begun as unknown as Transaction<Tables>,
     commit: () => begun.commit().execute(),
     rollback: () => begun.rollback().execute(),

@@ -5,7 +5,7 @@ import { Unavailable } from '../../domain/problem.ts'
  *  long or lost against others. */
 const NOT_NOW = /^(08...|53...|57P0[123]|25P03|40001|40P01)$/
 const SOCKET_ERRORS = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH']
-/** How the messages of pg begin, which have no code, when a connection ended or could not be had. */
+/** Prefixes of pg's messages, which have no code, when a connection ended or was not available. */
 const CONNECTION_ERRORS = [
   'Connection terminated',
   'timeout exceeded when trying to connect',

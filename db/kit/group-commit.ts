@@ -1,6 +1,6 @@
 /** Group commit: changes that would wait for each other's row locks are committed together. While one transaction of a
  *  key runs, new items of the key are queued; the queue then becomes one transaction, which locks the rows once and
- *  flushes the log once. Callers are answered after the commit, so that a power cut takes back nothing that was
+ *  flushes the log once. Callers are answered after the commit, so that a power failure undoes nothing that was
  *  answered. */
 import type { Transaction } from 'kysely'
 import { type PendingItem, inBatches } from '../../kit/sys/batches.ts'
@@ -11,11 +11,11 @@ import type { Tables } from '../tables.ts'
 /** Resolves with the item's result when it is committed; throws what refused it. */
 export type GroupCommit<Item, Result> = (key: string, item: Item) => Promise<Result>
 
-/** Items of one transaction. More save little and hold row locks for longer. */
+/** Maximum of items in one transaction. More save little and hold row locks for longer. */
 const ITEMS_MAXIMUM = 64
 
 /** `work` does the items of one key and returns a result for each, in order. When it throws, the transaction is rolled
- *  back and the items are tried in halves, so that each gets its own result. */
+ *  back and the items are retried in halves, so that each gets its own result. */
 export function openGroupCommit<Item, Result>(
   db: Database,
   work: (tx: Transaction<Tables>, items: readonly Item[]) => Promise<readonly Result[]>,

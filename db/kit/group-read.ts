@@ -1,9 +1,9 @@
 /** Group read: requests that arrive while a statement runs are queued and then read by one statement. Each sees what
- *  was committed before it arrived, as by a statement of its own. */
+ *  was committed before it arrived, as if it had its own statement. */
 import { inBatches } from '../../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 
-/** Items of one statement. More save little. */
+/** Maximum of items in one statement. More save little. */
 const ITEMS_MAXIMUM = 64
 
 /** `read` returns a result for each item, in order. When it fails, each item is read by itself, so that an error

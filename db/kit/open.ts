@@ -13,7 +13,7 @@ export type Database = Kysely<Tables>
 /** A transaction, or the database itself for single statements. */
 export type Queries = Kysely<Tables> | Transaction<Tables>
 
-/** Those of the folder, by name: forward only, in the order of their numbers, never edited once released. */
+/** The migrations of the folder, by name: forward only, in the order of their numbers, never edited once released. */
 async function readMigrations(): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {}
   for (const file of await readdir(join(import.meta.dirname, '../migrations'))) {

@@ -13,7 +13,7 @@ interface Listable {
   limit(count: number): this
 }
 
-/** A page of the query's rows: at most `limit` that come after the place. Its table has `created_at` and `id`. */
+/** A page of the query's rows: at most `limit` after the position. Its table has `created_at` and `id`. */
 export const newestFirst = <Query extends Listable>(query: Query, after: ListPlace | undefined, limit: number): Query =>
   query.where(comesAfter(after)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
 

@@ -1,4 +1,4 @@
-/** Statements as spans of the trace that they belong to; of none they make none. */
+/** Statements as spans of the trace that they belong to; without a trace there are no spans. */
 import type { LogEvent } from 'kysely'
 import { isTraced, markFailed, startSpan } from '../../kit/sys/tracing.ts'
 

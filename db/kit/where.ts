@@ -11,7 +11,7 @@ import type {
 import type { Queries } from './open.ts'
 import type { Tables } from '../tables.ts'
 
-/** Null is no value: no row equals it. */
+/** Null is not allowed: no row equals it. */
 type Values<Table extends keyof Tables> = {
   readonly [Column in keyof Tables[Table]]?: Value<Exclude<SelectType<Tables[Table][Column]>, null>>
 }
@@ -21,7 +21,7 @@ interface Filterable {
   where(column: string, operator: '=', value: unknown): this
 }
 
-/** Throws without a value, and for one that is undefined: the query would reach more rows than are meant. */
+/** Throws without a value, and for one that is undefined: the query would match more rows than intended. */
 function filtered(query: Filterable, values: object): unknown {
   const entries = Object.entries(values)
   const absent = entries.filter(([, value]) => value === undefined).map(([column]) => column)
@@ -29,8 +29,8 @@ function filtered(query: Filterable, values: object): unknown {
   return entries.reduce((narrowed, [column, value]) => narrowed.where(column, '=', value), query)
 }
 
-// Kysely's builders have no type while their table is a parameter: they are built as of any one table, and answered as
-// of the one that they are of.
+// Kysely's builders have no type while their table is a parameter: they are built as for any one table, and returned as
+// those of the actual table.
 type AnyTable = 'account'
 
 /** Selects no column yet. */

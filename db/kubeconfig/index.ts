@@ -1,7 +1,7 @@
-/** Credentials in kubeconfigs. Each belongs to one person, token or support session, and to one control plane, where
- *  it is a service account: of that id in control planes that the platform hosts, with that uid in dev clusters, which
- *  make their own. A row says what it hangs on and what has become of it: `ended_at` is noted first and audited, then
- *  the service account is removed, and `removed_at` says when it was last. */
+/** Credentials in kubeconfigs. Each belongs to one person, token or support session, and to one control plane, where it
+ *  is a service account: with that id in control planes that the platform hosts, with that uid in dev clusters, which
+ *  create their own. A row records what the credential depends on and its end: `ended_at` is recorded first and
+ *  audited, then the service account is removed; `removed_at` is the time of the last removal. */
 import { type Insertable, type Selectable, sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import { isTokenLive } from '../identity/index.ts'
@@ -17,20 +17,20 @@ export interface NewKubeconfigGrant {
   readonly resourceId: string
   readonly region: string
   readonly controlPlaneId: string
-  /** Exactly one of these has it: the token, the support session, else the person. */
+  /** Its holder is exactly one of these: the token, the support session, else the person. */
   readonly userId: string
   readonly tokenId?: string | undefined
   readonly supportSessionId?: string | undefined
   /** Of the control plane. */
   readonly clusterRole: 'admin' | 'edit'
-  /** In the account: whoever has none of them any longer loses the credential. */
+  /** Roles in the account: a person who no longer has any of them loses the credential. */
   readonly accountRoles: readonly Role[]
   readonly now: Date
   readonly expiresAt: Date
 }
 
-/** Notes the credential before it is made, and answers its id: that of the one which the holder has there with this
- *  role, which lives longer then, else the new one. */
+/** Records the credential before it is created, and returns its id: that of the holder's existing credential there with
+ *  this role, whose lifetime is extended, or else the new one. */
 export async function openKubeconfigGrant(queries: Queries, made: NewKubeconfigGrant): Promise<string> {
   const { id } = await queries
     .insertInto('kubeconfig_grant')
@@ -66,21 +66,21 @@ const rowOf = (made: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']>
   expires_at: made.expiresAt,
 })
 
-/** Whether nothing has ended it. */
+/** Whether it has not ended. */
 export const isKubeconfigGrantLive = async (queries: Queries, id: string): Promise<boolean> =>
   (await selectWhere(queries, 'kubeconfig_grant', { id })
     .select('id')
     .where('ended_at', 'is', null)
     .executeTakeFirst()) !== undefined
 
-/** The same of a dev cluster, which has service accounts ready with the uids `ready`: one that is nobody's becomes the
- *  holder's. Undefined while each is somebody's, or was and still has to go. */
+/** The same for a dev cluster, which has service accounts ready with the uids `ready`: a free one becomes the holder's.
+ *  Undefined while none is free, or a used one is not removed yet. */
 export async function takeKubeconfigGrant(
   tx: Transaction<Tables>,
   made: Omit<NewKubeconfigGrant, 'id'>,
   ready: readonly string[],
 ): Promise<string | undefined> {
-  // Two holders at once get two.
+  // Two simultaneous holders get two.
   const { accountId, resourceId } = made
   const cluster = selectWhere(tx, 'dev_cluster', { account_id: accountId }).select('id')
   await cluster.where('id', '=', resourceId).forUpdate().execute()
@@ -90,7 +90,8 @@ export async function takeKubeconfigGrant(
   const own = rows.find(({ is_own: isOwn }) => isOwn)?.id
   const id = own ?? ready.find((uid) => !rows.some((row) => row.id === uid))
   if (id === undefined) return undefined
-  // What the holder had there is over: expired, or of a service account that somebody in the cluster removed.
+  // The holder's previous credential there is over: expired, or of a service account that somebody in the cluster
+  // removed.
   if (own === undefined)
     await updateWhere(tx, 'kubeconfig_grant', {
       control_plane_id: made.controlPlaneId,
@@ -127,8 +128,8 @@ const toGrant = (row: Selectable<Tables['kubeconfig_grant']>): KubeconfigGrant =
   tokenId: row.token_id,
 })
 
-/** Whether what the credential hangs on is there: a user who is not disabled, whose membership is older than it and has
- *  one of its roles; its token or support session, if it has one, as long as that lets somebody in itself. */
+/** Whether everything that the credential depends on exists: a user who is not disabled, whose membership is older than
+ *  it and has one of its roles; and its token or support session, if it has one, while that is valid itself. */
 const isHeld = (now: Date) => sql<boolean>`(
   exists (select 1 from membership join app_user on app_user.id = membership.user_id
     where membership.account_id = kubeconfig_grant.account_id and membership.user_id = kubeconfig_grant.user_id
@@ -139,7 +140,7 @@ const isHeld = (now: Date) => sql<boolean>`(
   and (support_session_id is null or exists (select 1 from support_session
     where support_session.id = kubeconfig_grant.support_session_id and ${isSupportOpen(now)})))`
 
-/** Whether a live credential has lost what it hangs on. */
+/** Whether a live credential has lost something that it depends on. */
 export const hasLostKubeconfigs = async (queries: Queries, now: Date): Promise<boolean> =>
   (await queries
     .selectFrom('kubeconfig_grant')
@@ -149,7 +150,7 @@ export const hasLostKubeconfigs = async (queries: Queries, now: Date): Promise<b
     .where((where) => where.not(isHeld(now)))
     .executeTakeFirst()) !== undefined
 
-/** Ends live credentials whose holder lost what they hang on, some at a time, and answers those. */
+/** Ends live credentials that have lost something that they depend on, some at a time, and returns them. */
 export async function endLostKubeconfigs(
   tx: Transaction<Tables>,
   now: Date,
@@ -174,7 +175,7 @@ export async function endLostKubeconfigs(
   return rows.map(toGrant)
 }
 
-/** Ends the live credentials of an account, of a user, or of that user in that account. Answers how many there were. */
+/** Ends the live credentials of an account, of a user, or of that user in that account. Returns how many there were. */
 export async function endKubeconfigs(
   queries: Queries,
   of: { readonly account_id?: string; readonly user_id?: string },
@@ -192,7 +193,7 @@ export async function endKubeconfigs(
 
 const isOver = (now: Date) => sql<boolean>`(ended_at is not null or expires_at <= ${now})`
 
-/** Its control plane is there. */
+/** Its control plane exists. */
 const isKept = sql<boolean>`(
   exists (select 1 from kubernetes_cluster where control_plane_id = kubeconfig_grant.control_plane_id)
   or exists (select 1 from playground where control_plane_id = kubeconfig_grant.control_plane_id
@@ -216,9 +217,9 @@ export async function listOverKubeconfigs(
   return rows.map(({ id }) => id)
 }
 
-/** Credentials that are over, whose service account may be there: never removed; or removed before `again`, as a
- *  snapshot that was restored may have brought it back while a token of it lives. Those of control planes that are gone
- *  are none. */
+/** Credentials that are over, whose service account may exist: never removed; or removed before `again`, because a
+ *  restored snapshot may have brought it back while a token of it lives. Those of deleted control planes are left
+ *  out. */
 export async function listKubeconfigsToRemove(
   queries: Queries,
   { now, again, limit }: { readonly now: Date; readonly again: Date; readonly limit: number },
@@ -241,13 +242,13 @@ export async function listKubeconfigsToRemove(
   return rows.map(toGrant)
 }
 
-/** The service account is gone. */
+/** Records that the service account is removed. */
 export async function noteKubeconfigRemoved(queries: Queries, id: string, now: Date): Promise<void> {
   await updateWhere(queries, 'kubeconfig_grant', { id }).set({ removed_at: now }).execute()
 }
 
-/** Forgets those that expired before this, of which no token lives: once their service account is removed, or gone with
- *  its control plane. */
+/** Forgets credentials that expired before this and have no live token: once their service account is removed, or
+ *  deleted with its control plane. */
 export async function forgetKubeconfigs(queries: Queries, before: Date): Promise<void> {
   await queries
     .deleteFrom('kubeconfig_grant')
@@ -262,7 +263,7 @@ export interface KubeconfigsAwaiting {
   readonly since?: Date
 }
 
-/** Credentials that have ended and may still work: no token of them has expired, their control plane is there, and
+/** Credentials that have ended and may still work: a token of them has not expired, their control plane exists, and
  *  their service account was not removed. */
 export async function countKubeconfigsAwaiting(queries: Queries, now: Date): Promise<KubeconfigsAwaiting> {
   const { count, since } = await queries

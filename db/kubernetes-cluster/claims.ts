@@ -1,5 +1,5 @@
-/** Managed Kubernetes clusters of accounts: their names, the networks that they keep, and which control planes are
- *  theirs. Locks come in one order: the quota of the account, then the network. */
+/** Managed Kubernetes clusters of accounts: their names, the networks that they hold, and which control planes are
+ *  theirs. Locks are taken in one order: the quota of the account, then the network. */
 import type { Transaction } from 'kysely'
 import { rangesBeside } from '../../domain/kubernetes-cluster/rules.ts'
 import { badField, conflict } from '../../domain/problem.ts'
@@ -31,7 +31,7 @@ export interface ClusterClaim {
   readonly name: string
   readonly networkId: string
   readonly controlPlaneId: string
-  /** That its control plane shall run. */
+  /** The release that its control plane must run. */
   readonly release: string
   readonly replicas: number
   readonly podCidr: string
@@ -43,8 +43,8 @@ const holdingOf = ({ accountId, clusterId }: ClusterId) => ({
   holder: `kubernetes_cluster/${clusterId}` as const,
 })
 
-/** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
- *  `quota_exceeded` (422) and `name_taken` (409). */
+/** Does nothing when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the
+ *  Problems `quota_exceeded` (422) and `name_taken` (409). */
 export async function claimCluster(
   tx: Transaction<Tables>,
   demand: ClusterDemand,
@@ -101,7 +101,7 @@ export async function findCluster(db: Queries, { accountId, clusterId }: Cluster
   )
 }
 
-/** From now on its control plane shall run that. Free when it has gone. */
+/** From now on its control plane must run that. Does nothing when it is deleted. */
 export async function setClusterRelease(
   db: Queries,
   { accountId, clusterId }: ClusterId,
@@ -110,7 +110,7 @@ export async function setClusterRelease(
   await updateWhere(db, 'kubernetes_cluster', { account_id: accountId, id: clusterId }).set({ release }).execute()
 }
 
-/** Idempotent. What is known of its snapshots goes with it. */
+/** Idempotent. The records of its snapshots are deleted with it. */
 export async function releaseCluster(tx: Transaction<Tables>, id: ClusterId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
   await deleteWhere(tx, 'kubernetes_cluster', { account_id: id.accountId, id: id.clusterId }).execute()

@@ -1,4 +1,4 @@
-/** Who signs the tokens with which people get into Kubernetes clusters: one key of the deployment, sealed. */
+/** The issuer of the tokens for access to Kubernetes clusters: one key of the deployment, sealed. */
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Queries } from '../kit/open.ts'
@@ -14,7 +14,7 @@ export interface Issuer {
 
 const OWNER = 'kubernetes_issuer'
 
-/** Whoever is first makes it. */
+/** The first caller creates it. */
 export async function ensureIssuer(db: Queries, sealing: Sealing): Promise<Issuer> {
   const known = await readIssuer(db, sealing)
   if (known !== undefined) return known

@@ -1,4 +1,4 @@
-/** Snapshots of managed Kubernetes clusters: why each was taken, and what it is. */
+/** Snapshots of managed Kubernetes clusters: the kind, release and size of each. */
 import type { SnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
 import { isSnapshotKind } from '../../domain/kubernetes-cluster/rules.ts'
 import type { Queries } from '../kit/open.ts'

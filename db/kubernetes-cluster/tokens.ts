@@ -1,5 +1,5 @@
-/** Tokens of clusters, by which their add-ons call the platform: found by the SHA-256 of their text, of one add-on and
- *  for some areas each, gone with the cluster. */
+/** Tokens of clusters, with which their add-ons call the platform: found by the SHA-256 of their text. Each is of one
+ *  add-on, for some areas, and is deleted with the cluster. */
 import { sql } from 'kysely'
 import type { ClusterScope } from '../../domain/permissions.ts'
 import { hashSecret } from '../identity/index.ts'
@@ -19,7 +19,7 @@ export interface NewClusterToken extends ClusterToken {
   readonly expiresAt: Date
 }
 
-/** The cluster is there. */
+/** The cluster must exist. */
 export async function createClusterToken(
   db: Queries,
   { accountId, clusterId }: ClusterId,
@@ -40,7 +40,7 @@ export async function createClusterToken(
     .execute()
 }
 
-/** Newest first, those that have expired too. */
+/** Newest first, including expired ones. */
 export const listClusterTokens = async (
   db: Queries,
   { accountId, clusterId }: ClusterId,
@@ -52,7 +52,7 @@ export const listClusterTokens = async (
       .execute()
   ).map(({ id, program, created_at: createdAt }) => ({ id, program, createdAt }))
 
-/** No other token of the program may be used any more. */
+/** From now on, no other token of the program is valid. */
 export async function keepOneClusterToken(
   db: Queries,
   { accountId, clusterId }: ClusterId,
@@ -63,7 +63,7 @@ export async function keepOneClusterToken(
     .execute()
 }
 
-/** Every other token of the program may be used until then, if it lives so long. */
+/** Every other token of the program stays valid until then, if it does not expire before. */
 export async function endOtherClusterTokens(
   db: Queries,
   { accountId, clusterId }: ClusterId,
@@ -82,7 +82,7 @@ export interface LiveClusterToken extends ClusterId {
   readonly scopes: readonly ClusterScope[]
 }
 
-/** Those of the tokens with these hashes (see hashSecret) that may be used now. */
+/** Those of the tokens with these hashes (see hashSecret) that are valid now. */
 export async function findClusterTokens(
   db: Queries,
   secretHashes: readonly Buffer[],

@@ -1,4 +1,4 @@
-/** Hosts of control planes: one in each region, known by an id from when the platform is first told of it. */
+/** Hosts of control planes: one in each region, with an id from the time when the platform first learns of it. */
 import type { Queries } from '../kit/open.ts'
 
 export * from './made.ts'
@@ -9,7 +9,7 @@ export interface KubernetesHostRow {
   readonly createdAt: Date
 }
 
-/** Those of the regions, in their order; whoever asks first makes their rows. */
+/** Those of the regions, in their order; the first caller creates their rows. */
 export async function ensureKubernetesHosts(
   db: Queries,
   regions: readonly string[],
@@ -30,7 +30,7 @@ export async function ensureKubernetesHosts(
   return rows.map(({ id, region, created_at: createdAt }) => ({ id, region, createdAt }))
 }
 
-/** How many clusters have their control planes in each of the regions; none where a region is missing. */
+/** How many clusters have their control planes in each of the regions; regions without any are missing. */
 export async function countClustersOf(db: Queries, regions: readonly string[]): Promise<ReadonlyMap<string, number>> {
   if (regions.length === 0) return new Map()
   const rows = await db

@@ -1,5 +1,5 @@
-/** Hosts of control planes that the platform makes itself: their secrets, which only sealing keys open, and where they
- *  answer once they do. */
+/** Hosts of control planes that the platform creates itself: their secrets, which only sealing keys open, and their
+ *  addresses once they answer. */
 import type { Transaction } from 'kysely'
 import { PLATFORM_ACCOUNT_ID } from '../../domain/account/platform-account.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
@@ -9,11 +9,11 @@ import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
-/** What a host process is given. */
+/** The secrets of a host process. */
 export interface HostSecrets {
-  /** That the platform says to it. */
+  /** The secret that the platform sends to it. */
   readonly token: string
-  /** Of TLS, signed by its authority, and for whom it is. */
+  /** The TLS certificate, signed by its authority, and its subject. */
   readonly certificate: Certificate
   readonly serverName: string
 }
@@ -39,7 +39,7 @@ const ownerOf = (id: string): string => `kubernetes_host/${id}`
 export const sealHostSecrets = (sealing: Sealing, id: string, secrets: HostSecrets): string =>
   sealing.seal(JSON.stringify(secrets), ownerOf(id))
 
-/** Throws when no key opens them. */
+/** Throws when no key unseals them. */
 export const openHostSecrets = (sealing: Sealing, { id, sealedSecrets }: MadeHostRow): HostSecrets =>
   // only sealHostSecrets seals for this owner
   JSON.parse(sealing.open(sealedSecrets, ownerOf(id))) as HostSecrets
@@ -50,13 +50,13 @@ export async function findMadeHost(db: Queries, id: string): Promise<MadeHostRow
   return row && toRow(row)[0]
 }
 
-/** How processes of the platform speak to one that answers. */
+/** How processes of the platform connect to one that answers. */
 export interface RegisteredHost extends Pick<HostSecrets, 'token' | 'serverName'>, Pick<MadeHostRow, 'authority'> {
   readonly region: string
   readonly url: string
 }
 
-/** Those that answer; none without sealing keys. */
+/** Hosts that answer; none without sealing keys. */
 export async function listRegisteredHosts(db: Queries, sealing: Sealing): Promise<readonly RegisteredHost[]> {
   if (!sealing.isAvailable) return []
   const rows = await db
@@ -72,7 +72,7 @@ export async function listRegisteredHosts(db: Queries, sealing: Sealing): Promis
   })
 }
 
-/** Secrets that it has already stay. */
+/** Existing secrets stay. */
 export async function keepHostSecrets(
   db: Queries,
   id: string,
@@ -84,7 +84,7 @@ export async function keepHostSecrets(
     .execute()
 }
 
-/** From now on the platform speaks to it there. */
+/** From now on the platform connects to it there. */
 export async function registerHost(db: Queries, id: string, url: string, now: Date): Promise<void> {
   await updateWhere(db, 'kubernetes_host', { id })
     .set(({ fn, val, ref }) => ({ url, registered_at: fn.coalesce(ref('registered_at'), val(now)) }))
@@ -92,15 +92,15 @@ export async function registerHost(db: Queries, id: string, url: string, now: Da
     .execute()
 }
 
-/** Nobody speaks to it any more. Idempotent. */
+/** Nobody connects to it any longer. Idempotent. */
 export async function forgetHost(db: Queries, id: string): Promise<void> {
   await deleteWhere(db, 'kubernetes_host', { id }).where('sealed_secrets', 'is not', null).execute()
 }
 
-/** More than anybody has of anything. */
+/** Higher than any real usage. */
 const PLATFORM_LIMIT = 2 ** 40
 
-/** The account that host clusters belong to, which no quota holds up. Idempotent. */
+/** The account of host clusters, which no quota limits. Idempotent. */
 export async function ensurePlatformAccount(tx: Transaction<Tables>, now: Date): Promise<void> {
   const id = PLATFORM_ACCOUNT_ID
   const found = await selectWhere(tx, 'account', { id }).select('id').executeTakeFirst()

@@ -1,5 +1,5 @@
-/** Load balancers of accounts: their names, the networks that they keep, their addresses, and certificates with sealed
- *  keys. Locks come in one order: the quota of the account, the network, and the pool of addresses last. */
+/** Load balancers of accounts: their names, the networks that they hold, their addresses, and certificates with sealed
+ *  keys. Locks are taken in one order: the quota of the account, the network, and the pool of addresses last. */
 import type { Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool/rules.ts'
@@ -39,7 +39,7 @@ export interface LoadBalancerClaim {
   /** In its network; its machines move it between them. */
   readonly shared: SharedAddress
   readonly publicIpv4: HeldAddress | undefined
-  /** Its first address is the balancer's; none where the zone had no prefixes to give when it was claimed. */
+  /** Its first address is the balancer's; none where the zone had no prefixes to allocate when it was claimed. */
   readonly publicIpv6: HeldAddress | undefined
 }
 
@@ -48,8 +48,8 @@ const holdingOf = ({ accountId, loadBalancerId }: LoadBalancerId) => ({
   holder: `load_balancer/${loadBalancerId}` as const,
 })
 
-/** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
- *  `quota_exceeded` (422), `name_taken` (409) and `no_free_address` (503). */
+/** Does nothing when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the
+ *  Problems `quota_exceeded` (422), `name_taken` (409) and `no_free_address` (503). */
 export async function claimLoadBalancer(
   tx: Transaction<Tables>,
   demand: LoadBalancerDemand,
@@ -86,7 +86,7 @@ async function requireFreeName(
     })
 }
 
-/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+/** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
 export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId, name: string): Promise<void> {
   await selectWhere(tx, 'account_quota', { account_id: id.accountId, name: 'load_balancers' })
     .select('name')
@@ -98,7 +98,7 @@ export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalanc
   await updateWhere(tx, 'load_balancer', { account_id: id.accountId, id: id.loadBalancerId }).set({ name }).execute()
 }
 
-/** After a change of name that was not written: the load balancer has the name that it must have, unless another change
+/** After a change of name that was not written: restores the desired name of the load balancer, unless another change
  *  is under way. Throws as `renameLoadBalancer`. */
 export async function withdrawLoadBalancerName(
   tx: Transaction<Tables>,
@@ -140,7 +140,7 @@ export async function findLoadBalancer(db: Queries, id: LoadBalancerId): Promise
   return { zone, name, networkId, ipv4Cidr, ipv6Prefix, shared, publicIpv4, publicIpv6 }
 }
 
-/** Idempotent. Its certificates go with it. */
+/** Idempotent. Its certificates are deleted with it. */
 export async function releaseLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
   await forgetUse(tx, holdingOf(id))
@@ -156,11 +156,11 @@ export interface SealedCertificate {
   readonly sealedKey: string
 }
 
-/** What the key is sealed for. */
+/** The owner that the key is sealed for. */
 export const certificateOwner = ({ accountId, loadBalancerId }: LoadBalancerId, certificateId: string): string =>
   `load_balancer_certificate/${accountId}/${loadBalancerId}/${certificateId}`
 
-/** Throws nothing for one that is there. */
+/** Does nothing for an existing one. */
 export async function keepCertificate(
   tx: Transaction<Tables>,
   { accountId, loadBalancerId }: LoadBalancerId,
@@ -181,7 +181,7 @@ export async function keepCertificate(
     .execute()
 }
 
-/** Those of the ids that are there. */
+/** Those of the ids that exist. */
 export async function listCertificates(
   db: Queries,
   { accountId, loadBalancerId }: LoadBalancerId,
@@ -198,7 +198,7 @@ export async function listCertificates(
   return rows.map(({ id, certificate, sealed_key: sealedKey }) => ({ id, certificate, sealedKey }))
 }
 
-/** A change that was not made may have left one; it is as good as none after so long. */
+/** A change that was not made may have left one; after so long it is not needed. */
 const UNUSED_SECONDS = 3_600
 
 /** Ids of certificates that are not among those to keep, and are old enough that no change under way adds them. */

@@ -1,6 +1,6 @@
-/** The look: what objects use and PostgreSQL has no claims for is noted before anything unique is given. A PostgreSQL
- *  that was put back has forgotten claims, and nobody tells it so; but it was started, or its rows were written anew.
- *  Each start therefore needs a look of its own, whatever it was for. */
+/** The look: values that objects use without a claim in PostgreSQL are recorded before anything unique is allocated. A
+ *  PostgreSQL that was restored has forgotten claims, and nothing tells it so; but it was started, or its rows were
+ *  rewritten. Therefore each start needs a new look, whatever its reason. */
 import { sql, type Transaction } from 'kysely'
 import type { GuestOnNode } from '../../domain/node/placement.ts'
 import { Unavailable } from '../../domain/problem.ts'
@@ -12,13 +12,14 @@ import { selectWhere } from '../kit/where.ts'
 
 export { findForgottenRoom, writeForgottenRoom } from './room.ts'
 
-/** The running database: another one after each start, and after each copy or new creation. */
+/** The running database: a different value after each start, and after each copy or new creation. */
 const DATABASE = sql<string>`(select pg_postmaster_start_time()::text || ' ' || oid::text from pg_database
   where datname = current_database())`
-/** Of the transaction that writes. A row that was loaded from a dump is of another one than it says. */
+/** The id of the writing transaction. The row stores it; after loading a dump, the stored id differs from the row's
+ *  actual one. */
 const WRITER = sql<string>`pg_current_xact_id()::xid::text`
 
-/** Whether what is in use was noted since PostgreSQL was started. */
+/** Whether the values in use were recorded since PostgreSQL was started. */
 export const wasLookedAt = async (db: Queries): Promise<boolean> =>
   (await selectWhere(db, 'look', { database: DATABASE, writer: sql<string>`xmin::text` })
     .select('database')
@@ -26,18 +27,18 @@ export const wasLookedAt = async (db: Queries): Promise<boolean> =>
 
 const sure = new WeakSet<Transaction<Tables>>()
 
-/** Asked before anything unique is given. Throws Unavailable until there was a look. */
+/** Called before anything unique is allocated. Throws Unavailable until there was a look. */
 export async function requireLook(tx: Transaction<Tables>): Promise<void> {
   if (sure.has(tx)) return
   if (!(await wasLookedAt(tx))) throw new Unavailable('what is in use, which is not known yet')
   sure.add(tx)
 }
 
-/** Rows of one statement. */
+/** Maximum of rows in one statement. */
 const BATCH = 1_000
 
-/** Keeps from others what is used without a claim, the room of guests included, and notes that this was done. Answers
- *  who uses each value that was so. */
+/** Reserves what is used without a claim, including the room of guests, and records that this was done. Returns the
+ *  user of each such value. */
 export async function noteLook(
   db: Database,
   uses: readonly HeldUse[],

@@ -1,10 +1,11 @@
-/** Room that guests take on a node without a claim: PostgreSQL, or both stores, were put back to an older state. */
+/** Room that guests use on a node without a claim, because PostgreSQL, or both stores, were restored to an older
+ *  state. */
 import { sql } from 'kysely'
 import type { GuestOnNode, Room } from '../../domain/node/placement.ts'
 import type { Queries } from '../kit/open.ts'
 import { updateWhere } from '../kit/where.ts'
 
-/** Of what is on the node, what no claim counts. */
+/** The guests on the node that no claim counts. */
 const forgottenOn = (node: string, guests: readonly GuestOnNode[]) => sql<ForgottenRow>`
   select coalesce(sum(guest.cores), 0)::bigint as cores,
     coalesce(sum(guest.memory), 0)::bigint as "memoryMebibytes",
@@ -27,7 +28,7 @@ const forgottenOn = (node: string, guests: readonly GuestOnNode[]) => sql<Forgot
   )`
 type ForgottenRow = { readonly [Resource in keyof Room]: string | number }
 
-/** The room on the node that these guests take and no claim counts. */
+/** The room on the node that these guests use and no claim counts. */
 export async function findForgottenRoom(db: Queries, node: string, guests: readonly GuestOnNode[]): Promise<Room> {
   const [row] = guests.length === 0 ? [] : (await forgottenOn(node, guests).execute(db)).rows
   return {
@@ -37,7 +38,7 @@ export async function findForgottenRoom(db: Queries, node: string, guests: reado
   }
 }
 
-/** Counts it as used from now on, on each node that has some of the guests. Other nodes stay as they are. */
+/** Counts it as used from now on, on each node with some of the guests. Other nodes stay as they are. */
 export async function countForgottenRoom(db: Queries, guests: readonly GuestOnNode[]): Promise<void> {
   for (const [node, those] of [...Map.groupBy(guests, ({ node }) => node)].sort(([one], [other]) =>
     one < other ? -1 : 1,

@@ -2,7 +2,7 @@
 import type { Queries } from '../kit/open.ts'
 import { updateWhere } from '../kit/where.ts'
 
-/** A mail is given up after this many failures, with its last error. */
+/** A mail is abandoned after this many failures, with its last error. */
 const MAIL_ATTEMPTS_MAXIMUM = 20
 
 export interface Mail {

@@ -1,5 +1,5 @@
-/** Interfaces of servers in private networks: slots and addresses. A row is an interface; its MAC address is a claim as
- *  those of servers are. Locks come in one order: the server's placement, then networks. */
+/** Interfaces of servers in private networks: slots and addresses. A row is an interface; its MAC address is a claim
+ *  like those of servers. Locks are taken in one order: the server's placement, then networks. */
 import type { Expression, Selectable, Transaction } from 'kysely'
 import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
@@ -24,7 +24,7 @@ interface ServerKey {
   readonly serverId: string
 }
 
-/** A network that a server shall be in, with the addresses that were chosen for it. */
+/** A network that a server must be attached to, with the addresses that were chosen for it. */
 export interface InterfaceDemand extends ChosenAddresses {
   readonly networkId: string
   /** Of the Network. */
@@ -56,7 +56,7 @@ export interface By {
 
 const holderOf = (id: string): string => `interface/${id}`
 
-/** Puts a server that has room into a network, once: an interface that it has there stays as it is. Throws 404 for an
+/** Attaches a server that has room to a network, once: an existing interface there stays as it is. Throws 404 for an
  *  unknown network, 400 for one of another zone and for addresses that its hosts cannot have, the Problems `in_use`
  *  (409) for an address that is taken, `state_not_allowed` (409) for a server that is on its way to another zone,
  *  `quota_exceeded` (422) for one interface too many, and `no_free_address` (503) for a network that is full. */
@@ -70,7 +70,7 @@ export async function attachInterface(
   return addInterface(tx, { ...server, zone, ...demand }, by)
 }
 
-/** The same, of a network that the server is not in: throws the Problem `in_use` (409) for another. */
+/** The same, for a network that the server is not attached to: throws the Problem `in_use` (409) for another. */
 export async function attachNewInterface(
   tx: Transaction<Tables>,
   demand: ServerKey & InterfaceDemand,
@@ -167,8 +167,7 @@ const canonical = ({ ipv4Address, ipv6Address }: ChosenAddresses): ChosenAddress
 
 const FIELDS = { ipv4Address: 'ipv4_address', ipv6Address: 'ipv6_address' } as const
 
-/** Addresses that are free, those that are chosen among them. The network is locked. Throws as `attachInterface`
- *  does. */
+/** Free addresses, including the chosen ones. The network is locked. Throws as `attachInterface` does. */
 export async function chooseAddresses(
   tx: Transaction<Tables>,
   { accountId, networkId }: NetworkId,
@@ -216,8 +215,8 @@ function freeSlot(own: readonly ClaimedInterface[]): number {
   throw new Error('a server with fewer interfaces than slots has a free one')
 }
 
-/** Begins to take the server out of a network: its addresses are kept until `releaseInterface`. Free when it is not
- *  there. Throws the Problem `in_use` (409) while a floating IP leads there. */
+/** Starts to detach the server from a network: its addresses are kept until `releaseInterface`. Does nothing when it is
+ *  not attached. Throws the Problem `in_use` (409) while a floating IP points there. */
 export async function leaveNetwork(
   tx: Transaction<Tables>,
   { accountId, serverId, networkId }: ServerKey & NetworkId,
@@ -229,7 +228,7 @@ export async function leaveNetwork(
     .execute()
 }
 
-/** Throws the Problem `in_use` (409) while a floating IP leads to the interface. */
+/** Throws the Problem `in_use` (409) while a floating IP points to the interface. */
 export async function requireUntargeted(
   db: Queries,
   { accountId, serverId, networkId }: ServerKey & NetworkId,
@@ -248,7 +247,7 @@ export async function requireUntargeted(
     })
 }
 
-/** The floating IPs that lead to the server, by network; undefined for its public address. */
+/** The floating IPs that point to the server, by network; undefined for its public address. */
 export async function listFloatingTargets(
   db: Queries,
   { accountId, serverId }: ServerKey,
@@ -263,8 +262,8 @@ export async function listFloatingTargets(
   return targets
 }
 
-/** Gives back the interface that a change has claimed and did not write. The server may have been put into the network
- *  meanwhile by its spec: `isDesired` says so. Idempotent. */
+/** Releases the interface that a change has claimed and did not write. Meanwhile the server's spec may attach it to the
+ *  network: `isDesired` says so. Idempotent. */
 export async function withdrawInterface(
   tx: Transaction<Tables>,
   { networkId, ...server }: ServerKey & NetworkId,
@@ -276,7 +275,7 @@ export async function withdrawInterface(
   if (found !== undefined) await releaseInterface(tx, { accountId: server.accountId, id: found.id })
 }
 
-/** Gives back the addresses of an interface. Idempotent. */
+/** Releases the addresses of an interface. Idempotent. */
 export async function releaseInterface(
   tx: Transaction<Tables>,
   { accountId, id }: { readonly accountId: string; readonly id: string },
@@ -285,12 +284,12 @@ export async function releaseInterface(
   await releaseClaims(tx, { accountId, holder: holderOf(id) })
 }
 
-/** Those of a server that goes. Idempotent. */
+/** Releases those of a server that is being deleted. Idempotent. */
 export async function releaseInterfaces(tx: Transaction<Tables>, server: ServerKey): Promise<void> {
   for (const { id } of await listInterfaces(tx, server)) await releaseInterface(tx, { accountId: server.accountId, id })
 }
 
-/** The floating IPs of a server that goes lead nowhere from now on. Idempotent. */
+/** Unassigns the floating IPs of a server that is being deleted. Idempotent. */
 export async function unassignFrom(db: Queries, { accountId, serverId }: ServerKey): Promise<void> {
   await updateWhere(db, 'floating_ip', { account_id: accountId, server_id: serverId })
     .set({ server_id: null, network_id: null })
@@ -349,7 +348,7 @@ const INTERFACE_COLUMNS = [
 export type InterfaceRow = Omit<Selectable<Tables['network_interface']>, 'account_id' | 'server_id' | 'created_at'> &
   Pick<Selectable<Tables['network']>, 'ipv4_cidr' | 'ipv6_prefix'> & { readonly created_at: Date | string }
 
-/** Of a row that has `INTERFACE_COLUMNS`, also as JSON. */
+/** From a row that has `INTERFACE_COLUMNS`, also as JSON. */
 export const toClaimedInterface = (row: InterfaceRow): ClaimedInterface => ({
   id: row.id,
   networkId: row.network_id,

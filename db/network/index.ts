@@ -1,5 +1,5 @@
-/** Private networks of accounts: their names, their ranges, and whether something keeps them. Whoever puts something
- *  into a network locks its row first, so that a network is never deleted while it is used. */
+/** Private networks of accounts: their names, their ranges, and whether something holds them. A transaction that puts
+ *  something into a network locks its row first, so that a network is never deleted while it is used. */
 import type { Selectable, Transaction } from 'kysely'
 import { freeRange, type JoinedRange, ulaPrefix } from '../../domain/network/rules.ts'
 import { conflict, notFound, type Problem, unavailable } from '../../domain/problem.ts'
@@ -25,7 +25,7 @@ export interface NetworkDemand extends NetworkId {
 export interface NetworkClaim extends JoinedRange {
   readonly zone: string
   readonly name: string
-  /** It takes nothing new. */
+  /** It accepts nothing new. */
   readonly isEnding: boolean
 }
 
@@ -33,7 +33,7 @@ const PREFIX_TRIES_MAXIMUM = 16
 const RANDOM_BYTES = 7
 const holderOf = (networkId: string): `network/${string}` => `network/${networkId}`
 
-/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `name_taken` (409), and
+/** Does nothing when it is claimed already. Throws the Problems `quota_exceeded` (422), `name_taken` (409), and
  *  `no_free_address` (503) when no range is left to choose. */
 export async function claimNetwork(
   tx: Transaction<Tables>,
@@ -68,8 +68,8 @@ export async function claimNetwork(
   throw new Error(`no free IPv6 prefix in ${PREFIX_TRIES_MAXIMUM} tries`)
 }
 
-/** After a change of the name that was not written: it has the name that it shall have, unless another change is under
- *  way. Nothing for one that is gone. Throws as `renameNetwork`. */
+/** After a change of the name that was not written: restores its desired name, unless another change is under way. Does
+ *  nothing for a deleted network. Throws as `renameNetwork`. */
 export async function withdrawNetworkName(
   tx: Transaction<Tables>,
   id: NetworkId,
@@ -81,7 +81,7 @@ export async function withdrawNetworkName(
   if (name !== undefined) await renameNetwork(tx, id, name)
 }
 
-/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+/** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
 export async function renameNetwork(tx: Transaction<Tables>, id: NetworkId, name: string): Promise<void> {
   await lockQuota(tx, id.accountId)
   const known = await findNetwork(tx, id)
@@ -148,8 +148,8 @@ export async function lockNetwork(tx: Transaction<Tables>, { accountId, networkI
   return toClaim(row)
 }
 
-/** From now on it takes nothing new. Free when it is not there. Throws the Problem `in_use` (409), which names
- *  something that is in it. */
+/** From now on it accepts nothing new. Does nothing when it does not exist. Throws the Problem `in_use` (409), which
+ *  names something that is in it. */
 export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {
   await updateWhere(tx, 'network', { account_id: accountId, id: networkId }).set({ is_ending: true }).execute()
   const router = await selectWhere(tx, 'router_network', { account_id: accountId, network_id: networkId })
@@ -172,7 +172,7 @@ export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId
   if (server !== undefined) throw networkInUse('server', server.server_id)
 }
 
-/** What has been made in a network besides servers and routers. */
+/** Resources that were created in a network, apart from servers and routers. */
 const HOLDERS = [
   { table: 'edge', message: 'The network has an edge. Delete it first.' },
   { table: 'load_balancer', message: 'A load balancer is in the network. Delete it first.' },
@@ -183,8 +183,8 @@ const HOLDERS = [
 const networkInUse = (type: 'router' | 'server', id: string): Problem =>
   conflict('in_use', `A ${type} is in the network. Detach it first.`, { resource: { type, id } })
 
-/** A deletion that was claimed is not made after all: the network takes something new again, unless another deletion is
- *  under way, or `isDesired` says that one was written. */
+/** A deletion that was claimed is not made after all: the network accepts new resources again, unless another deletion
+ *  is under way, or `isDesired` says that one was written. */
 export async function withdrawNetworkEnd(
   tx: Transaction<Tables>,
   { accountId, networkId }: NetworkId,
@@ -202,7 +202,7 @@ export interface ZonedClaim {
   readonly zone: string
 }
 
-/** What has a row of the table. */
+/** Resources with a row in the table. */
 export const listZonedRows = async (
   db: Queries,
   table: 'network' | 'router' | 'floating_ip',

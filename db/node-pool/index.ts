@@ -1,5 +1,5 @@
-/** Node pools of managed Kubernetes clusters: their names. Locks come in one order: the quota of the account, then the
- *  cluster. */
+/** Node pools of managed Kubernetes clusters: their names. Locks are taken in one order: the quota of the account, then
+ *  the cluster. */
 import type { Transaction } from 'kysely'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -19,7 +19,7 @@ export interface NodePoolDemand extends NodePoolId {
 
 const holdingOf = ({ accountId, nodePoolId }: NodePoolId) => ({ accountId, holder: `node_pool/${nodePoolId}` as const })
 
-/** Free when it is claimed already. Throws 404 when nothing is claimed for the cluster, and the Problems
+/** Does nothing when it is claimed already. Throws 404 when nothing is claimed for the cluster, and the Problems
  *  `quota_exceeded` (422) and `name_taken` (409). */
 export async function claimNodePool(tx: Transaction<Tables>, demand: NodePoolDemand): Promise<void> {
   const { accountId, nodePoolId: id, clusterId, name } = demand

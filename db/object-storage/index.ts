@@ -1,5 +1,5 @@
-/** Object storage of accounts: where it is, its key, and how much was there when it was looked at last. The row is the
- *  claim: an account has one in each zone. */
+/** Object storage of accounts: where it is, its key, and how much it contained when it was last measured. The row is
+ *  the claim: an account has one in each zone. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/account/quota.ts'
@@ -18,9 +18,9 @@ export interface ObjectStorageRow {
   readonly accessKeyId: string
   /** For `objectStorageOwner`. */
   readonly sealedSecret: string
-  /** What the names of its buckets begin with, where those of all accounts share a name space. */
+  /** Prefix of the names of its buckets, where those of all accounts share a name space. */
   readonly bucketPrefix: string
-  /** What keeps its objects. */
+  /** The backend that stores its objects. */
   readonly backend: Tables['object_storage']['backend']
   /** While it moves to the gateway. */
   readonly move: ObjectStorageMove | null
@@ -29,7 +29,7 @@ export interface ObjectStorageRow {
   readonly usedBytes: number
   readonly objectCount: number
   readonly usageMeasuredAt: Date | null
-  /** Rises with every new secret, from 1. */
+  /** Increases with every new secret, from 1. */
   readonly generation: number
   readonly createdAt: Date
 }
@@ -39,9 +39,9 @@ export type NewObjectStorage = Pick<
   'id' | 'accountId' | 'zone' | 'accessKeyId' | 'sealedSecret' | 'bucketPrefix' | 'backend' | 'createdAt'
 >
 
-/** What the secret is sealed for. */
+/** The owner that the secret is sealed for. */
 export const objectStorageOwner = (accountId: string, id: string): string => `object_storage/${accountId}/${id}`
-/** As the store knows the tenant. */
+/** The name of the tenant in the store. */
 export const tenantOf = ({ accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>): string => `${accountId}.${id}`
 
 const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => ({
@@ -61,7 +61,7 @@ const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => (
   createdAt: row.created_at,
 })
 
-/** Makes the row, once: one with its id stays as it is. Throws the Problem `name_taken` (409) when the account has
+/** Creates the row, once: one with its id stays as it is. Throws the Problem `name_taken` (409) when the account has
  *  another one in the zone. */
 export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectStorage): Promise<void> {
   const added = await tx
@@ -118,7 +118,7 @@ export async function listObjectStorages(db: Queries, accountId: string): Promis
   return rows.map(toRow)
 }
 
-/** Answers the row with the new secret; undefined when it has gone. */
+/** Returns the row with the new secret; undefined when it is deleted. */
 export async function replaceObjectStorageSecret(
   tx: Transaction<Tables>,
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
@@ -131,8 +131,8 @@ export async function replaceObjectStorageSecret(
   return row && toRow(row)
 }
 
-/** Nobody else tells a store of it meanwhile: what one is told is what the row says, whoever changes it. `work` gets
- *  the row as it is then; undefined when it has gone. */
+/** Nobody else configures a store for it meanwhile: the store gets the state of the row, regardless of who changes it.
+ *  `work` gets the row as it is then; undefined when it is deleted. */
 export const whileTelling = <Result>(
   parts: Parameters<typeof inTurn>[0],
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
@@ -146,7 +146,7 @@ export const whileTelling = <Result>(
     ifBusy,
   )
 
-/** What a look at the store found. A look that was earlier than the last one changes nothing. */
+/** Records a measurement of the store. A measurement that was earlier than the last one changes nothing. */
 export async function recordObjectStorageUsage(
   db: Queries,
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
@@ -166,7 +166,7 @@ export async function recordObjectStorageUsage(
 
 type RowId = Pick<ObjectStorageRow, 'accountId' | 'id'>
 
-/** One step of the move. False, and nothing changes, when somebody else has done one meanwhile. */
+/** One step of the move. Returns false and changes nothing when another process has done one meanwhile. */
 export async function recordObjectStorageMove(
   db: Queries,
   { accountId, id, move: before }: RowId & Pick<ObjectStorageRow, 'move'>,
@@ -183,7 +183,7 @@ export async function recordObjectStorageMove(
   return written.numUpdatedRows > 0n
 }
 
-/** From now on the gateway is what keeps its objects. */
+/** From now on the gateway stores its objects. */
 export async function switchObjectStorage(
   tx: Transaction<Tables>,
   { accountId, id }: RowId,
@@ -194,7 +194,7 @@ export async function switchObjectStorage(
     .execute()
 }
 
-/** Free when it has gone. */
+/** Does nothing when it is deleted. */
 export async function removeObjectStorage(
   db: Queries,
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
@@ -204,7 +204,7 @@ export async function removeObjectStorage(
 
 const GIBIBYTE = 1024 ** 3
 
-/** How much the account may keep in each zone. */
+/** How much the account may store in each zone. */
 export async function objectStorageQuotaBytes(db: Queries, accountId: string): Promise<number> {
   const row = await selectWhere(db, 'account_quota', { account_id: accountId, name: ZONE_QUOTA })
     .select('limit')
@@ -212,7 +212,7 @@ export async function objectStorageQuotaBytes(db: Queries, accountId: string): P
   return (row?.limit ?? DEFAULT_QUOTAS[ZONE_QUOTA]) * GIBIBYTE
 }
 
-/** What the account keeps in the zone where it keeps most, in GiB, rounded up. */
+/** What the account stores in the zone where it stores most, in GiB, rounded up. */
 export async function objectStorageUsedGibibytes(db: Queries, accountId: string): Promise<number> {
   const row = await selectWhere(db, 'object_storage', { account_id: accountId })
     .select(({ fn }) => fn.max('used_bytes').as('bytes'))
@@ -227,8 +227,8 @@ export interface TenantFacts extends Pick<ObjectStorageRow, 'accessKeyId' | 'buc
   readonly toldAt: number
 }
 
-/** What the store has to know of the account's tenant, but for its secret. An account that is suspended adds nothing.
- *  Whoever tells it has locked the row before, so that what is told later is newer. */
+/** The state of the account's tenant for the store, without its secret. A suspended account cannot add anything. To
+ *  write it to a store, the caller must have the tenant's turn, so that a later write is newer. */
 export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date): Promise<TenantFacts> {
   const standing = await readStanding(db, row.accountId, now)
   return {
@@ -241,7 +241,7 @@ export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date)
   }
 }
 
-/** By the clock of the database, which all who tell a store have in common. */
+/** By the clock of the database, which all writers to a store share. */
 async function microseconds(db: Queries): Promise<number> {
   const { rows } = await sql<{ at: number }>`
     select (extract(epoch from clock_timestamp()) * 1000000)::bigint as at`.execute(db)

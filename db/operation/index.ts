@@ -1,4 +1,4 @@
-/** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
+/** Operations that have ended, kept long after their Kubernetes objects are deleted. A row never changes. */
 import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine/rules.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../kit/open.ts'
@@ -42,7 +42,7 @@ export async function findOperation(
 }
 
 export interface OperationFilter {
-  /** Only what comes after, newest first. */
+  /** Only operations after it, newest first. */
   readonly after: ListPlace | undefined
   readonly ids: readonly string[] | undefined
   readonly status: string | undefined
@@ -82,7 +82,7 @@ export async function findOperationOfAny(db: Queries, id: string): Promise<Finis
 }
 
 export interface OperatorFilter {
-  /** Only what comes after, newest first. */
+  /** Only operations after it, newest first. */
   readonly after: ListPlace | undefined
   readonly kind: string | undefined
   readonly status: string | undefined

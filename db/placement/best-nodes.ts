@@ -1,16 +1,16 @@
-/** The best nodes for a demand, chosen by PostgreSQL: it returns only these few rows, however many nodes a zone has.
- *  What is best is defined in `domain/node/placement.ts`; a test holds this query against it. */
+/** The best nodes for a demand, chosen by PostgreSQL: it returns only these few rows, regardless of how many nodes a
+ *  zone has. `domain/node/placement.ts` defines what is best; a test compares this query with it. */
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Candidate, Demand, Place, Spread } from '../../domain/node/placement.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere } from '../kit/where.ts'
 
-/** More than one, because others may take the room on the first meanwhile. */
+/** More than one, because other transactions may take the room on the first meanwhile. */
 const BEST_NODES_MAXIMUM = 16
 
-/** In the order of `rankNodes`, whose first nodes these are. What a server without a group chooses among comes out of
- *  an index in that order. */
+/** In the order of `rankNodes`, whose first nodes these are. For a server without a group, they come from an index in
+ *  that order. */
 export async function listBestNodes(
   db: Queries,
   demand: Demand,
@@ -36,7 +36,7 @@ export async function listBestNodes(
   return rows.map(toCandidate)
 }
 
-/** The nodes that may take the demand, whoever they are for. */
+/** The nodes that may accept the demand, for any account. */
 function withRoom(db: Queries, demand: Demand) {
   const { zone, cpuPool, excludedNodes = [], apartness } = demand
   return selectWhere(db, 'node_capacity', { zone })
@@ -72,7 +72,7 @@ const countOf = (spread: Spread, members: readonly Place[]): Expression<number> 
       ? sql<number>`cardinality(array_positions(${members.map(({ rack }) => rack)}::text[], rack))`
       : sql<number>`cardinality(array_positions(${members.map(({ node }) => node)}::text[], node))`
 
-/** Of a whole row of `node_capacity`. */
+/** Converts a complete row of `node_capacity`. */
 export const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate => ({
   node: row.node,
   zone: row.zone,

@@ -1,4 +1,4 @@
-/** Placement: which node each server is on, and what room each node has. */
+/** Placement: the node of each server, and the room of each node. */
 export { listBestNodes } from './best-nodes.ts'
 export { countTenants, findDedication, forgetNode, listTenants, type MirroredNode, mirrorNode } from './nodes.ts'
 export {

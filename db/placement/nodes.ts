@@ -9,12 +9,12 @@ import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export type MirroredNode = Omit<Candidate, 'used' | 'forgotten'>
 
-/** Updates the mirror. A node that became smaller keeps its claims and takes nothing new. One that was dedicated here
- *  stays so until its object says the same. Of the guests that are on it, those without claims count as used; without
- *  the list that stays as it is. */
+/** Updates the mirror. A node that became smaller keeps its claims and accepts nothing new. One that was dedicated here
+ *  stays so until its object says the same. The guests without claims that are on it count as used; without the list,
+ *  that count stays as it is. */
 export async function mirrorNode(db: Database, node: MirroredNode, guests?: readonly GuestOnNode[]): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    // Whoever dedicates it holds this lock until that is visible.
+    // A transaction that dedicates it holds this lock until that is visible.
     await selectWhere(tx, 'node_capacity', { node: node.node }).select('node').forUpdate().execute()
     await tx
       .deleteFrom('node_dedication')
@@ -27,7 +27,7 @@ export async function mirrorNode(db: Database, node: MirroredNode, guests?: read
   })
 }
 
-/** The account that the node was given to, which its object does not say yet. */
+/** The account that the node was assigned to, while its object does not show it yet. */
 export async function findDedication(db: Queries, node: string): Promise<string | undefined> {
   const row = await selectWhere(db, 'node_dedication', { node }).select('account_id').executeTakeFirst()
   return row?.account_id
@@ -83,7 +83,7 @@ export async function forgetNode(db: Queries, node: string): Promise<boolean> {
   return (await selectWhere(db, 'node_capacity', { node }).select('node').executeTakeFirst()) === undefined
 }
 
-/** A server with room on a node: it lives there, or the room is held for it while it lives elsewhere. */
+/** A server with room on a node: it runs there, or the room is held for it while it runs elsewhere. */
 export interface Tenant extends Room {
   readonly accountId: string
   readonly serverId: string
@@ -129,7 +129,7 @@ export async function listTenants(db: Queries, node: string): Promise<readonly T
   })
 }
 
-/** How many servers live on each node. */
+/** How many servers run on each node. */
 export async function countTenants(db: Queries): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('placement')

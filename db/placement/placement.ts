@@ -30,7 +30,7 @@ export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColum
   memoryMebibytes: memory_mebibytes,
   storageGibibytes: storage_gibibytes,
 })
-/** What a placement takes of its node: the room of the server itself, and that of the storages attached to it. */
+/** The room that a placement uses on its node: that of the server itself, and that of the storages attached to it. */
 export const wholeRoomOf = (row: RoomColumns & { readonly attached_gibibytes: number }): Room => ({
   ...roomOf(row),
   storageGibibytes: row.storage_gibibytes + row.attached_gibibytes,
@@ -49,15 +49,15 @@ const PASSES_MAXIMUM = 5
 export interface ServerDemandForRoom extends Demand {
   readonly serverId: string
   readonly serverGroupId?: string | undefined
-  /** What the server is run for: such servers are kept on different nodes where that is possible. */
+  /** The owner that the server runs for: such servers are kept on different nodes where that is possible. */
   readonly managedBy?: string | undefined
   /** Of the zone; groups that span zones are of a region. */
   readonly region?: string | undefined
 }
 
-/** Claims room for the server on the best node, once: an earlier claim of the server is returned as it is.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a
- *  group that is not there. */
+/** Claims room for the server on the best node, once: an earlier claim of the server is returned as it is. Throws the
+ *  Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a group that
+ *  does not exist. */
 export async function claimPlacement(
   tx: Transaction<Tables>,
   demand: ServerDemandForRoom,
@@ -69,7 +69,7 @@ export async function claimPlacement(
 }
 
 /** The same for servers that have no room yet and differ in their ids only; a server of a group is claimed alone. All
- *  get room on one node, the one that each would get by itself, or are refused together. */
+ *  get room on one node, the one that each would get alone, or are refused together. */
 export async function claimFirstPlacements(
   tx: Transaction<Tables>,
   demands: readonly ServerDemandForRoom[],
@@ -106,9 +106,8 @@ async function takeRoomTogether(
   return best.node
 }
 
-/** Takes the room on the best of the candidates that still has it, and returns its name.
- *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its
- *  group prevents it. */
+/** Claims the room on the best of the candidates that still has it, and returns its name. Throws the Problem
+ *  `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its group prevents it. */
 export async function claimBestRoom(
   tx: Transaction<Tables>,
   demand: Demand,
@@ -143,14 +142,14 @@ const noCapacity = (zone: string): Problem =>
   )
 
 interface RoomConditions {
-  /** The account whose guest or disk comes anew: the node must take new ones, and not be dedicated to another account
-   *  since it was chosen. An existing guest may grow on a node that takes nothing new, within its CPU pool. */
+  /** The account of a new guest or disk: the node must accept new ones, and not be dedicated to another account since
+   *  it was chosen. An existing guest may grow on a node that accepts nothing new, within its CPU pool. */
   readonly newFor?: string
   readonly cpuPool?: string | undefined
 }
 
-/** Takes the room on the node, if it has it. A failed attempt is rolled back to its savepoint, because PostgreSQL keeps
- *  the lock of a row that did not match: two transactions that try nodes in different orders would wait for each
+/** Claims the room on the node, if it has it. A failed attempt is rolled back to its savepoint, because PostgreSQL
+ *  keeps the lock of a row that did not match: two transactions that try nodes in different orders would wait for each
  *  other. */
 export async function addRoom(
   tx: Transaction<Tables>,
@@ -268,7 +267,7 @@ export async function releaseRoom(tx: Transaction<Tables>, node: string, room: R
     .execute()
 }
 
-/** The whole row, locked until the transaction ends; undefined while the server holds no room. */
+/** The complete row, locked until the transaction ends; undefined while the server holds no room. */
 export const lockPlacement = (
   tx: Transaction<Tables>,
   { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
@@ -299,7 +298,7 @@ export async function findPlacement(
   )
 }
 
-/** Those of the servers, all of one account, that hold room. */
+/** The placements of the servers, all of one account, that hold room. */
 export async function listPlaced(
   db: Queries,
   accountId: string,

@@ -1,5 +1,4 @@
-/** Playgrounds of accounts, also those that have ended: the allowance counts them for ever. An account has one at a
- *  time. */
+/** Playgrounds of accounts, including ended ones: the allowance counts them for ever. An account has one at a time. */
 import type { Selectable, Transaction } from 'kysely'
 import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground/rules.ts'
 import { conflict } from '../../domain/problem.ts'
@@ -62,8 +61,8 @@ export async function readAllowance(
   return { allowance: row?.limit ?? DEFAULT_QUOTAS.playgrounds, allowanceUsed: row?.used ?? 0 }
 }
 
-/** Takes one of the allowance. Free when it is claimed already. Throws 409 while the account has another one, and for
- *  an id that an earlier one had, and 403 when the allowance is used. */
+/** Uses one of the allowance. Does nothing when it is claimed already. Throws 409 while the account has another one,
+ *  and for an id that an earlier one had, and 403 when the allowance is used. */
 export async function claimPlayground(tx: Transaction<Tables>, accountId: string, made: NewPlayground): Promise<void> {
   const known = await findPlayground(tx, { accountId, playgroundId: made.id })
   if (known !== undefined && known.deletedAt === null) return
@@ -110,7 +109,7 @@ export async function findPlayground(
   return row && toPlayground(row)
 }
 
-/** Of any account: the newest of that id, and one that has not ended before all others. */
+/** Of any account: the newest of that id; one that has not ended comes before all others. */
 export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<Playground | undefined> {
   const row = await selectWhere(db, 'playground', { id })
     .selectAll()
@@ -120,7 +119,7 @@ export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<P
   return row && toPlayground(row)
 }
 
-/** The one that is there, also on its way out. */
+/** The existing playground, also while it is ending. */
 export async function findLivePlayground(db: Queries, accountId: string): Promise<Playground | undefined> {
   const row = await selectWhere(db, 'playground', { account_id: accountId })
     .selectAll()
@@ -141,7 +140,7 @@ export async function listPlaygrounds(
   return rows.map(toPlayground)
 }
 
-/** Its API answers there, and its node is ready. Only the first time counts. */
+/** Records that its API answers there, and its node is ready. Only the first time counts. */
 export async function notePlaygroundReady(
   db: Queries,
   { accountId, playgroundId }: PlaygroundId,
@@ -160,8 +159,8 @@ export interface PlaygroundEnd {
   readonly at: Date
 }
 
-/** Answers it as it is then; undefined when it is not there, or has ended already. One that failed gives its part of
- *  the allowance back. */
+/** Returns it as it is then; undefined when it does not exist, or has ended already. A failed one is returned to the
+ *  allowance. */
 export async function endPlayground(
   tx: Transaction<Tables>,
   id: PlaygroundId,
@@ -176,7 +175,7 @@ export async function endPlayground(
   return row && toPlayground(row)
 }
 
-/** Nothing of it is left but this. */
+/** Records that nothing of it is left but this row. */
 export async function closePlayground(db: Queries, { accountId, playgroundId }: PlaygroundId, at: Date): Promise<void> {
   await updateWhere(db, 'playground', { account_id: accountId, id: playgroundId })
     .set({ deleted_at: at })
@@ -184,7 +183,7 @@ export async function closePlayground(db: Queries, { accountId, playgroundId }: 
     .execute()
 }
 
-/** One that was never made: nothing of it is remembered. */
+/** For a playground that was never created: nothing of it is remembered. */
 export async function forgetPlayground(tx: Transaction<Tables>, id: PlaygroundId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
   await deleteWhere(tx, 'playground', { account_id: id.accountId, id: id.playgroundId }).execute()

@@ -1,4 +1,4 @@
-/** Requests for hosts of one's own, and the nodes that are dedicated to accounts. Ids that are no UUIDs are unknown. */
+/** Requests for dedicated hosts, and the nodes that are dedicated to accounts. Ids that are not UUIDs are unknown. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import {
@@ -21,7 +21,7 @@ interface RequestFilter {
   readonly region?: string | undefined
 }
 
-/** Newest first, after the given place; of all accounts unless one is named. */
+/** Newest first, after the given position; of all accounts unless one is named. */
 export async function listPrivateCloudRequests(
   queries: Queries,
   { accountId, state, region }: RequestFilter,
@@ -35,7 +35,7 @@ export async function listPrivateCloudRequests(
   return newestFirst(query, after, limit).execute()
 }
 
-/** Throws 404 for one that is not there. */
+/** Throws 404 for one that does not exist. */
 export async function readPrivateCloudRequest(queries: Queries, id: string): Promise<PrivateCloudRequestRow> {
   const row = isUuid(id)
     ? await selectWhere(queries, 'private_cloud_request', { id }).selectAll().executeTakeFirst()
@@ -83,15 +83,15 @@ export async function insertPrivateCloudRequest(
 
 export interface PrivateCloudStep {
   readonly id: string
-  /** Whose it must be; any account's when absent. */
+  /** The account that must own it; any account when absent. */
   readonly accountId?: string
   readonly state: Exclude<PrivateCloudState, 'open'>
   readonly staffReason?: string
   readonly now: Date
 }
 
-/** Takes the request on, locked until the transaction ends. Throws 404 for one that is not there or of another account,
- *  and 409 when its state does not allow it. */
+/** Changes the state of the request, locked until the transaction ends. Throws 404 for one that does not exist or is
+ *  another account's, and 409 when its state does not allow it. */
 export async function takeRequestOn(
   tx: Transaction<Tables>,
   { id, accountId, state, staffReason, now }: PrivateCloudStep,
@@ -108,8 +108,8 @@ export async function takeRequestOn(
     .executeTakeFirstOrThrow()
 }
 
-/** Gives the nodes to the account of the request: from the end of the transaction on placement keeps others off. Throws
- *  400 for a node that is not there or elsewhere, and 409 for one that is not free, or when they are too small. */
+/** Assigns the nodes to the account of the request: placement keeps others off from the end of the transaction. Throws
+ *  400 for a node that does not exist or is elsewhere, and 409 for one that is not free, or when they are too small. */
 export async function dedicateNodes(
   tx: Transaction<Tables>,
   request: PrivateCloudRequestRow,
@@ -153,7 +153,7 @@ export async function dedicateNodes(
     .execute()
 }
 
-/** Those of the nodes that hold a server or a disk, or wait for one. */
+/** The nodes that hold a server or a disk, or wait for one. */
 async function heldNodes(tx: Transaction<Tables>, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ node: string }>`
     select node from placement where node = any(${ids}::text[])

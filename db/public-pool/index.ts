@@ -1,6 +1,6 @@
-/** Public addresses: the pools as PublicPool objects say they are, and the holders of their addresses. A pool allocates
- *  in order; a released address is reused only after every address of the zone's pools was allocated once, the one
- *  released first before others. Either reads one row, however large the pool. */
+/** Public addresses: the pools of the PublicPool objects, and the holders of their addresses. A pool allocates in
+ *  order. A released address is reused only after every address of the zone's pools was allocated once; the one that
+ *  was released first is reused first. Either reads one row, regardless of the size of the pool. */
 import { type Expression, type Selectable, sql, type Transaction } from 'kysely'
 import { conflict, type Problem, unavailable } from '../../domain/problem.ts'
 import {
@@ -79,7 +79,7 @@ export async function findPool(db: Queries, id: string): Promise<Pool | undefine
   return row && toPool(row)
 }
 
-/** Those of the zone, by id: what PublicPool objects said last. A pool that was deleted is not among them. */
+/** The pools of the zone, by id, as last mirrored from PublicPool objects. Deleted pools are not among them. */
 export const listPools = async (db: Queries, zone: string): Promise<readonly Pool[]> =>
   (await selectWhere(db, 'public_pool', { zone }).selectAll().orderBy('id').execute()).map(toPool)
 
@@ -123,16 +123,16 @@ export async function listHolderMails(db: Queries, pool: string): Promise<readon
   return rows.map(({ email }) => email)
 }
 
-/** An address as its holder has it. */
+/** An address, as its holder sees it. */
 export interface HeldAddress extends PublicAddress {
   readonly use: PoolUse
   /** False when another one has replaced it; it is still routed to its holder. */
   readonly isCurrent: boolean
-  /** Its pool allocates nothing any more. */
+  /** Its pool allocates nothing any longer. */
   readonly isDraining: boolean
 }
 
-/** Of each use the current one first. */
+/** The current one of each use first. */
 export const listAddresses = async (db: Queries, holding: Holding): Promise<readonly HeldAddress[]> =>
   (await heldAddresses(db, holding).execute()).map(toHeldAddress)
 
@@ -172,7 +172,7 @@ export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, s
   isDraining: state !== 'active',
 })
 
-/** Whether the zone has pools of the use, whatever their state. */
+/** Whether the zone has pools of the use, in any state. */
 const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolean> =>
   (await selectWhere(db, 'public_pool', { zone, use }).select('id').limit(1).executeTakeFirst()) !== undefined
 
@@ -197,7 +197,7 @@ export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): P
   return row !== undefined
 }
 
-/** 503 for an address that the zone cannot give. */
+/** 503 for an address that the zone cannot allocate. */
 export const noFreeAddress = (
   zone: string,
   use: PoolUse,
@@ -261,10 +261,10 @@ export async function takeAddress(
   await updateWhere(tx, 'public_address', { pool_id: rested.pool_id, index: rested.index }).set(held).execute()
 }
 
-/** An address that was never given and is somebody's all the same. */
+/** An address that was never allocated but is used all the same. */
 const NOBODYS = { account_id: null, holder: null, is_current: false }
 
-/** The pool of the next address that was never given; undefined when there is none. */
+/** The pool of the next address that was never allocated; undefined when there is none. */
 const takeFresh = (tx: Transaction<Tables>, zone: string, use: PoolUse) =>
   tx
     .updateTable('public_pool')
@@ -285,8 +285,8 @@ const takeFresh = (tx: Transaction<Tables>, zone: string, use: PoolUse) =>
     .returningAll()
     .executeTakeFirst()
 
-/** Of a server: a /64 in a zone that has prefixes to give, and the requested IPv4 address. In the order of the uses, so
- *  that transactions lock pools in one order. */
+/** For a server: a /64 in a zone that has prefixes to allocate, and the requested IPv4 address. In the order of the
+ *  uses, so that transactions lock pools in one order. */
 export async function claimAddresses(
   tx: Transaction<Tables>,
   holding: Holding,

@@ -1,9 +1,10 @@
-/** What is missing although nobody ordered that. Many at once are no accident of theirs, but of a store that went
- *  back to an older state: then no sweep takes anything away until somebody has looked. */
+/** Objects that are missing although nobody deleted them. Many at once are not accidents of single objects: a store was
+ *  restored to an older state. Then no sweep removes anything until an operator has checked. */
 import type { Database, Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
-/** What is looked for: objects by their kind, rows of the network, tenants of object storage, control planes. */
+/** Kinds of resources that may be missing: objects by their kind, rows of the network, tenants of object storage,
+ *  control planes. */
 export type AbsentKind = string
 
 export interface Absence {
@@ -11,14 +12,14 @@ export interface Absence {
   readonly name: string
 }
 
-/** So many of a kind may turn out to be missing in one round, or one in a hundred of them, whichever is more. */
+/** How many of a kind may turn out to be missing in one round, or one in a hundred of them, whichever is more. */
 export const ABSENCES_TOLERATED = { count: 3, share: 0.01 }
 
 const keyOf = ({ namespace, name }: Absence): string => `${namespace}/${name}`
 
-/** Keeps which of a kind are missing. `known`: how many there are altogether, with those. What is not among `absent` is
- *  there again or nobody's any more. Answers how many turned up in this round, and whether so many that every sweep
- *  stops. */
+/** Records which of a kind are missing. `known`: how many there are altogether, including those. Anything not in
+ *  `absent` has returned or is no longer owned. Returns how many turned up in this round, and whether these are so many
+ *  that every sweep stops. */
 export async function noteAbsences(
   db: Database,
   kind: AbsentKind,
@@ -29,7 +30,7 @@ export async function noteAbsences(
   }: {
     readonly known: number
     readonly absent: readonly Absence[]
-    /** Which of the absences that are noted the caller looks after: all, when absent. */
+    /** Which of the recorded absences the caller handles; all when absent. */
     readonly isOwn?: (absence: Absence) => boolean
   },
   now: Date,
@@ -55,7 +56,7 @@ export async function noteAbsences(
   })
 }
 
-/** Rows of one statement. */
+/** Maximum of rows in one statement. */
 const BATCH = 1_000
 
 export const listAbsences = async (
@@ -78,11 +79,11 @@ export const listAbsences = async (
 export const forgetAbsence = async (db: Queries, kind: AbsentKind, { namespace, name }: Absence): Promise<void> =>
   void (await deleteWhere(db, 'absence', { kind, namespace, name }).execute())
 
-/** Whether so much went missing at once that nothing is taken away for being missing until somebody has looked. */
+/** Whether so much went missing at once that nothing is removed for being missing until an operator has checked. */
 export const areSweepsStopped = async (db: Queries): Promise<boolean> =>
   (await selectWhere(db, 'absence', { stops_sweeps: true }).select('name').limit(1).executeTakeFirst()) !== undefined
 
-/** Somebody has looked: sweeps go on. What is missing stays so. */
+/** An operator has checked: sweeps continue. Missing objects remain recorded as missing. */
 export async function acceptAbsences(db: Queries): Promise<void> {
   await updateWhere(db, 'absence', { stops_sweeps: true }).set({ stops_sweeps: false }).execute()
 }

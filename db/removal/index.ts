@@ -1,5 +1,5 @@
-/** Orders: what was deleted, noted before it goes. That a record is missing is no order; whoever gives back or takes
- *  away what belongs to something that is gone asks here first. */
+/** Orders: deletions, recorded before they happen. A missing record is no order. Code that releases or removes what
+ *  belongs to a deleted object checks here first. */
 import { forgettableBefore } from '../../domain/store-age.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
@@ -16,16 +16,16 @@ export {
 } from './absences.ts'
 
 export interface Removed {
-  /** Of the object, as Kubernetes names it. */
+  /** Kind of the object, by its name in Kubernetes. */
   readonly kind: string
-  /** Empty for what is in none. */
+  /** Empty for objects in no namespace. */
   readonly namespace: string
   readonly name: string
-  /** Empty for what an operator decided about when it had no object. */
+  /** Empty for decisions of an operator about something that had no object. */
   readonly uid: string
 }
 
-/** Notes that it is to go. Writes nothing when that is noted already. */
+/** Records that it must be deleted. Writes nothing when that is recorded already. */
 export async function orderRemoval(
   db: Queries,
   removed: Removed,
@@ -43,8 +43,8 @@ export async function orderRemoval(
     .execute()
 }
 
-/** Notes that nothing is left of it: the name may be another's from now on. Writes nothing when nothing was ordered, or
- *  that is noted already. */
+/** Records that nothing is left of it: another object may have the name from now on. Writes nothing when nothing was
+ *  ordered, or that is recorded already. */
 export async function confirmRemoval(db: Queries, removed: Removed, now: Date): Promise<void> {
   const order = await rowOf(db, removed).select('id').where('confirmed_at', 'is', null).executeTakeFirst()
   if (order !== undefined) await updateWhere(db, 'removal', { id: order.id }).set({ confirmed_at: now }).execute()
@@ -53,18 +53,18 @@ export async function confirmRemoval(db: Queries, removed: Removed, now: Date): 
 const rowOf = (db: Queries, { kind, namespace, name, uid }: Removed) =>
   selectWhere(db, 'removal', { kind, namespace, name, uid })
 
-/** Of the kind, not carried out yet. */
+/** Orders of the kind that are not carried out yet. */
 export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly Removed[]> =>
   await selectWhere(db, 'removal', { kind })
     .select(['kind', 'namespace', 'name', 'uid'])
     .where('confirmed_at', 'is', null)
     .execute()
 
-/** Whether the object of this uid was ordered to go, be it gone or not. */
+/** Whether the deletion of the object with this uid was ordered, carried out or not. */
 export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boolean> =>
   uid !== '' && (await selectWhere(db, 'removal', { uid }).select('id').limit(1).executeTakeFirst()) !== undefined
 
-/** Forgets what was carried out so long ago that no store which is put back may have it. */
+/** Forgets orders that were carried out so long ago that no restored store may have the object. */
 export async function pruneRemovals(db: Queries, now: Date): Promise<void> {
   await db.deleteFrom('removal').where('confirmed_at', '<', forgettableBefore(now)).execute()
 }

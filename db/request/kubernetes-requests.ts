@@ -1,6 +1,6 @@
-/** Who asked the Kubernetes API for a change. Admission sees the user, the object does not: what was admitted is
- *  written here, and the controller that finds the change takes its actor from here. A request that was admitted and
- *  then lost to another one leaves a row that nobody reads. */
+/** Who asked the Kubernetes API for a change. Admission sees the user, the object does not record it. Admission writes
+ *  its requests here, and the controller that finds the change takes its actor from here. A request that was admitted
+ *  and then lost to another one leaves a row that nobody reads. */
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import { isOperationKind } from '../../domain/operations.ts'
 import type { Queries } from '../kit/open.ts'
@@ -9,7 +9,7 @@ import { selectWhere } from '../kit/where.ts'
 export interface KubernetesRequest {
   /** Of the object. */
   readonly uid: string
-  /** The generation that the change gives the object. */
+  /** The generation of the object after the change. */
   readonly generation: number
   /** An audit action; that of an operation is its kind. */
   readonly action: string

@@ -1,5 +1,5 @@
-/** Routers of accounts: their names, the networks at them, and the address that they translate to. A network is at one
- *  router; the row of a router is locked before those of networks, and those before pools. */
+/** Routers of accounts: their names, their networks, and the address that they translate to. A network has one router.
+ *  The row of a router is locked before those of networks, and those before pools. */
 import type { Selectable, Transaction } from 'kysely'
 import { type Gateway, type JoinedRange, overlapping } from '../../domain/network/rules.ts'
 import { badField, conflict, type Problem, Unavailable } from '../../domain/problem.ts'
@@ -17,7 +17,7 @@ export interface RouterId {
   readonly routerId: string
 }
 
-/** What the router shall have at least. */
+/** The minimum that the router must have. */
 export interface RouterDemand extends RouterId {
   readonly zone: string
   readonly name: string
@@ -25,7 +25,7 @@ export interface RouterDemand extends RouterId {
   readonly networkIds: readonly string[]
 }
 
-/** Which networks come to it, and which leave. */
+/** Which networks are attached, and which detached. */
 export interface RouterArrangement extends RouterId {
   readonly joining: readonly string[]
   /** All that are not joining, when undefined. */
@@ -34,9 +34,9 @@ export interface RouterArrangement extends RouterId {
 
 export interface RouterNetwork extends JoinedRange {
   readonly networkId: string
-  /** It is there until it is let go. */
+  /** It is attached until it is released. */
   readonly isLeaving: boolean
-  /** What the edge of the network leads out by; absent when there is none. */
+  /** The gateway addresses of the network's edge; absent when there is none. */
   readonly gateway?: Gateway
 }
 
@@ -44,17 +44,17 @@ export interface RouterClaim {
   readonly zone: string
   readonly name: string
   readonly natEnabled: boolean
-  /** It takes nothing new. */
+  /** It accepts nothing new. */
   readonly isEnding: boolean
   /** In the order of their ids. */
   readonly networks: readonly RouterNetwork[]
-  /** What it translates to. */
+  /** The address that it translates to. */
   readonly publicAddress: HeldAddress | undefined
 }
 
 const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `router/${routerId}` as const })
 
-/** Takes what the router lacks of the demand and releases nothing: networks that are being detached stay until
+/** Claims what the router lacks of the demand and releases nothing: networks that are being detached stay until
  *  `trimRouter`. Throws the Problem `quota_exceeded` (422), and what `renameRouter`, `arrangeRouter` and `setNat`
  *  throw. */
 export async function claimRouter(tx: Transaction<Tables>, demand: RouterDemand): Promise<RouterClaim> {
@@ -73,10 +73,10 @@ export async function claimRouter(tx: Transaction<Tables>, demand: RouterDemand)
   return claim
 }
 
-/** Networks come to the router, and others leave it, which has them until `trimRouter`. Free when that is so already,
- *  and while nothing of the router is claimed. Throws the Problem `in_use` (409) for a network at another router or of
- *  a range that overlaps, and for one that a floating IP needs there; 404 for one that is not there, 400 for one of
- *  another zone; Unavailable for a router that is ending. */
+/** Attaches networks to the router, and detaches others, which it keeps until `trimRouter`. Does nothing when that is
+ *  so already, and while nothing of the router is claimed. Throws the Problem `in_use` (409) for a network of another
+ *  router or with a range that overlaps, and for one that a floating IP needs there; 404 for one that does not exist,
+ *  400 for one of another zone; Unavailable for a router that is ending. */
 export async function arrangeRouter(
   tx: Transaction<Tables>,
   { joining, leaving, ...id }: RouterArrangement,
@@ -89,8 +89,8 @@ export async function arrangeRouter(
   await requireForwarding(tx, id)
 }
 
-/** Throws the Problem `in_use` (409) while a floating IP leads to a server in a network that leaves the router, or that
- *  has no NAT there. */
+/** Throws the Problem `in_use` (409) while a floating IP points to a server in a network that leaves the router, or
+ *  that has no NAT there. */
 async function requireForwarding(tx: Transaction<Tables>, { accountId, routerId }: RouterId): Promise<void> {
   const floating = await tx
     .selectFrom('floating_ip')
@@ -151,8 +151,8 @@ export async function withdrawLeave(
   await setLeaving(tx, id, false)
 }
 
-/** After a change of name or NAT that was not written: the router has what it shall have, unless another change is
- *  under way. Nothing for one that is gone. Throws as `renameRouter` and `setNat`. */
+/** After a change of name or NAT that was not written: restores the desired state of the router, unless another change
+ *  is under way. Does nothing for a deleted router. Throws as `renameRouter` and `setNat`. */
 export async function withdrawRouterUpdate(
   tx: Transaction<Tables>,
   id: RouterId,
@@ -166,9 +166,9 @@ export async function withdrawRouterUpdate(
   if (!router.is_ending && (await setNat(tx, { ...id, natEnabled: desired.natEnabled }))) await trimAddress(tx, id)
 }
 
-/** Answers whether that is a change. An address that it gives up the router has until `trimRouter`. Free while nothing
- *  of the router is claimed. Throws the Problems `no_free_address` (503), and `in_use` (409) while a floating IP needs
- *  its NAT; Unavailable for one that is ending. */
+/** Returns whether that is a change. The router keeps an address that it gives up until `trimRouter`. Does nothing
+ *  while nothing of the router is claimed. Throws the Problems `no_free_address` (503), and `in_use` (409) while a
+ *  floating IP needs its NAT; Unavailable for one that is ending. */
 export async function setNat(
   tx: Transaction<Tables>,
   { natEnabled, ...id }: RouterId & { readonly natEnabled: boolean },
@@ -208,13 +208,13 @@ async function setLeaving(
     .execute()
 }
 
-/** 409 for a network that is at the router. */
+/** 409 for a network that the router has. */
 export const atRouter = (routerId: string): Problem =>
   conflict('in_use', 'The network is at a router already. Detach it there first.', {
     resource: { type: 'router', id: routerId },
   })
 
-/** The pools of the zone that routers get their address from. */
+/** The pools of the zone from which routers get their address. */
 const natUse = async (tx: Transaction<Tables>, zone: string): Promise<'edge' | 'floating_ipv4'> =>
   (await hasFreeAddress(tx, zone, 'edge')) ? 'edge' : 'floating_ipv4'
 
@@ -248,7 +248,7 @@ async function joinNetwork(
   await setLeaving(tx, joining, false)
 }
 
-/** Lets go of networks and of the address that the router was told to give up; once nothing leads there any more. */
+/** Releases networks and the address that the router must give up; called once nothing uses them any longer. */
 export async function trimRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   await lockRouter(tx, id)
   await deleteWhere(tx, 'router_network', {
@@ -290,7 +290,7 @@ async function requireFreeName(
 const lockNames = (tx: Transaction<Tables>, { accountId }: RouterId) =>
   selectWhere(tx, 'account_quota', { account_id: accountId, name: 'routers' }).select('name').forUpdate().execute()
 
-/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+/** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
 export async function renameRouter(tx: Transaction<Tables>, id: RouterId, name: string): Promise<void> {
   await lockNames(tx, id)
   const known = await lockRouter(tx, id)
@@ -343,7 +343,7 @@ export async function findRouter(db: Queries, id: RouterId): Promise<RouterClaim
   }
 }
 
-/** The router that the network is at, with whatever else is at it; undefined when there is none. */
+/** The router of the network, with its other networks; undefined when there is none. */
 export async function findRouterOf(
   db: Queries,
   { accountId, networkId }: NetworkId,
@@ -355,8 +355,8 @@ export async function findRouterOf(
   return claim && { ...claim, routerId: row.router_id }
 }
 
-/** The router with NAT that the network is at to stay, locked until the transaction ends: what a floating IP for a
- *  server in the network needs. Undefined when there is none. */
+/** The router with NAT of the network, unless the network is leaving it, locked until the transaction ends: a floating
+ *  IP for a server in the network needs it. Undefined when there is none. */
 export async function lockNatRouter(
   tx: Transaction<Tables>,
   { accountId, networkId }: NetworkId,
@@ -377,8 +377,8 @@ export async function lockNatRouter(
   return row?.id
 }
 
-/** From now on it takes nothing new. Free when it is not there. Throws the Problem `in_use` (409) while networks are at
- *  it. */
+/** From now on it accepts nothing new. Does nothing when it does not exist. Throws the Problem `in_use` (409) while it
+ *  has networks. */
 export async function endRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   await lockRouter(tx, id)
   const [network] = await networksAt(tx, id)
@@ -391,7 +391,7 @@ const routerInUse = (networkId: string): Problem =>
     resource: { type: 'network', id: networkId },
   })
 
-/** A deletion that was claimed is not made after all: the router takes something new again, unless another deletion is
+/** A deletion that was claimed is not made after all: the router accepts new networks again, unless another deletion is
  *  under way, or `isDesired` says that one was written. */
 export async function withdrawRouterEnd(tx: Transaction<Tables>, id: RouterId, isDesired: boolean): Promise<void> {
   const router = await lockRouter(tx, id)
@@ -399,7 +399,7 @@ export async function withdrawRouterEnd(tx: Transaction<Tables>, id: RouterId, i
   await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId }).set({ is_ending: false }).execute()
 }
 
-/** With all networks that are at it. Idempotent. */
+/** With all its networks. Idempotent. */
 export async function releaseRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   const { accountId, routerId } = id
   await releaseQuotas(tx, holdingOf(id))

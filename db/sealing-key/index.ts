@@ -1,5 +1,5 @@
-/** Sealing keys are never replaced silently: a process that lacks one which opens something, or has another one under
- *  its id, does not start. */
+/** Sealing keys are never replaced silently: a process that lacks a key which is needed to unseal something, or has
+ *  another one under its id, does not start. */
 import { createHmac } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -11,8 +11,9 @@ import { selectWhere, updateWhere } from '../kit/where.ts'
 const checkOf = ({ key }: SealingKey): string =>
   createHmac('sha256', key).update('svccloud sealing key check').digest('hex')
 
-/** Notes the keys that are configured. Answers in words why the process must not start; undefined when it may.
- *  `acceptedLosses`: ids of keys without which it goes on; what they sealed stays as it is and opens never again. */
+/** Records the configured keys. Returns in words why the process must not start; undefined when it may.
+ *  `acceptedLosses`: ids of keys without which it continues; what they sealed stays as it is and can never be unsealed
+ *  again. */
 export async function refuseSealingKeys(
   db: Database,
   keys: readonly SealingKey[],
@@ -24,7 +25,7 @@ export async function refuseSealingKeys(
   )
   const configured = new Set(keys.map(({ id }) => id))
   const absent = known.filter(({ id }) => !configured.has(id)).map(({ id }) => id)
-  // Before a key was ever noted, what is sealed says which are needed.
+  // Before any key was recorded, the sealed values show which keys are needed.
   const uses = different.length > 0 || absent.length > 0 || known.length === 0 ? await usesOf(db) : []
   const missing =
     known.length > 0 ? absent : [...new Set(uses.map(({ keyId }) => keyId))].filter((id) => !configured.has(id))

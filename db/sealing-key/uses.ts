@@ -1,6 +1,6 @@
-/** What is sealed in the database, by the key that opens it: every column whose name begins with `sealed_`. */
+/** The sealed values in the database, by the key that unseals them: every column whose name starts with `sealed_`. */
 
-/** One statement; the answer is its rows. */
+/** Runs one statement and returns its rows. */
 export type Ask = (text: string) => Promise<readonly Record<string, unknown>[]>
 
 export interface SealedUse {
@@ -10,7 +10,7 @@ export interface SealedUse {
   readonly count: number
 }
 
-/** Reads every such column: for when a key is missing, not for each start. */
+/** Reads every such column: used when a key is missing, not at each start. */
 export async function listSealedUses(ask: Ask): Promise<readonly SealedUse[]> {
   const columns = await ask(
     `select table_name, column_name from information_schema.columns

@@ -18,12 +18,12 @@ export interface GroupId {
 export interface ServerGroup {
   readonly id: string
   readonly name: string
-  /** Null for a group whose members live in several zones of the region. */
+  /** Null for a group whose members are in several zones of the region. */
   readonly zone: string | null
   readonly region: string
   readonly spread: Spread
   readonly isStrict: boolean
-  /** Rises with every change, from 1. */
+  /** Increases with every change, from 1. */
   readonly generation: number
   readonly createdAt: Date
 }
@@ -162,8 +162,8 @@ export async function lockApartness(
   }
 }
 
-/** What keeps a machine away from the nodes of the others that are run for the same owner, where there are other nodes.
- *  Quotas are taken before, which lets an account claim one placement at a time. */
+/** Keeps a machine away from the nodes of the others that run for the same owner, where there are other nodes. Quotas
+ *  are claimed before, so that an account claims one placement at a time. */
 export async function machineApartness(
   db: Queries,
   { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },
@@ -309,7 +309,7 @@ export async function findServerGroup(db: Queries, { accountId, groupId }: Group
   return row && toGroup(row)
 }
 
-/** Newest first, after the given place. */
+/** Newest first, after the given position. */
 export async function listServerGroups(
   db: Queries,
   accountId: string,

@@ -1,6 +1,6 @@
 /** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node, public addresses.
  *  Claimed in one transaction and released in one, by the API server before the server exists, by the controller for
- *  servers made with kubectl. */
+ *  servers created with kubectl. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { defined } from '../../domain/defined.ts'
@@ -57,7 +57,7 @@ export interface ServerDemand extends ServerId {
   /** Of the zone. */
   readonly region?: string | undefined
   readonly serverGroupId?: string | undefined
-  /** What it is run for, where that is not the customer directly: `edge:<id>`. */
+  /** The owner that it runs for, where that is not the customer directly: `edge:<id>`. */
   readonly managedBy?: string | undefined
   readonly cpuPool?: string | undefined
   readonly cores: number
@@ -66,7 +66,7 @@ export interface ServerDemand extends ServerId {
   readonly storageGibibytes: number
   /** Whether it gets a public IPv4 address. */
   readonly publicIpv4?: boolean | undefined
-  /** Networks that it is put into. */
+  /** Networks that it is attached to. */
   readonly networks?: readonly InterfaceDemand[] | undefined
 }
 
@@ -82,23 +82,23 @@ export interface AttachedDisk {
 export interface ServerClaims {
   readonly placement: Placement
   readonly macAddress: string
-  /** Of each use the current one first. */
+  /** The current one of each use first. */
   readonly addresses: readonly HeldAddress[]
   /** The target of its move. */
   readonly target?: MoveTarget
-  /** Storages besides the boot storage that are attached to it, by slot. */
+  /** Storages attached to it, apart from the boot storage, by slot. */
   readonly disks: readonly AttachedDisk[]
   /** Volumes of disks that are detached by force. */
   readonly forcedVolumes: readonly string[]
   /** Its size is being changed. */
   readonly sizeChange?: SizeChange
-  /** In private networks, by slot, also those that are leaving; absent when there are none. */
+  /** In private networks, by slot, including those that are being detached; absent when there are none. */
   readonly interfaces?: readonly ClaimedInterface[]
 }
 
-/** Claims everything, once: existing claims of the server stay as they are.
- *  Throws the Problems `quota_exceeded` (422), `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and
- *  `no_free_address` (503), and 400 for a group that is not there; the transaction must then be rolled back. */
+/** Claims everything, once: existing claims of the server stay as they are. Throws the Problems `quota_exceeded` (422),
+ *  `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and `no_free_address` (503), and 400 for a group
+ *  that does not exist; the transaction must then be rolled back. */
 export async function claimServer(
   tx: Transaction<Tables>,
   demand: ServerDemand,
@@ -163,7 +163,7 @@ export async function claimServers(
   return demands.flatMap(({ serverId }) => claims.get(serverId) ?? [])
 }
 
-/** The same for servers of one account that differ in id and host name only. A server of a group has a key of its own,
+/** The same for servers of one account that differ in id and host name only. A server of a group has a separate key,
  *  because each is kept apart from the others. */
 export const batchKeyOf = ({ serverId, hostname: _, ...shared }: ServerDemand): string =>
   JSON.stringify(shared.serverGroupId === undefined && shared.managedBy === undefined ? shared : serverId)
@@ -176,7 +176,7 @@ export async function renumberServer(
   { accountId, serverId, zone }: ServerId & { readonly zone: string },
 ): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
-  // Of two at once the second sees what the first has given.
+  // Of two simultaneous calls, the second sees what the first allocated.
   await lockPlacement(tx, { accountId, serverId })
   const prefixes = (await listAddresses(tx, holding)).filter(({ use }) => use === 'server_ipv6_prefix')
   if (!prefixes.some(({ isCurrent, isDraining }) => isCurrent && isDraining)) return
@@ -219,7 +219,7 @@ const PLACEMENT_COLUMNS = [
   'placement.storage_gibibytes',
 ] as const
 
-/** A row for each of the servers, with its place among them. */
+/** A row for each of the servers, with its index among them. */
 function rowsOf(servers: readonly ServerId[]) {
   const accounts = servers.map(({ accountId }) => accountId)
   const ids = servers.map(({ serverId }) => serverId)
@@ -368,7 +368,7 @@ export async function listServersWithClaims(
   return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id, zone: row.zone }))
 }
 
-/** Whether there is such an account, for ids taken from namespace names, which may be any text. */
+/** Whether such an account exists, for ids taken from namespace names, which may be any text. */
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
   return (
     isUuid(accountId) &&

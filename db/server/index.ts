@@ -1,5 +1,5 @@
 export { serverHolder, storageHolder } from './holders.ts'
-/** What servers hold: names, addresses, quotas, room on nodes; also while they move or change their size. */
+/** Claims of servers: names, addresses, quotas, room on nodes; also while they move or change their size. */
 export {
   type ClaimsReading,
   type ServerClaims,

@@ -1,7 +1,6 @@
 /** The move of a server from one node to another, as PostgreSQL records it: room is held on source and target until
- *  cutover.
- *  Which node a server is on is the row of `placement`; `cutOverPlacement` changes it. Host name and public addresses
- *  belong to one zone: a server that moves to another holds those of both zones until cutover. */
+ *  cutover. The row of `placement` says which node a server is on; `cutOverPlacement` changes it. Host name and public
+ *  addresses belong to one zone: a server that moves to another holds those of both zones until cutover. */
 import type { Transaction } from 'kysely'
 import { type Demand, difference, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
@@ -39,19 +38,18 @@ export interface MoveTarget {
   readonly node: string
 }
 
-/** Constraints on the target of a move: another zone, excluded nodes. `node` asks for that very node. */
+/** Constraints on the target of a move: another zone, excluded nodes. `node` requires that very node. */
 export type TargetRequest = MoveId &
   Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }
 
 /** Reserves room for the server on the best node other than its own, once: an earlier reservation of the operation is
- *  returned as it is, one of another operation is released. The server is kept apart from its group. `node` asks for
- *  that very node.
- *  An operation that changes the server's size reserves the larger of both sizes.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it,
- *  `state_not_allowed` (409) when it has no placement, and Unavailable while another operation changes its size or
- *  attaches a storage of its node; `in_use` (409) when snapshots keep its data where they are; for another zone also
- *  `in_use` (409) while it has storages besides its boot storage, `name_taken` (409), `no_free_address` (503), and 400
- *  when its group is not for servers there. */
+ *  returned as it is, one of another operation is released. The server is kept apart from its group. `node` requires
+ *  that very node. An operation that changes the server's size reserves the larger of both sizes. Throws the Problems
+ *  `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, `state_not_allowed` (409) when it has
+ *  no placement, and Unavailable while another operation changes its size or attaches a storage of its node; `in_use`
+ *  (409) when snapshots keep its data where they are; for another zone also `in_use` (409) while it has storages other
+ *  than its boot storage, `name_taken` (409), `no_free_address` (503), and 400 when its group is not for servers
+ *  there. */
 export async function reserveTarget(
   tx: Transaction<Tables>,
   { accountId, serverId, operationId, node, ...request }: TargetRequest,
@@ -111,7 +109,8 @@ export async function reserveTarget(
   return { operationId, zone: demand.zone, node: target }
 }
 
-/** What the server needs on its next node: its data disks too, and the larger of its sizes when one is changed. */
+/** The room that the server needs on its next node: with its data disks, and the larger of its sizes when one is
+ *  changed. */
 async function roomToMove(
   tx: Transaction<Tables>,
   { accountId, serverId, operationId }: MoveId,
@@ -132,7 +131,7 @@ async function roomToMove(
   return { ...room, storageGibibytes: room.storageGibibytes + placement.attached_gibibytes }
 }
 
-/** A storage belongs to one zone: a server with storages of its own stays in its zone. */
+/** A storage belongs to one zone: a server with separate storages stays in its zone. */
 async function requireNoStorages(
   tx: Transaction<Tables>,
   { accountId, serverId }: Pick<MoveId, 'accountId' | 'serverId'>,
@@ -170,7 +169,7 @@ export async function requireTarget(db: Database, request: TargetRequest, now: D
 }
 
 /** Deletes the reservation of the move. Returns it with the server's placement, which stays locked; undefined when
- *  there is none any more. */
+ *  there is none any longer. */
 async function endMove(tx: Transaction<Tables>, { accountId, serverId, operationId }: MoveId) {
   const placement = await lockPlacement(tx, { accountId, serverId })
   const target = await deleteWhere(tx, 'placement_target', {

@@ -1,4 +1,4 @@
-/** The change of a server's size in progress. `db/server/sizes.ts` begins and ends it. */
+/** The change of a server's size in progress. `db/server/sizes.ts` starts and ends it. */
 import type { Room } from '../../domain/node/placement.ts'
 import type { Queries } from '../kit/open.ts'
 import { selectWhere } from '../kit/where.ts'
@@ -20,7 +20,7 @@ export async function findSizeChange(
   return row && toSizeChange(row)
 }
 
-/** What `toSizeChange` reads, under names that go together with other tables. */
+/** The columns that `toSizeChange` reads, under names that can be combined with other tables. */
 export const SIZE_CHANGE_COLUMNS = [
   'size_change.operation_id as size_operation',
   'size_change.cores_before',

@@ -27,12 +27,12 @@ type SizeChangeRequest = SizeChangeId &
     readonly excludedNodes?: readonly string[]
   }
 
-/** Takes what the server needs to have the plan's cores and memory and a boot storage of at least `storageGibibytes`,
- *  once: what the operation took before is returned as it is. The boot storage never shrinks. The room is taken on the
- *  server's own node, or reserved on another of its zone that is not excluded: then the operation moves the server
- *  there, and the server keeps its size until cutover.
- *  Throws the Problems `state_not_allowed` (409) while another change is under way or the server holds nothing,
- *  `quota_exceeded` (422) and `no_capacity` (503) when no node of the zone has the room. */
+/** Claims what the server needs for the plan's cores and memory and a boot storage of at least `storageGibibytes`,
+ *  once: what the operation claimed before is returned as it is. The boot storage never shrinks. The room is claimed on
+ *  the server's own node, or reserved on another of its zone that is not excluded: then the operation moves the server
+ *  there, and the server keeps its size until cutover. Throws the Problems `state_not_allowed` (409) while another
+ *  change is under way or the server holds nothing, `quota_exceeded` (422) and `no_capacity` (503) when no node of the
+ *  zone has the room. */
 export async function beginSizeChange(
   tx: Transaction<Tables>,
   { cpuPool, excludedNodes, ...change }: SizeChangeRequest,
@@ -80,7 +80,7 @@ export async function beginSizeChange(
     .set(columnsOf(held))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw busy
-  // With the placement's row locked: a move reserves room by the size that the server had.
+  // The placement's row is locked: a move reserved room by the size that the server had.
   const isMoving = await selectWhere(tx, 'placement_target', {
     account_id: change.accountId,
     server_id: change.serverId,
@@ -97,7 +97,7 @@ export async function beginSizeChange(
   return { operationId: change.operationId, before, after }
 }
 
-/** As `beginSizeChange` when the server's own node has the room. When only other nodes have it nothing is taken: the
+/** As `beginSizeChange` when the server's own node has the room. When only other nodes have it, nothing is claimed: the
  *  operation finds out which of them reach the disk. Throws what `beginSizeChange` does. */
 export async function acceptSizeChange(
   tx: Transaction<Tables>,

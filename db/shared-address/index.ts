@@ -1,5 +1,5 @@
 /** Addresses of private networks that several machines of one holder share: they move one among themselves, and no
- *  server is ever given it. A holder is `load_balancer/<id>` or the like, and has one pair in a network. */
+ *  server ever gets it. A holder is `load_balancer/<id>` or the like, and has one pair in a network. */
 import type { Transaction } from 'kysely'
 import type { ChosenAddresses } from '../../domain/network/interfaces.ts'
 import { chooseAddresses } from '../network-interface/index.ts'
@@ -17,7 +17,7 @@ export interface SharedAddress {
   readonly ipv6Address: string
 }
 
-/** Claims a pair of addresses, once: what the holder has there stays as it is. Throws 404 for an unknown network, 400
+/** Claims a pair of addresses, once: the holder's existing pair stays as it is. Throws 404 for an unknown network, 400
  *  for addresses that its hosts cannot have, and the Problems `in_use` (409) for one that is taken and
  *  `no_free_address` (503) for a network that is full. */
 export async function claimSharedAddress(
@@ -52,7 +52,7 @@ export async function findSharedAddress(
   return row && { ipv4Address: row.ipv4_address, ipv6Address: row.ipv6_address }
 }
 
-/** Gives back all that the holder has, in every network. Idempotent. */
+/** Releases everything that the holder has, in every network. Idempotent. */
 export async function releaseSharedAddresses(
   tx: Transaction<Tables>,
   { accountId, holder }: Omit<SharedAddressId, 'networkId'>,

@@ -1,4 +1,4 @@
-/** What a snapshot holds of its account, and its storage. */
+/** The claims of a snapshot in its account and on its storage. */
 import type { Transaction } from 'kysely'
 import { snapshotQuota } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -16,8 +16,8 @@ export interface SnapshotClaim extends SnapshotId, Pick<Hold, 'storageId' | 'boo
   readonly sizeGibibytes: number
 }
 
-/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), and `state_not_allowed` (409) while the
- *  storage is on its way to a server, or its server to another host. */
+/** Does nothing when it is claimed already. Throws the Problems `quota_exceeded` (422), and `state_not_allowed` (409)
+ *  while the storage is on its way to a server, or its server to another host. */
 export async function claimSnapshot(
   tx: Transaction<Tables>,
   { accountId, snapshotId, sizeGibibytes, ...of }: SnapshotClaim,
@@ -27,13 +27,13 @@ export async function claimSnapshot(
   await holdStorage(tx, { accountId, holder, ...of })
 }
 
-/** As `claimSnapshot`, of one that was taken before a restore: a restore is not refused for a quota. */
+/** As `claimSnapshot`, for a snapshot that was created before a restore: a restore is not refused for a quota. */
 export const holdForSafety = (
   tx: Transaction<Tables>,
   { accountId, snapshotId, sizeGibibytes: _takesNone, ...of }: SnapshotClaim,
 ): Promise<void> => holdStorage(tx, { accountId, holder: safetyHolder(snapshotId), ...of })
 
-/** Free when nothing is claimed. */
+/** Does nothing when nothing is claimed. */
 export async function releaseSnapshot(tx: Transaction<Tables>, { accountId, snapshotId }: SnapshotId): Promise<void> {
   const holder = snapshotHolder(snapshotId)
   await releaseQuotas(tx, { accountId, holder })

@@ -14,7 +14,7 @@ export interface SshKeyRow {
 
 const COLUMNS = ['id', 'name', 'public_key', 'fingerprint', 'created_at'] as const
 
-/** Newest first, after the given place. */
+/** Newest first, after the given position. */
 export async function listSshKeyRows(
   queries: Queries,
   accountId: string,

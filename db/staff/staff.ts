@@ -25,7 +25,7 @@ export interface StaffRow {
   readonly disabled_at: Date | null
 }
 
-/** `email` as it is stored: in small letters. */
+/** `email` in the stored form: in lower case. */
 export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> =>
   await selectWhere(queries, 'staff_user', { email }).selectAll().executeTakeFirst()
 /** Undefined for an unknown id; disabled members are found too. */
@@ -71,7 +71,7 @@ export async function spendStaffStep(queries: Queries, id: string, step: number)
   return updated.numUpdatedRows === 1n
 }
 
-/** The secret itself is not kept. */
+/** The secret itself is not stored. */
 export async function createStaffSession(
   queries: Queries,
   made: {
@@ -95,7 +95,7 @@ export async function createStaffSession(
     .execute()
 }
 
-/** The live session with that secret, and whose it is. */
+/** The live session with that secret, and its member of the staff. */
 export async function findStaffSession(
   queries: Queries,
   secret: string,
@@ -135,7 +135,7 @@ export interface StaffAuditEntry {
   readonly request_id: string
 }
 
-/** An action of staff or operators, before it is sealed. `account_id`: the account that it touches, if any. */
+/** An action of staff or operators, before it is sealed. `account_id`: the affected account, if any. */
 export type UnsealedStaffAuditEntry = Omit<UnsealedAuditEntry, 'account_id'> & { readonly account_id: string | null }
 
 /** Seals the entry into the chain of staff and operators, see `appendAudit`; before the entries of accounts, whose ids
@@ -254,7 +254,7 @@ export async function setSuspension(
   return updated.numUpdatedRows === 1n
 }
 
-/** Addresses of those who may sign in, of the role. */
+/** Addresses of the members with the role who may sign in. */
 export async function listStaffMails(queries: Queries, role: StaffRole): Promise<readonly string[]> {
   const rows = await selectWhere(queries, 'staff_user', { role })
     .select('email')

@@ -79,7 +79,7 @@ export interface NewConsent {
   readonly expiresAt: Date
 }
 
-/** For the account as a whole, until it expires or is revoked. */
+/** For the complete account, until it expires or is revoked. */
 export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): Promise<void> {
   await tx
     .insertInto('support_consent')
@@ -95,8 +95,8 @@ export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): P
     .execute()
 }
 
-/** Revokes a live consent and ends the sessions of its mode. Answers 'unknown', 'over', or what was
- *  revoked and the sessions that this ended. */
+/** Revokes a live consent and ends the sessions of its mode. Returns 'unknown', 'over', or what was revoked and the
+ *  sessions that this ended. */
 export async function revokeConsent(
   tx: Transaction<Tables>,
   accountId: string,
@@ -115,7 +115,7 @@ export async function revokeConsent(
     .where('ended_at', 'is', null)
     .returningAll()
     .execute()
-  // One that had expired, or whose code nobody redeemed in time, had ended by itself.
+  // A session that had expired, or whose code nobody redeemed in time, had ended by itself.
   const isOpen = (each: Selected) => each.expires_at > now && (each.redeemed_at !== null || each.code_expires_at > now)
   return { mode: row.mode, ended: ended.filter(isOpen).map(toRow) }
 }
@@ -185,11 +185,11 @@ const toRow = (row: Selected): SupportSessionRow => ({
   endedAt: row.ended_at,
 })
 
-/** Whether the person it was issued to is a member of the staff in a role that may enter accounts. */
+/** Whether the person it was issued to is a member of the staff in a role that may access accounts. */
 const isOfStaff = sql<boolean>`exists (select from staff_user where staff_user.id = support_session.staff_id
   and staff_user.disabled_at is null and staff_user.role in ('support', 'operations'))`
 
-/** Whether a session is over by nothing: an end, its hour, or what the person has of the staff. */
+/** Whether a session is still open: it was not ended, has not expired, and the person still has the role. */
 export const isSupportOpen = (now: Date) =>
   sql<boolean>`(support_session.ended_at is null and support_session.expires_at > ${now} and ${isOfStaff})`
 

@@ -1,7 +1,8 @@
-/** What keeps a storage: its snapshots, and copies that are made of it. While there is one the storage is not deleted,
- *  and data on the disks of one host stay on that host, because a snapshot goes nowhere without the disk that it is in.
- *  Snapshots that the platform takes before a restore keep the data in their place only: they go with the storage.
- *  A hold is taken with the server or the storage locked, as moves, rebuilds and deletions are: of two, one wins. */
+/** What holds a storage: its snapshots, and copies that are being made of it. While there is a hold, the storage is not
+ *  deleted, and data on the disks of one host stay on that host, because a snapshot cannot move without its disk.
+ *  Snapshots that the platform creates before a restore keep only the data in their place: they are deleted with the
+ *  storage. A hold is claimed with the server or the storage locked, like moves, rebuilds and deletions: one of two
+ *  wins. */
 import { sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
 import type { Queries } from '../kit/open.ts'
@@ -14,16 +15,16 @@ export interface Hold {
   /** Such as `snapshot/<id>`. */
   readonly holder: string
   readonly storageId: string
-  /** Of a boot storage: the server that boots from it. */
+  /** For a boot storage: the server that boots from it. */
   readonly bootServerId: string | undefined
-  /** The data lie on shared storage, which every host of the zone sees. */
+  /** The data are on shared storage, which every host of the zone sees. */
   readonly isShared: boolean
 }
 
 export const snapshotHolder = (snapshotId: string): `snapshot/${string}` => `snapshot/${snapshotId}`
-/** Of a snapshot that was taken before a restore. */
+/** For a snapshot that was created before a restore. */
 export const safetyHolder = (snapshotId: string): string => `safety/${snapshotId}`
-/** Of the copy that is made as this storage. */
+/** For the copy that is created as this storage. */
 export const copyHolder = (storageId: string): string => `copy/${storageId}`
 
 export const insertHold = async (tx: Transaction<Tables>, hold: Hold): Promise<void> =>
@@ -39,7 +40,7 @@ export const insertHold = async (tx: Transaction<Tables>, hold: Hold): Promise<v
     .onConflict((again) => again.doNothing())
     .execute())
 
-/** Free when there is none. */
+/** Does nothing when there is none. */
 export const releaseHold = async (
   tx: Transaction<Tables>,
   { accountId, holder }: Pick<Hold, 'accountId' | 'holder'>,
@@ -60,8 +61,8 @@ interface OfStorage {
   readonly storageId: string
 }
 
-/** Whether something keeps the storage from being deleted, its data from being brought elsewhere, and itself from going
- *  to another host. */
+/** Whether something prevents the deletion of the storage, moving its data elsewhere, and moving the storage itself to
+ *  another host. */
 export async function readHolds(
   db: Queries,
   id: OfStorage,
@@ -74,16 +75,17 @@ export async function readHolds(
   }
 }
 
-/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, and cannot go to another host: its
- *  data would be copied there without them. What stays in the shared storage that it lies on keeps them. */
+/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, and therefore cannot move to
+ *  another host: its data would be copied there without them. Data that stay in their shared storage keep their
+ *  snapshots. */
 export const requireMovable = (
   db: Queries,
   id: OfStorage,
   { staysShared }: { readonly staysShared: boolean },
 ): Promise<void> => refuseHeld(id, staysShared ? holdsOf(db, id).where('is_shared', '=', false) : holdsOf(db, id))
 
-/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, but for snapshots that go with
- *  it. */
+/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, except for snapshots that are
+ *  deleted with it. */
 export const requireNotKept = (db: Queries, id: OfStorage): Promise<void> =>
   refuseHeld(id, holdsOf(db, id).where('holder', 'not like', safetyHolder('%')))
 
@@ -95,8 +97,7 @@ async function refuseHeld(id: OfStorage, holds: ReturnType<typeof holdsOf>): Pro
     })
 }
 
-/** As `requireNotKept`, of what the server boots from, which is locked: what is held from then on is refused by
- *  `requireNoEnd`. */
+/** As `requireNotKept`, for the boot disk of the server, which is locked: `requireNoEnd` refuses later holds. */
 export async function requireNoBootHolds(
   tx: Transaction<Tables>,
   { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
@@ -112,11 +113,11 @@ export async function requireNoBootHolds(
     })
 }
 
-/** What ends the disk of a storage, or of what a server boots from. */
+/** Operations that end the disk of a storage, or the boot disk of a server. */
 const ENDS = { server: ['server.delete', 'server.rebuild'], storage: ['storage.delete'] } as const
 
-/** Throws `state_not_allowed` (409) while a change that ends the disk was accepted and may not be seen in Kubernetes
- *  yet. Whoever holds the storage looks there after this. */
+/** Throws `state_not_allowed` (409) while a change that ends the disk was accepted and may not be visible in Kubernetes
+ *  yet. The caller that holds the storage reads Kubernetes after this. */
 export async function requireNoEnd(
   tx: Transaction<Tables>,
   { accountId, storageId, bootServerId }: Pick<Hold, 'accountId' | 'storageId' | 'bootServerId'>,
@@ -133,7 +134,7 @@ export async function requireNoEnd(
     })
 }
 
-/** Throws `in_use` (409) when data of the server may not go to another host, or, `isLeaving`, to another zone. */
+/** Throws `in_use` (409) when data of the server may not move to another host, or, `isLeaving`, to another zone. */
 export async function requireNoMoveHolds(
   tx: Transaction<Tables>,
   {
@@ -169,7 +170,7 @@ export async function requireNoMoveHolds(
     )
 }
 
-/** Throws `in_use` (409) when the data of the storage may not be brought to another host. */
+/** Throws `in_use` (409) when the data of the storage may not move to another host. */
 export async function requireNoLocalHolds(tx: Transaction<Tables>, id: OfStorage): Promise<void> {
   const hold = await holdsOf(tx, id).where('is_shared', '=', false).executeTakeFirst()
   if (hold !== undefined)
@@ -180,8 +181,8 @@ export async function requireNoLocalHolds(tx: Transaction<Tables>, id: OfStorage
     )
 }
 
-/** The storages of the accounts whose data stay on the disks of their host because of what holds them, each with the
- *  server that has it. */
+/** The storages of the accounts whose data a hold keeps on the disks of their host, each with the server that it is
+ *  attached to. */
 export async function listHeldOnHosts(
   db: Queries,
   accounts: readonly string[],

@@ -1,5 +1,5 @@
-/** What storages hold in PostgreSQL: quota, room on the node where their data lies, and the server whose guest has the
- *  disk. A storage is detached, arriving at its server's node, attached, or leaving its server. Each transition is one
+/** Claims of storages in PostgreSQL: quota, room on the node of their data, and the server whose guest has the disk. A
+ *  storage is detached, arriving at its server's node, attached, or leaving its server. Each transition is one
  *  conditional update, so that a disk never has two servers. None happens while the server moves to another node: the
  *  disks that move with it stay the same from beginning to end. Boot storages are part of the claims of their server
  *  (`db/server/`). */
@@ -46,14 +46,14 @@ export interface StorageClaim extends StorageId {
   readonly phase: Tables['storage_claim']['phase']
   /** The node that holds the data; undefined while it is that of the server. */
   readonly node: string | undefined
-  /** Where a move of its own brings it; undefined while none does. */
+  /** The target of its own move; undefined while it does not move. */
   readonly targetNode?: string | undefined
   readonly serverId: string | undefined
   /** It is detached even when the guest does not release it. */
   readonly isForced: boolean
 }
 
-/** Room of storage only. */
+/** Room for storage only. */
 const roomFor = (gibibytes: number) => ({ cores: 0, memoryMebibytes: 0, storageGibibytes: gibibytes })
 
 const isOf = ({ accountId, storageId }: StorageId) => ({ account_id: accountId, storage_id: storageId })
@@ -79,7 +79,7 @@ export async function claimStorage(
     readonly nodes?: readonly string[] | undefined
     /** Only nodes that reach the store of the zone's backups can create it. */
     readonly isFromBackup?: boolean | undefined
-    /** The storage that it is made a copy of, which stays where it is until then. */
+    /** The storage that it is a copy of, which stays where it is until then. */
     readonly copyOf?: Pick<Hold, 'storageId' | 'bootServerId' | 'isShared'> | undefined
   },
   now: Date,
@@ -113,8 +113,8 @@ export async function claimStorage(
     .execute()
 }
 
-/** Keeps the storage, and where its data lie, once. Throws `state_not_allowed` (409) while it is on its way to a
- *  server, or its server to another host, and while its end was accepted and may not be seen yet. */
+/** Holds the storage, and the place of its data, once. Throws `state_not_allowed` (409) while it is on its way to a
+ *  server, or its server to another host, and while its end was accepted and may not be visible yet. */
 export async function holdStorage(tx: Transaction<Tables>, hold: Hold): Promise<void> {
   const { accountId, storageId, bootServerId } = hold
   const found = bootServerId === undefined ? await findStorageClaim(tx, { accountId, storageId }) : undefined
@@ -132,13 +132,13 @@ export async function holdStorage(tx: Transaction<Tables>, hold: Hold): Promise<
   await insertHold(tx, hold)
 }
 
-/** Throws `in_use` (409) while the storage is held. It is locked: what holds it from then on is refused. */
+/** Throws `in_use` (409) while the storage is held. It is locked: later holds are refused. */
 export async function requireEndable(tx: Transaction<Tables>, id: StorageId): Promise<void> {
   await rowOf(tx, id).forUpdate().executeTakeFirst()
   await requireNotKept(tx, id)
 }
 
-/** The copy is made, or never will be: its source may go. Free when that was done before. */
+/** The copy is complete, or never will be: its source may be deleted. Does nothing when that was done before. */
 export const releaseSource = (tx: Transaction<Tables>, { accountId, storageId }: StorageId): Promise<void> =>
   releaseHold(tx, { accountId, holder: copyHolder(storageId) })
 
@@ -194,8 +194,8 @@ export async function attachStorage(
   })
 }
 
-/** The data has arrived on the server's node: releases what was held on the source. Idempotent.
- *  Throws Unavailable while the server is on another node or moves. */
+/** The data has arrived on the server's node: releases what was held on the source. Idempotent. Throws Unavailable
+ *  while the server is on another node or moves. */
 export async function landStorage(
   tx: Transaction<Tables>,
   { serverId, node, ...id }: StorageId & { readonly serverId: string; readonly node: string },
@@ -208,7 +208,7 @@ export async function landStorage(
   if (claim.has_room) await releaseRoom(tx, claim.node, roomFor(claim.size_gibibytes))
 }
 
-/** Begins to detach the disk; its data stays on the server's current node. A storage that has not arrived is detached
+/** Starts to detach the disk; its data stays on the server's current node. A storage that has not arrived is detached
  *  at once. Idempotent. Throws Problem `state_not_allowed` (409) while the server moves. */
 export async function releaseStorage(
   tx: Transaction<Tables>,
@@ -233,9 +233,9 @@ export async function releaseStorage(
   await changeClaim(tx, id, DETACHED)
 }
 
-/** Gives back the attachment that a change claimed and did not write. Another change for the same server may have found
- *  it claimed, and be written: `isDesired` says whether the storage is to be at the server. Idempotent. Throws the
- *  Problem `state_not_allowed` (409) while the server moves. */
+/** Releases the attachment that a change claimed and did not write. Another change for the same server may have found
+ *  it claimed, and be written: `isDesired` says whether the storage must be attached to the server. Idempotent. Throws
+ *  the Problem `state_not_allowed` (409) while the server moves. */
 export async function withdrawAttachment(
   tx: Transaction<Tables>,
   { serverId, ...id }: StorageId & { readonly serverId: string },
@@ -276,7 +276,7 @@ export async function detachStorage(tx: Transaction<Tables>, id: StorageId): Pro
 
 /** Sets the claim to what a storage of this size needs: more before it grows, less after growing failed. Idempotent.
  *  Throws the Problems `quota_exceeded` (422), `no_capacity` (503), and `state_not_allowed` (409) while its server
- *  moves or it is being brought there. */
+ *  moves or it is being moved there. */
 export async function resizeStorageClaim(
   tx: Transaction<Tables>,
   { sizeGibibytes, ...id }: StorageId & { readonly sizeGibibytes: number },
@@ -305,7 +305,7 @@ export async function resizeStorageClaim(
   await changeClaim(tx, id, { size_gibibytes: sizeGibibytes })
 }
 
-/** As `resizeStorageClaim`, of the boot storage of a server. Throws `state_not_allowed` also while its plan is
+/** As `resizeStorageClaim`, for the boot storage of a server. Throws `state_not_allowed` also while its plan is
  *  changed. */
 export async function resizeBootStorageClaim(
   tx: Transaction<Tables>,
@@ -348,8 +348,9 @@ export interface DesiredSize {
   readonly serverId?: string | undefined
 }
 
-/** After a change of the size that was not written: holds what the storage shall have, which another change may have
- *  raised meanwhile. Nothing for a storage that is gone: its deletion gives everything back. Throws as `holdSize`. */
+/** After a change of the size that was not written: sets the claim to the storage's desired size, which another change
+ *  may have raised meanwhile. Does nothing for a deleted storage: its deletion releases everything. Throws as
+ *  `holdSize`. */
 export const withdrawResize = async (
   tx: Transaction<Tables>,
   id: StorageId,
@@ -369,11 +370,10 @@ export async function deleteStorageClaim(tx: Transaction<Tables>, id: StorageId)
   await releaseTargetRoom(tx, claim)
 }
 
-/** Holds room for a detached storage on another node of its zone, once, beside that where its data lie: on the very
- *  `node`, or on the best one that is not excluded. Answers where.
- *  Throws the Problems `no_capacity` (503), `in_use` (409) for one that has snapshots, which a copy would not have
- *  (`staysShared` makes none: the other node reaches the shared storage that the data lie on), and `state_not_allowed`
- *  (409) for one that a server has. */
+/** Holds room for a detached storage on another node of its zone, once, in addition to that of its data: on the very
+ *  `node`, or on the best one that is not excluded. Returns the node. Throws the Problems `no_capacity` (503), `in_use`
+ *  (409) for one that has snapshots, which a copy would not have (`staysShared` makes none: the other node reaches the
+ *  shared storage that contains the data), and `state_not_allowed` (409) for one that is attached to a server. */
 export async function reserveStorageMove(
   tx: Transaction<Tables>,
   {
@@ -411,8 +411,8 @@ export async function reserveStorageMove(
   return target
 }
 
-/** The data of a detached storage are on the node that they were moved to: what was held where they came from is given
- *  back. Free when that was done before. */
+/** The data of a detached storage have been moved to the node: releases what was held at the source. Does nothing when
+ *  that was done before. */
 export async function landStorageMove(
   tx: Transaction<Tables>,
   { node, ...id }: StorageId & { readonly node: string },
@@ -423,7 +423,7 @@ export async function landStorageMove(
   await releaseRoom(tx, claim.node, roomFor(claim.size_gibibytes))
 }
 
-/** The storage stays where it is. Free when nothing is held for it elsewhere. */
+/** The storage stays where it is. Does nothing when nothing is held for it elsewhere. */
 export async function releaseStorageMove(tx: Transaction<Tables>, id: StorageId): Promise<void> {
   const claim = await rowOf(tx, id).forUpdate().executeTakeFirst()
   if (claim === undefined || claim.target_node === null) return
@@ -447,8 +447,8 @@ const releaseTargetRoom = async (
   }: Pick<Selectable<Tables['storage_claim']>, 'target_node' | 'size_gibibytes'>,
 ): Promise<void> => (node === null ? undefined : releaseRoom(tx, node, roomFor(size)))
 
-/** The storages of their own whose data lie on the node or are on their way there, by account and id; those of its
- *  servers are not among them. */
+/** The separate storages whose data are on the node or on their way there, by account and id; those of its servers are
+ *  not among them. */
 export async function listStoragesOn(
   db: Queries,
   node: string,
@@ -468,7 +468,7 @@ export async function listStoragesOn(
   }))
 }
 
-/** Storages of their own, attached or not, that have held room since before the given time. */
+/** Separate storages, attached or not, that have held room since before the given time. */
 export async function listStoragesWithClaims(db: Queries, claimedBefore: Date): Promise<readonly StorageId[]> {
   const rows = await db
     .selectFrom('storage_claim')
@@ -525,7 +525,7 @@ const changeAttached = async (
     .set((row) => ({ attached_gibibytes: row('attached_gibibytes', '+', gibibytes) }))
     .execute())
 
-/** Takes what is positive and releases what is negative. An existing storage may grow on a node that takes nothing
+/** Claims positive amounts and releases negative ones. An existing storage may grow on a node that accepts nothing
  *  new. */
 async function changeRoom(tx: Transaction<Tables>, node: string, gibibytes: number): Promise<void> {
   if (gibibytes < 0) await releaseRoom(tx, node, roomFor(-gibibytes))

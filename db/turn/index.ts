@@ -1,5 +1,5 @@
-/** Turns: whoever speaks to something outside of the database, and must be the only one, takes the turn instead of
- *  holding a row lock meanwhile. A turn ends by itself, so that a process that died keeps nobody waiting for good. */
+/** Turns: a process that must be the only one to talk to something outside of the database takes the turn instead of
+ *  holding a row lock meanwhile. A turn expires, so that a process that died blocks nobody for good. */
 import type { Transaction } from 'kysely'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -9,12 +9,13 @@ import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface Turn {
-  /** In the transaction that writes what was done: it is committed only while the turn is ours. Throws Unavailable. */
+  /** Must be called in the transaction that records the work: it is committed only while the turn is ours. Throws
+   *  Unavailable. */
   require(tx: Transaction<Tables>): Promise<void>
 }
 
 export interface TurnOptions {
-  /** What is done in turns: one has it at a time. */
+  /** The subject of the turns: one process has its turn at a time. */
   readonly name: string
   /** How long to wait for it; 0 to give up at once. */
   readonly waitMilliseconds: number
@@ -26,14 +27,14 @@ interface Parts {
   readonly random: Random
 }
 
-/** A turn lasts as long without being renewed: others wait so long for what a process that died has left. */
+/** A turn expires after this long without renewal: others wait so long after a process has died. */
 const LASTS_MILLISECONDS = 10_000
 const RENEW_MILLISECONDS = 2_500
 const LOOK_MILLISECONDS_FIRST = 20
 const LOOK_MILLISECONDS_MAXIMUM = 500
 
-/** Does the work when it is its turn; answers what `ifBusy` does when others have it for too long. Holds no connection
- *  while it waits or works. */
+/** Does the work when it gets the turn; returns the result of `ifBusy` when others have it for too long. Holds no
+ *  connection while it waits or works. */
 export async function inTurn<Result>(
   parts: Parts,
   options: TurnOptions,
@@ -62,14 +63,15 @@ export async function inTurn<Result>(
   } finally {
     ended.abort()
     await renewing
-    // Where this fails it ends by itself.
+    // If this fails, the turn expires.
     await deleteWhere(db, 'turn', { name, holder })
       .execute()
       .catch(() => {})
   }
 }
 
-/** Until the signal aborts. A turn that could not be renewed is lost to whoever takes it: `require` tells. */
+/** Renews until the signal aborts. A turn that could not be renewed may be taken by another process: `require` detects
+ *  it. */
 async function renew(
   { db, clock }: Parts,
   { name, holder, ends }: { readonly name: string; readonly holder: string; readonly ends: () => Date },
@@ -85,7 +87,7 @@ async function renew(
   }
 }
 
-/** One statement, so that of two one is first. */
+/** One statement, so that of two concurrent callers one is first. */
 async function take(
   db: Database,
   turn: { readonly name: string; readonly holder: string; readonly ends_at: Date },

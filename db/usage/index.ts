@@ -1,5 +1,5 @@
-/** Usage of servers: series and monthly transfer, from readings of counters. A reading is added once, however often and
- *  by however many processes it is reported: only its increase over the newest one of its epoch counts. */
+/** Usage of servers: series and monthly transfer, from readings of counters. A reading is added once, regardless of how
+ *  often and by how many processes it is reported: only its increase over the newest one of its epoch counts. */
 import { type Selectable, sql } from 'kysely'
 import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage/rules.ts'
 import type { ServerTransfer } from '../../domain/billing/transfer.ts'
@@ -227,7 +227,7 @@ const dayOf = (at: Date) => sql<Date>`${dateText(at)}::date`
 /** Readings are kept for longer than a host may be unreachable and return with the same guest. */
 const READING_KEPT_MILLISECONDS = 100 * 86_400_000
 
-/** Deletes what no series needs any more; returns how many rows. */
+/** Deletes what no series needs any longer; returns how many rows. */
 export async function pruneUsage(db: Queries, now: Date): Promise<number> {
   let pruned = 0
   for (const { stepSeconds, keptSeconds } of STEPS) {

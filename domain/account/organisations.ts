@@ -14,8 +14,8 @@ export interface StatedOrganisation {
   readonly platformRole: string
 }
 
-/** Reads the claim: a list of {id, name, role}. What does not have that form is left out; undefined when it is no list
- *  at all. */
+/** Reads the claim: a list of {id, name, role}. Items without that form are left out; undefined when it is not a
+ *  list. */
 export function readOrganisations(claim: unknown): readonly StatedOrganisation[] | undefined {
   if (!Array.isArray(claim)) return undefined
   const found = claim.slice(0, ORGANISATIONS_MAXIMUM).flatMap((item: unknown): StatedOrganisation[] => {
@@ -35,7 +35,7 @@ export function readOrganisations(claim: unknown): readonly StatedOrganisation[]
   return [...new Map(found.map((organisation) => [organisation.id, organisation])).values()]
 }
 
-/** What a role of the platform opens in the organisation's account. Ownership is a seat, taken once. */
+/** The role in the organisation's account that a role of the platform grants. Ownership is a seat, taken once. */
 export const roleOfPlatform = (platformRole: string): Exclude<Role, 'owner'> =>
   platformRole === 'owner' || platformRole === 'admin'
     ? 'admin'
@@ -43,7 +43,7 @@ export const roleOfPlatform = (platformRole: string): Exclude<Role, 'owner'> =>
       ? 'viewer'
       : 'member'
 
-/** Whether the role at the identity platform is an administrator's here. */
+/** Whether the role at the identity platform is that of an administrator here. */
 export const isAdministrator = (platformRole: string): boolean => roleOfPlatform(platformRole) === 'admin'
 
 /** Whether the person has to sign in again before the platform's statement counts. */

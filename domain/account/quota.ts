@@ -1,4 +1,4 @@
-/** What an account may hold at most, and what a resource takes of it. Counting is `db/account/quotas.ts`. */
+/** How much an account may hold, and how much of that each resource uses. Counting is in `db/account/quotas.ts`. */
 import type { Room } from '../node/placement.ts'
 
 /** Limits of a new account, by the plural noun of the paths. */
@@ -23,37 +23,38 @@ export const DEFAULT_QUOTAS = {
   databases: 5,
   kubernetes_clusters: 5,
   node_pools: 25,
-  /** Ever: one that has ended counts on. */
+  /** In total, including those that have ended. */
   playgrounds: 1,
   dev_clusters: 5,
   custom_images: 20,
   custom_image_gibibytes: 1_024,
   object_storage_gibibytes: 1_024,
 } as const
-/** Counts in each zone by itself; all others count over the whole account. */
+/** Counts per zone; all others count per account. */
 export const ZONE_QUOTA = 'object_storage_gibibytes'
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>
 
-/** What a server of the size takes from the quotas of its account. */
+/** What a server of the size counts against the quotas of its account. */
 export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): QuotaAmounts => ({
   servers: 1,
   cores: size.cores,
   memory_mebibytes: size.memoryMebibytes,
 })
-/** What a storage of so many GiB takes from the quotas of its account. */
+/** What a storage of so many GiB counts against the quotas of its account. */
 export const storageQuota = (sizeGibibytes: number): QuotaAmounts => ({ storages: 1, storage_gibibytes: sizeGibibytes })
-/** The same, of a snapshot of a storage of that size. */
+/** The same for a snapshot of a storage of that size. */
 export const snapshotQuota = (sizeGibibytes: number): QuotaAmounts => ({
   snapshots: 1,
   snapshot_gibibytes: sizeGibibytes,
 })
-/** The same, of a backup of a disk of that size. */
+/** The same for a backup of a disk of that size. */
 export const backupQuota = (sizeGibibytes: number): QuotaAmounts => ({ backups: 1, backup_gibibytes: sizeGibibytes })
-/** The same, of a custom image whose disk has that size. */
+/** The same for a custom image whose disk has that size. */
 export const customImageQuota = (sizeGibibytes: number): QuotaAmounts => ({
   custom_images: 1,
   custom_image_gibibytes: sizeGibibytes,
 })
-/** What a custom image takes until its disk is known: an import of a larger one waits until it has more. */
+/** What a custom image counts until the size of its disk is known: an import of a larger one waits until more is
+ *  claimed. */
 export const UNKNOWN_IMAGE_GIBIBYTES = 64

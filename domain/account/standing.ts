@@ -16,8 +16,8 @@ export interface Standing {
   readonly reason: 'payment_method_required' | 'owner_approval_required' | 'account_suspended' | null
 }
 
-/** Whether the account may make what costs money. Suspension outranks everything, and credit stands in for a payment
- *  method. */
+/** Whether the account may create billable resources. Suspension takes precedence over everything, and credit replaces
+ *  a payment method. */
 export function standingOf(facts: StandingFacts): Standing {
   const reason =
     facts.suspendedByStaffAt !== null || facts.suspendedForPaymentAt !== null

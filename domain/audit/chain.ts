@@ -30,10 +30,10 @@ export interface SealedEntry {
   readonly body: string
 }
 
-/** Of the text as UTF-8, in small letters. */
+/** SHA-256 of the text as UTF-8, in lower-case hexadecimal digits. */
 export const sha256Hex = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
-/** Appends an entry to the chain: gives it the next sequence, the hash of the one before and its own. */
+/** Appends an entry to the chain: sets its sequence, the hash of the previous entry and its own hash. */
 export function seal(
   head: ChainHead,
   entry: UnsealedAuditEntry,
@@ -52,8 +52,8 @@ export function seal(
   return { entry: { ...unhashed, entry_hash: sha256Hex(body) }, body }
 }
 
-/** PostgreSQL text holds no NUL and canonical JSON no lone surrogate: customers' text loses them before it is sealed.
- */
+/** PostgreSQL text holds no NUL and canonical JSON no lone surrogate: both are removed from customers' text before it
+ *  is sealed. */
 function clean<T>(value: T): T {
   const cleaned = (inner: unknown): unknown => {
     if (typeof inner === 'string') return inner.replaceAll('\0', '').toWellFormed()
@@ -65,7 +65,7 @@ function clean<T>(value: T): T {
   return cleaned(value) as T // the same shape, only its strings differ
 }
 
-/** One stored row: the canonical text is the truth, the columns repeat parts of it for queries. */
+/** One stored row: the canonical text is authoritative, the columns repeat parts of it for queries. */
 export interface StoredEntry {
   readonly sequence: number
   readonly id: string
@@ -83,7 +83,7 @@ export interface ChainBreak {
   readonly reason: string
 }
 
-/** Checks that the row is the next link after the head; the answer is what is wrong with it, or undefined. */
+/** Checks that the row is the next link after the head. Returns what is wrong with it, or undefined. */
 export function checkLink(head: ChainHead, row: StoredEntry): ChainBreak | undefined {
   const broken = (reason: string, sequence = row.sequence): ChainBreak => ({ sequence, id: row.id, reason })
   if (row.sequence !== head.sequence + 1) {

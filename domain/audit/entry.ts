@@ -1,4 +1,4 @@
-/** What an audit entry says before it is sealed into its account's chain. Names are the contract's. */
+/** The content of an audit entry before it is sealed into its account's chain. Names are the contract's. */
 
 export interface AuditChange {
   readonly field: string

@@ -1,5 +1,5 @@
-/** What a backup's state allows: one rule per verb, the same for every door. Refusals come in the contract's order:
- *  operation_in_progress, server_not_stopped, state_not_allowed. */
+/** Changes that a backup's state allows: one rule per verb, the same for every interface. Refusals come in the
+ *  contract's order: operation_in_progress, server_not_stopped, state_not_allowed. */
 import type { OperationKind } from '../operations.ts'
 import { conflict, operationInProgress } from '../problem.ts'
 
@@ -33,8 +33,9 @@ export function requireVerifiable(backup: BackupFacts): void {
   requireOnline(backup)
 }
 
-/** Throws 409 unless the backup can be restored; one that did not verify by force only. A verification ends by that:
- *  the platform verifies by itself, and nobody who needs the data waits for it. */
+/** Throws 409 unless the backup can be restored; one that failed verification by force only. A restore cancels a
+ *  verification under way: the platform verifies on its own schedule, and nobody who needs the data must wait for
+ *  it. */
 export function requireRestorable(backup: BackupFacts, isForced: boolean): void {
   if (backup.activeOperation?.kind !== 'backup.verify') requireIdle(backup)
   requireOnline(backup)
@@ -48,7 +49,7 @@ export function requireRestorable(backup: BackupFacts, isForced: boolean): void 
     )
 }
 
-/** Throws 409 unless another storage can be made from the backup, also while it is being verified. */
+/** Throws 409 unless another storage can be created from the backup, also while it is being verified. */
 export function requireReadableBackup(backup: BackupFacts): void {
   requireOnline(backup)
   if (backup.verificationError !== undefined)
@@ -57,7 +58,7 @@ export function requireReadableBackup(backup: BackupFacts): void {
     })
 }
 
-/** Throws 409 while something is being made from the backup: `storage ID`, or `custom image ID`. */
+/** Throws 409 while something is being created from the backup: `storage ID`, or `custom image ID`. */
 export function requireUnread(backup: Pick<BackupFacts, 'id'>, [reader]: readonly string[]): void {
   if (reader !== undefined)
     throw conflict('in_use', `The backup is being read: ${reader} is made from it. Delete it when that is done.`, {
@@ -65,8 +66,8 @@ export function requireUnread(backup: Pick<BackupFacts, 'id'>, [reader]: readonl
     })
 }
 
-/** Throws 409 unless the backup can be deleted. One that is still being made can: its creation is cancelled. One that
- *  is being verified too. */
+/** Throws 409 unless the backup can be deleted. One that is still being created can: its creation is cancelled. One
+ *  that is being verified can too. */
 export function requireDeletable(backup: BackupFacts): void {
   const kind = backup.activeOperation?.kind
   if (kind !== 'storage.backup' && kind !== 'backup.verify') requireIdle(backup)

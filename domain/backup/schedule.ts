@@ -1,6 +1,6 @@
-/** When backups are due: schedules of five fields as cron has them, in UTC, at most once in an hour. The fields are
- *  the minute, hours, days of the month, months and days of the week (0 and 7 are Sunday); each is a star, a number,
- *  a range or a list of those, ranges and stars with a step. As cron has it, a day is due by either of its two fields
+/** When backups are due: schedules of five fields in cron's format, in UTC, at most once in an hour. The fields are the
+ *  minute, hours, days of the month, months and days of the week (0 and 7 are Sunday). Each is a star, a number, a
+ *  range or a list of those; ranges and stars may have a step. As in cron, a day is due by either of its two fields
  *  when both are restricted. */
 
 export interface BackupSchedule {
@@ -57,7 +57,7 @@ export function parseBackupSchedule(text: string): BackupSchedule | { readonly f
   return nextSlot(schedule, new Date(0)) === undefined ? { fault: 'names a day that never comes' } : schedule
 }
 
-/** Ascending, each once; undefined when the field is none. */
+/** Ascending, each once; undefined when the field is invalid. */
 function valuesOf(field: string, { first, last }: Bounds): readonly number[] | undefined {
   const found = new Set<number>()
   for (const part of field.split(',')) {
@@ -76,8 +76,7 @@ function valuesOf(field: string, { first, last }: Bounds): readonly number[] | u
 export const nextSlot = (schedule: BackupSchedule, after: Date): Date | undefined =>
   search(schedule, after, 1, (slot) => slot > after)
 
-/** The last one that is not after `now` and comes after `after`: those before it were missed, and are not made up for
- *  one by one. */
+/** The last due instant in (after, now]. Earlier ones were missed, and are not made up for one by one. */
 export function dueSlot(schedule: BackupSchedule, { after, now }: { readonly after: Date; readonly now: Date }) {
   const slot = search(schedule, now, -1, (each) => each <= now)
   return slot !== undefined && slot > after ? slot : undefined

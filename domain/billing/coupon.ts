@@ -24,8 +24,8 @@ export interface CouponFacts {
   readonly isRedeemed: boolean
 }
 
-/** Whether the coupon can be redeemed now, and else the first reason why not. `validFrom` is the first instant,
- *  `validUntil` the first that is too late. */
+/** Whether the coupon can be redeemed now, or else the first reason why not. `validFrom` is the first valid instant,
+ *  `validUntil` the first invalid one after it. */
 export function checkCoupon(coupon: CouponFacts | undefined, now: Date): 'applied' | CouponRefusal {
   if (coupon === undefined) return 'unknown'
   if (!coupon.isActive) return 'inactive'

@@ -1,14 +1,14 @@
-/** What the state of an invoice at the payment processor means, and when an unpaid one suspends its account. */
+/** The meaning of an invoice's state at the payment processor, and when an unpaid invoice suspends its account. */
 
 export type PaymentStatus = 'unbilled' | 'open' | 'paid' | 'overdue'
 
 export interface ProcessorState {
   readonly status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
-  /** A charge was tried, and neither succeeded nor is under way. */
+  /** A charge was attempted, and neither succeeded nor is under way. */
   readonly hasFailedCharge: boolean
 }
 
-/** A draft is nothing yet, and what was voided there was taken back. */
+/** A draft does not count yet, and a voided invoice was cancelled. */
 export const paymentStatusOf = ({ status, hasFailedCharge }: ProcessorState): PaymentStatus =>
   status === 'paid'
     ? 'paid'

@@ -1,19 +1,19 @@
-/** What metered hours and traffic of a calendar month (UTC) cost. Every sum is made of the same differences, so days
- *  always add up to their line and lines to the month, to the cent. Whole numbers only, BigInt inside. Pure. */
+/** The cost of metered hours and traffic in a calendar month (UTC). Every sum is built from the same differences, so
+ *  days always add up to their line and lines to the month, to the cent. Whole numbers only, BigInt inside. Pure. */
 import { billTransfer, type Month, roundHalfUp } from './transfer.ts'
 
-/** A month has so many hours, whatever the calendar says. */
+/** A month is billed as so many hours, regardless of the calendar. */
 export const HOURS_PER_MONTH = 730
 const MILLICENTS_PER_CENT = 1_000n
 const HOUR_MILLISECONDS = 3_600_000
 
 export const TRANSFER_RESOURCE_TYPE = 'network_transfer'
 
-/** Of a monthly price in cents, in thousandths of a cent, rounded half up. */
+/** The price of an hour for a monthly price in cents, in thousandths of a cent, rounded half up. */
 export const hourlyMillicents = (monthlyCents: number): number =>
   Number(roundHalfUp(BigInt(monthlyCents) * MILLICENTS_PER_CENT, BigInt(HOURS_PER_MONTH)))
 
-/** What so many billed hours cost: never more than the month. In cents. */
+/** The cost of so many billed hours, in cents: never more than the price of the month. */
 export function amountAfter(hours: number, monthlyCents: number): number {
   const amount = roundHalfUp(BigInt(hours) * BigInt(hourlyMillicents(monthlyCents)), MILLICENTS_PER_CENT)
   return Math.min(monthlyCents, Number(amount))
@@ -21,7 +21,7 @@ export function amountAfter(hours: number, monthlyCents: number): number {
 
 interface BilledThing {
   readonly resourceType: string
-  /** As the API calls it. */
+  /** Its id in the API. */
   readonly resourceId: string
   readonly name: string
   /** Plan or tier; empty where there is none. */
@@ -30,7 +30,7 @@ interface BilledThing {
 
 /** Metered hours of one day of a resource at one plan and price, one after the other. */
 export interface MeteredHours extends BilledThing {
-  /** Tells resources apart whatever they are called. */
+  /** Identifies the resource, regardless of its name. */
   readonly resource: number
   readonly monthlyCents: number
   /** `YYYY-MM-DD`. */
@@ -48,7 +48,7 @@ export interface TransferDay {
   readonly transmittedBytes: number
 }
 
-/** A resource that goes on costing. */
+/** A resource that continues to cost. */
 export interface LiveResource extends BilledThing {
   readonly resource: number
   readonly monthlyCents: number
@@ -64,15 +64,15 @@ export interface BillDay {
 
 /** What one resource at one plan and price costs in a month. */
 export interface BillLine extends BilledThing {
-  /** Tells resources apart whatever they are called; 0 for traffic. */
+  /** Identifies the resource, regardless of its name; 0 for traffic. */
   readonly resource: number
-  /** All that were metered; those beyond 730 of the resource cost nothing. */
+  /** All metered hours; those of the resource beyond 730 cost nothing. */
   readonly hours: number
   readonly hourlyPriceMillicents: number
-  /** Never costs more; 0 without such a bound. */
+  /** The maximum cost; 0 without a maximum. */
   readonly capCents: number
   readonly amountCents: number
-  /** When it goes on until the end of the month. */
+  /** The cost if it continues until the end of the month. */
   readonly estimatedCents: number
   readonly isActive: boolean
   /** In their order; those with hours or traffic that costs. They add up to the line. */
@@ -82,7 +82,7 @@ export interface BillLine extends BilledThing {
 export interface MonthUsage {
   readonly hours: readonly MeteredHours[]
   readonly transfers: readonly TransferDay[]
-  /** Those that go on; none for months that are over. */
+  /** Those that continue; none for past months. */
   readonly live: readonly LiveResource[]
 }
 
@@ -128,7 +128,7 @@ interface OpenLine extends BilledThing {
   readonly days: Map<string, { hours: number; amountCents: number }>
 }
 
-/** One line for each plan and price. Hours of all of them together cost until there are 730, in the order of time. */
+/** One line for each plan and price. Hours of all of them together cost until there are 730, in chronological order. */
 function billResource(
   month: Month,
   resource: number,
@@ -186,7 +186,7 @@ function billResource(
 const inTime = (one: MeteredHours, other: MeteredHours): number =>
   compare(one.date, other.date) || one.firstHour - other.firstHour
 
-/** Hours of the month that are not metered yet; those that have begun count. */
+/** Hours of the month that are not metered yet; started hours count. */
 const hoursLeft = ({ start, end }: Month, { meteredUntil }: LiveResource): number =>
   Math.max(0, (end.getTime() - Math.max(start.getTime(), meteredUntil.getTime())) / HOUR_MILLISECONDS)
 
@@ -240,7 +240,7 @@ export const monthBefore = ({ start }: Month): Month => ({
   end: start,
 })
 
-/** What a live credit has left. */
+/** The remaining amount of a live credit. */
 export interface LiveCredit {
   readonly id: string
   readonly label: string
@@ -249,7 +249,8 @@ export interface LiveCredit {
   readonly leftCents: number
 }
 
-/** What each credit pays of the total: whatever expires first, then the oldest. Those that pay nothing are left out. */
+/** What each credit pays of the total: the earliest expiry first, then the oldest. Credits that pay nothing are left
+ *  out. */
 export function applyCredits(
   totalCents: number,
   credits: readonly LiveCredit[],

@@ -1,6 +1,5 @@
-/** What the traffic of servers costs: one TiB a server and calendar month (UTC) is free, then every byte is priced by
- *  the GiB.
- *  Whole numbers only: BigInt inside, because bytes times a price leave the safe integers at nine terabytes. */
+/** The cost of servers' traffic: one TiB per server and calendar month (UTC) is free, then every byte is priced by the
+ *  GiB. Whole numbers only: BigInt inside, because bytes times a price exceed the safe integers at nine terabytes. */
 
 export const TRANSFER_ALLOWANCE_BYTES = 2 ** 40
 export const TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE = 1_000
@@ -11,7 +10,7 @@ export interface ServerTransfer {
   readonly serverId: string
   readonly serverName: string
   readonly receivedBytes: number
-  /** Out of the public interface; the only traffic that may cost. */
+  /** Outgoing on the public interface; the only traffic that may cost. */
   readonly transmittedBytes: number
 }
 
@@ -46,10 +45,10 @@ export interface Month {
 }
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/
-/** Before it nothing was counted, and dates say other years than they are given. */
+/** Nothing was counted before that year, and Date maps years below 100 to others. */
 const FIRST_YEAR = 1970
 
-/** The calendar month of `YYYY-MM`; undefined when the text is none, or one long before any servers. */
+/** The calendar month of `YYYY-MM`; undefined when the text is invalid, or a month long before any servers. */
 export function monthOf(text: string): Month | undefined {
   const [, year, month] = MONTH.exec(text) ?? []
   return year === undefined || month === undefined || Number(year) < FIRST_YEAR

@@ -1,4 +1,4 @@
-/** What a custom image's state allows: one rule per verb, the same for every door. */
+/** Changes that a custom image's state allows: one rule per verb, the same for every interface. */
 import type { OperationKind } from '../operations.ts'
 import { conflict, operationInProgress } from '../problem.ts'
 
@@ -8,7 +8,7 @@ export interface CustomImageFacts {
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
 
-/** Throws 409 while the image is being made or deleted. */
+/** Throws 409 while the image is being created or deleted. */
 export function requireDeletableImage({ id, state, activeOperation }: CustomImageFacts): void {
   const resource = { type: 'custom_image', id }
   if (activeOperation !== undefined) throw operationInProgress(activeOperation.id, resource)
@@ -16,7 +16,7 @@ export function requireDeletableImage({ id, state, activeOperation }: CustomImag
     throw conflict('state_not_allowed', `The image is in state ${state}.`, { resource })
 }
 
-/** Throws 409 unless servers can be made from the image. */
+/** Throws 409 unless servers can be created from the image. */
 export function requireOnlineImage({ id, state, activeOperation }: CustomImageFacts): void {
   const shown = activeOperation?.kind === 'template.delete' ? 'deleting' : state
   if (shown !== 'online')

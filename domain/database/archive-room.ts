@@ -1,22 +1,22 @@
-/** How much room the archive of a database has, and what of it costs. Pure. */
+/** How much space the archive of a database has, and how much of it is billed. Pure. */
 
 const GIBIBYTE = 1024 ** 3
 const QUOTA_GIBIBYTES_MINIMUM = 50
 const QUOTA_STORAGES = 8
 const FREE_STORAGES = 4
-/** Of the quota, from which somebody should hear of it. */
+/** The part of the quota at which the owner is warned. */
 const NEARLY_FULL_SHARE = 0.9
-/** Of the quota: an archive from before there was one is held to it once it is smaller. */
+/** The part of the quota below which an archive from before quotas is limited. */
 const ROOM_SHARE = 0.8
-/** What archives had before: as good as none. */
+/** The quota of archives from before quotas: practically unlimited. */
 export const UNBOUNDED_BYTES = 2 ** 50
 
-/** How much the archive may hold of a database with a storage of so many GiB. */
+/** How much the archive of a database with a storage of so many GiB may hold. */
 export const archiveQuotaBytes = (storageGibibytes: number): number =>
   Math.max(QUOTA_GIBIBYTES_MINIMUM, QUOTA_STORAGES * storageGibibytes) * GIBIBYTE
 
-/** The quota that the store is to be told. What has grown beyond it while there was none goes on being archived: it
- *  would end at once otherwise. */
+/** The quota to set in the store. An archive that outgrew it before there were quotas continues: it would stop at once
+ *  otherwise. */
 export function boundedQuotaBytes(
   storageGibibytes: number,
   told: { readonly quotaBytes: number; readonly usedBytes: number } | undefined,
@@ -25,7 +25,7 @@ export function boundedQuotaBytes(
   return told?.quotaBytes === UNBOUNDED_BYTES && told.usedBytes > quota * ROOM_SHARE ? UNBOUNDED_BYTES : quota
 }
 
-/** GiB of an archive of so many bytes that are billed as object storage: what is above four times the storage. */
+/** GiB of an archive of so many bytes that are billed as object storage: the part above four times the storage. */
 export const billedArchiveGibibytes = (usedBytes: number, storageGibibytes: number): number =>
   Math.max(0, Math.ceil(usedBytes / GIBIBYTE - FREE_STORAGES * storageGibibytes))
 
@@ -38,7 +38,7 @@ export function archiveRoomOf(usedBytes: number, storageGibibytes: number): Arch
   return billedArchiveGibibytes(usedBytes, storageGibibytes) > 0 ? 'over_allowance' : 'enough'
 }
 
-/** For the owner of the database; empty while there is nothing to say. */
+/** For the owner of the database; empty while there is nothing to report. */
 export function archiveRoomText(usedBytes: number, storageGibibytes: number): string {
   const room = archiveRoomOf(usedBytes, storageGibibytes)
   if (room === 'enough') return ''

@@ -16,23 +16,23 @@ export const DATABASE_RETENTION_DAYS = { least: 7, most: 35, default: 7 } as con
 export const KEEP_BACKUPS_DAYS = { least: 0, most: 35, default: 7 } as const
 export const DATABASE_SCHEDULE_DEFAULT = '0 3 * * *'
 export const CERTIFICATE_DAYS = 365
-/** So long before it expires a certificate is replaced. */
+/** How long before it expires a certificate is replaced. */
 export const RENEW_DAYS = 30
 /** The role of its only machine. */
 export const DATABASE_ROLE = 'primary'
 
-/** What PostgreSQL takes without quotes, so that nobody has to write any. */
+/** Names that PostgreSQL accepts without quotes, so that nobody has to write any. */
 export const IDENTIFIER_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
 const TAKEN = ['postgres', 'template0', 'template1', 'public', 'none']
 
-/** Why no database or role can be called that; undefined when one can. */
+/** Why no database or role can have that name; undefined when one can. */
 export function identifierFault(text: string): string | undefined {
   if (!IDENTIFIER_PATTERN.test(text))
     return 'must be 1 to 63 lower-case letters, digits and underscores, and begin with no digit'
   return TAKEN.includes(text) || text.startsWith('pg_') ? 'is a name that PostgreSQL keeps for itself' : undefined
 }
 
-/** Why backups cannot be made then; undefined when they can: once in a day. */
+/** Why backups cannot be scheduled at that time; undefined when they can: once a day. */
 export function dailyScheduleFault(text: string): string | undefined {
   const schedule = parseBackupSchedule(text)
   if ('fault' in schedule) return schedule.fault
@@ -40,7 +40,7 @@ export function dailyScheduleFault(text: string): string | undefined {
   return isDaily ? undefined : 'must name one minute of one hour of every day, such as "30 3 * * *"'
 }
 
-/** How PostgreSQL uses the machine of the plan. What sessions take in the worst case fits beside the buffers. */
+/** How PostgreSQL uses the machine of the plan. In the worst case, the memory of sessions fits beside the buffers. */
 export function serverSettings(plan: DatabasePlan): Readonly<Record<string, string>> {
   const mebibytes = MEBIBYTES[plan]
   const part = (divisor: number): string => `${Math.floor(mebibytes / divisor)}MB`
@@ -55,7 +55,7 @@ export function serverSettings(plan: DatabasePlan): Readonly<Record<string, stri
   }
 }
 
-/** When full backups are made each day, in UTC. The schedule has no fault. */
+/** When full backups are taken each day, in UTC. The schedule must be valid. */
 export function fullBackupAt(schedule: string): { readonly hour: number; readonly minute: number } {
   const parsed = parseBackupSchedule(schedule)
   return 'fault' in parsed ? { hour: 0, minute: 0 } : { hour: parsed.hours[0] ?? 0, minute: parsed.minute }
@@ -65,8 +65,8 @@ const DAY_MILLISECONDS = 86_400_000
 /** How long after the time of the daily backup a machine may be down for a newer image. */
 export const UPGRADE_WINDOW_MINUTES = 120
 
-/** When the window began that the moment is in; undefined outside of one. It begins with the daily backup, when the
- *  database is used least. */
+/** When the window that contains the moment started; undefined outside of one. It starts with the daily backup, when
+ *  the database is used least. */
 export function upgradeWindowAt(schedule: string, now: Date): Date | undefined {
   const { hour, minute } = fullBackupAt(schedule)
   const today = new Date(now).setUTCHours(hour, minute, 0, 0)
@@ -74,20 +74,20 @@ export function upgradeWindowAt(schedule: string, now: Date): Date | undefined {
   return now.getTime() - began < UPGRADE_WINDOW_MINUTES * 60_000 ? new Date(began) : undefined
 }
 
-/** `none` without an archive, `failing` while what is written waits on the storage, `paused` while it is not archived,
- *  `resuming` until a full backup holds it. */
+/** `none` without an archive, `failing` while writes wait for the store, `paused` while nothing is archived, `resuming`
+ *  until a full backup succeeds. */
 export const ARCHIVE_STATES = ['none', 'archiving', 'failing', 'paused', 'resuming'] as const
 export type ArchiveState = (typeof ARCHIVE_STATES)[number]
-/** The archive has reached its quota, or what waited for it was filling the storage of the database. */
+/** The archive has reached its quota, or unarchived data was filling the storage of the database. */
 export const ARCHIVE_PAUSE_REASONS = ['archive_full', 'storage_nearly_full'] as const
 
-/** From when on nothing is archived. */
+/** A period in which nothing is archived. */
 export interface ArchivePause {
-  /** Until a backup is whole archiving is tried again: `resuming`. */
+  /** Archiving is being retried until a backup is complete: `resuming`. */
   readonly state: 'paused' | 'resuming'
   readonly reason: (typeof ARCHIVE_PAUSE_REASONS)[number]
   readonly since: string
-  /** The last moment before, that can be restored to; undefined when there was none. */
+  /** The last moment before the gap that can be restored; undefined when there was none. */
   readonly from?: string | undefined
 }
 
@@ -95,14 +95,14 @@ export interface ArchivePause {
 export interface DatabaseBackups {
   /** There is a repository. */
   readonly isOpen: boolean
-  /** Why the last attempt to archive failed; empty when it did not. */
+  /** Why the last attempt to archive failed; empty when it succeeded. */
   readonly failure: string
   readonly observedAt: string
-  /** From when to when every moment can be restored to, but for the gaps; undefined while none can. */
+  /** The range of moments that can be restored, except for the gaps; undefined while none can. */
   readonly earliestAt?: string | undefined
   readonly latestAt?: string | undefined
   readonly gaps: readonly { readonly from: string; readonly to: string }[]
-  /** When a full archive removed a backup before its time; undefined when none is missing now. */
+  /** When a full archive removed a backup early; undefined when none is missing now. */
   readonly shortenedAt?: string | undefined
   /** Undefined while everything is archived. */
   readonly pause?: ArchivePause | undefined
@@ -118,10 +118,10 @@ export interface DatabaseBackups {
 
 const HELD_HOURS = 24
 
-/** How long the archive of a database stays for one that is being restored from it. */
+/** How long the archive of a database is kept for a database that is being restored from it. */
 export const heldUntil = (now: Date): Date => new Date(now.getTime() + HELD_HOURS * 3_600_000)
 
-/** What is left of a deleted database beside its archive. */
+/** What remains of a deleted database in addition to its archive. */
 export interface DatabaseOrigin {
   readonly name: string
   readonly networkId: string
@@ -132,7 +132,7 @@ export interface DatabaseOrigin {
   readonly backups: DatabaseBackups
 }
 
-/** How the archive is, by what is known of it; the obstacle is why there is none. */
+/** The state of the archive, as far as it is known; the obstacle is why there is none. */
 export function archiveStateOf(
   backups: Pick<DatabaseBackups, 'isOpen' | 'failure' | 'pause'> | undefined,
   obstacle: string,
@@ -141,8 +141,8 @@ export function archiveStateOf(
   return backups.pause?.state ?? (backups.failure === '' ? 'archiving' : 'failing')
 }
 
-/** Throws 409 while nothing can be restored and for a moment that was not archived, and 400 for one that the archive
- *  does not reach. Null is its end. */
+/** Throws 409 while nothing can be restored and for a moment that was not archived, and 400 for a moment outside the
+ *  archive. Null is its end. */
 export function requireReachable(
   { earliestAt, latestAt, gaps, pause }: Pick<DatabaseBackups, 'earliestAt' | 'latestAt' | 'gaps' | 'pause'>,
   target: string | null,
@@ -192,7 +192,7 @@ export interface DatabaseFacts {
   readonly activeOperation: { readonly id: string; readonly kind: string } | undefined
 }
 
-/** Throws 409 for one that is going. */
+/** Throws 409 for a database that is being deleted. */
 export function requireChangeableDatabase({ id, isDeleting, activeOperation }: DatabaseFacts): void {
   if (activeOperation?.kind === 'database.delete')
     throw operationInProgress(activeOperation.id, { type: 'database', id })
@@ -208,7 +208,7 @@ export function requireMadeDatabase(facts: DatabaseFacts): void {
     })
 }
 
-/** Throws 409 for what cannot be deleted. What is still being made can: its creation ends. */
+/** Throws 409 for a database that cannot be deleted. One that is still being created can: its creation stops. */
 export function requireDeletableDatabase({ id, isProtected, activeOperation }: DatabaseFacts): void {
   if (activeOperation?.kind === 'database.delete')
     throw operationInProgress(activeOperation.id, { type: 'database', id })

@@ -1,10 +1,10 @@
-/** Who comes in to the machine of a database, as a ruleset of nftables: its network, to PostgreSQL, and nobody else.
- *  PostgreSQL refuses others as well, but only once it has spoken to them. Pure. */
+/** Who may connect to the machine of a database, as a ruleset of nftables: its network, to PostgreSQL, and nobody else.
+ *  PostgreSQL refuses others as well, but only after it has talked to them. Pure. */
 import { parseNetwork } from '../network/addresses.ts'
 import { DATABASE_PORT } from './rules.ts'
 import { CLOSED_INPUT, NFTABLES_FAMILIES } from '../managed-machine/ruleset.ts'
 
-/** The whole file, with a line end after each line. `networks` are the ranges of the network of the database. */
+/** The complete file, with a line end after each line. `networks` are the ranges of the network of the database. */
 export function databaseRuleset(networks: readonly string[]): string {
   return [
     'table inet svccloud {',

@@ -1,12 +1,13 @@
-/** Passwords as PostgreSQL keeps them: SCRAM-SHA-256 verifiers (RFC 5803), from which no password can be read. */
+/** Passwords in the form that PostgreSQL stores: SCRAM-SHA-256 verifiers (RFC 5803), from which no password can be
+ *  read. */
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 
 const ITERATIONS = 4_096
 const BYTES = 32
 const SALT_BYTES = 16
 
-/** The same for the same password and seed. The salt comes from the seed, which is no secret and never the same for two
- *  passwords. */
+/** Deterministic in the password and the seed. The salt comes from the seed, which is no secret and differs for every
+ *  password. */
 export function scramVerifier(password: string, seed: string): string {
   const salt = createHash('sha256').update(seed).digest().subarray(0, SALT_BYTES)
   const salted = pbkdf2Sync(password, salt, ITERATIONS, BYTES, 'sha256')

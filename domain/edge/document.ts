@@ -1,5 +1,5 @@
-/** What the machines of network edges run: the texts of their programs, made from what the edge shall do. Pure. Names
- *  between `@` are filled in by the machine: its folders, and the names of its interfaces. */
+/** The configuration of the machines of network edges: the files of their programs, generated from the desired state of
+ *  the edge. Pure. The machine fills in names between `@`: its folders, and the names of its interfaces. */
 import { formatNetwork, overlaps, parseNetwork } from '../network/addresses.ts'
 import type { EdgeMember, EdgeRole } from './rules.ts'
 import { proxyConfiguration } from '../load-balancer/haproxy.ts'
@@ -14,14 +14,15 @@ import { CLOSED_INPUT } from '../managed-machine/ruleset.ts'
 import { gatewayOf, NAT64_PREFIX } from '../network/rules.ts'
 import { derivedId } from '../uuid.ts'
 
-/** Who signs in to a bastion. */
+/** The user for signing in to a bastion. */
 export const BASTION_USER = 'admin'
 
-/** Where the translating program has it: it refuses addresses that are not of the Internet under the prefix above. */
+/** The prefix that the translating program uses: under the well-known prefix, it refuses addresses outside the public
+ *  Internet. */
 const INNER_PREFIX = 'fd00:64:0:1::/96'
-/** The program itself, when it reports errors. */
+/** The address of the program itself, when it reports errors. */
 const INNER_IPV6 = 'fd00:64::1'
-/** What IPv6 addresses are translated to on the way: nobody sees it outside the machine. */
+/** What IPv6 addresses are translated to inside the machine: nobody sees it outside. */
 const INNER_POOLS = ['100.127.0.0/16', '10.127.0.0/16']
 const DEVICE = 'nat64'
 
@@ -36,9 +37,9 @@ export interface EdgeMachineInput {
   readonly ipv6: string
   /** Hardware address of its interface there. */
   readonly macAddress: string
-  /** Who is asked for names; the root servers of the Internet when there is none. */
+  /** The resolvers that it asks for names; the root servers of the Internet when there are none. */
   readonly resolvers: readonly string[]
-  /** One-line public keys of those who may sign in. */
+  /** One-line public keys of the users that may sign in. */
   readonly sshKeys: readonly string[]
   readonly members: readonly EdgeMember[]
 }
@@ -53,7 +54,7 @@ export interface EdgeMachineParts {
   readonly routes?: { readonly to: string; readonly device: string }[]
 }
 
-/** What the machine runs for its roles. */
+/** The programs of the machine for its roles. */
 export function edgeMachineParts(input: EdgeMachineInput): EdgeMachineParts {
   const isNat = input.roles.includes('nat_gateway')
   return {
@@ -69,7 +70,7 @@ export function edgeMachineParts(input: EdgeMachineInput): EdgeMachineParts {
         }
       : {}),
     ...(input.roles.includes('bastion') ? { bastion: { authorizedKeys: input.sshKeys.toSorted() } } : {}),
-    // Without anything to listen on the proxy does not begin.
+    // Without anything to listen on, the proxy does not start.
     ...(input.roles.includes('load_balancer') && input.members.length > 0
       ? { haproxy: { config: proxyConfiguration(balancerOf(input), PROXY_PATHS) } }
       : {}),
@@ -82,10 +83,10 @@ const PROXY_PATHS = {
   serverState: '@RUN@/haproxy.state',
 }
 
-/** Of a member of the edge, by which its machine knows it. */
+/** The name of a member of the edge on its machine. */
 export const memberId = (edgeId: string, name: string): string => derivedId(`${edgeId}/${name}`)
 
-/** What the members come to: members with one port outside share it. */
+/** The services for the members: members with the same external port share one. */
 export function balancerOf({
   edgeId,
   members,
@@ -129,7 +130,7 @@ export function balancerOf({
   }
 }
 
-/** A range of the machine's own that the network does not have. */
+/** A range that the machine uses itself and that does not overlap the network. */
 export function innerPool(ipv4Cidr: string): string {
   const network = parseNetwork(ipv4Cidr)
   const pool = INNER_POOLS.flatMap((text) => parseNetwork(text) ?? []).find(
@@ -151,7 +152,7 @@ const nat64Config = ({ ipv4Cidr }: EdgeMachineInput): string =>
     'data-dir @RUN@/tayga',
   )
 
-/** Asks itself, or those whom the zone knows; answers its network only. */
+/** Resolves names itself, or through the resolvers of the zone; answers its network only. */
 const dns64Config = ({ ipv4, ipv6, ipv4Cidr, ipv6Prefix, resolvers }: EdgeMachineInput): string =>
   lines(
     'server:',
@@ -174,7 +175,7 @@ const dns64Config = ({ ipv4, ipv6, ipv4Cidr, ipv6Prefix, resolvers }: EdgeMachin
       : ['forward-zone:', '  name: "."', ...resolvers.map((resolver) => `  forward-addr: ${resolver}`)]),
   )
 
-/** Who may come in, what passes, and what is translated. */
+/** Which connections are accepted, forwarded, and translated. */
 export function edgeRuleset(input: EdgeMachineInput): string {
   const { roles, members } = input
   const isNat = roles.includes('nat_gateway')
@@ -185,7 +186,7 @@ export function edgeRuleset(input: EdgeMachineInput): string {
     '    type filter hook prerouting priority raw; policy accept;',
     '    ip saddr 0.0.0.0 accept',
     '    ip6 saddr { ::, fe80::/10 } accept',
-    // Nobody outside speaks for the network, and nobody in it for others.
+    // Nobody outside uses the network's addresses, and nobody in it uses others'.
     '    fib saddr . iif oif missing drop',
     '  }',
     ...CLOSED_INPUT,
@@ -200,7 +201,7 @@ export function edgeRuleset(input: EdgeMachineInput): string {
     '  }',
     '  chain output {',
     '    type filter hook output priority filter; policy accept;',
-    // Who is forwarded by the bastion has no business with the machine's own metadata.
+    // Users of the bastion must not reach the machine's own metadata through it.
     '    meta skuid != 0 ip daddr 169.254.0.0/16 drop',
     '  }',
     '  chain forward {',
@@ -215,8 +216,8 @@ export function edgeRuleset(input: EdgeMachineInput): string {
 const portsOf = (members: readonly EdgeMember[]): readonly number[] =>
   [...new Set(members.map(({ frontendPort }) => frontendPort))].sort((one, other) => one - other)
 
-/** Out of the network, and back what was asked for. What is on the wire only, like the metadata of hosts, is nobody's
- *  to reach by way of the machine. */
+/** Out of the network, and back the answers. Link-local services, like the metadata of hosts, must not be reachable
+ *  through the machine. */
 const forwardRules = ({ ipv4Cidr, ipv6Prefix }: EdgeMachineInput): readonly string[] => [
   '    tcp flags syn tcp option maxseg size set rt mtu',
   '    ct state vmap { established : accept, related : accept, invalid : drop }',
@@ -226,7 +227,7 @@ const forwardRules = ({ ipv4Cidr, ipv6Prefix }: EdgeMachineInput): readonly stri
   `    iifname "${DEVICE}" ip saddr ${innerPool(ipv4Cidr)} ip daddr != ${ipv4Cidr} accept`,
 ]
 
-/** IPv6 goes to the translating program under a prefix of its own, and leaves it from its pool. */
+/** IPv6 reaches the translating program under a separate prefix, and leaves it from its pool. */
 const translationChains = ({ ipv4Cidr, ipv6Prefix }: EdgeMachineInput): readonly string[] => [
   '  chain inward {',
   '    type nat hook prerouting priority dstnat; policy accept;',

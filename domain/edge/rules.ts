@@ -1,5 +1,5 @@
-/** Network edges: the ways into and out of a private network for servers without IPv4. Which machines the roles come
- *  to, and what customers may ask for. Pure. */
+/** Network edges: the ways into and out of a private network for servers without IPv4. How roles are assigned to
+ *  machines, and what customers may request. Pure. */
 import { createHash } from 'node:crypto'
 import { contains, parseAddress, parseNetwork } from '../network/addresses.ts'
 import { FRONTENDS_MAXIMUM } from '../load-balancer/rules.ts'
@@ -14,14 +14,14 @@ export const EDGE_STATES = ['creating', 'running', 'error', 'deleting'] as const
 
 export const EDGE_MEMBERS_MAXIMUM = 250
 export const EDGE_NAME_LENGTH_MAXIMUM = 100
-/** What a zone needs so that each role has a machine of its own. */
+/** What a zone needs so that each role has a separate machine. */
 export const SEPARATE_EDGES_NODES_MINIMUM = 3
-/** A role without a machine for so long makes the edge one in state `error`. */
+/** A role without a machine for so long puts the edge into state `error`. */
 export const ROLE_LOST_SECONDS = 900
 
 const NAME_SUFFIX = '-edge'
 
-/** The name of an edge that nobody gave one. */
+/** The name of an edge that nobody named. */
 export const defaultEdgeName = (networkName: string): string =>
   `${networkName.slice(0, EDGE_NAME_LENGTH_MAXIMUM - NAME_SUFFIX.length)}${NAME_SUFFIX}`
 
@@ -46,7 +46,7 @@ export function edgeMachinesOf(roles: readonly EdgeRole[], placement: EdgePlacem
   return own.flatMap(({ name, role }) => (roles.includes(role) ? [{ name, roles: [role] }] : []))
 }
 
-/** Whether a managed load balancer of its own, two machines with shared addresses, has the role. */
+/** Whether the role has a separate managed load balancer, two machines with shared addresses. */
 export const hasPair = (roles: readonly EdgeRole[], placement: EdgePlacement): boolean =>
   placement === 'separate' && roles.includes('load_balancer')
 
@@ -54,7 +54,7 @@ const COMBINED =
   'All roles are on one machine: when it fails, all of them do. A zone with the capability separate_edges has edges ' +
   'with a machine for each role.'
 
-/** Why the edge is nothing for production; undefined when it is. */
+/** Why the edge is not suitable for production; undefined when it is. */
 export const productionObstacle = (placement: EdgePlacement): string | undefined =>
   placement === 'combined' ? COMBINED : undefined
 
@@ -76,7 +76,7 @@ const withoutSeparateEdges = (zone: string): Problem =>
       'that take guests. Ask for placement combined, or leave it out.',
   )
 
-/** A TCP service of the network that the edge leads to from outside. */
+/** A TCP service of the network that the edge publishes. */
 export interface EdgeMember {
   readonly name: string
   /** Where it is reached from outside, over IPv4 and IPv6. */
@@ -88,7 +88,7 @@ export interface EdgeMember {
 }
 
 export interface MemberFault {
-  /** Among the members. */
+  /** Index in the members. */
   readonly index: number
   readonly field: 'name' | 'frontendPort' | 'address'
   readonly detail: string
@@ -99,18 +99,18 @@ export interface EdgeSurroundings {
   readonly placement: EdgePlacement
   /** Of its network. */
   readonly ipv4Cidr: string
-  /** Addresses of its own machines: what led there would lead back to itself. */
+  /** Addresses of its own machines: a member there would point back to the edge itself. */
   readonly ownAddresses: readonly string[]
 }
 
-/** Ports that other roles answer on where all of them share a machine. */
+/** Ports that other roles use where all of them share a machine. */
 const PORTS_OF_ROLES: Readonly<Record<EdgeRole, readonly number[]>> = {
   bastion: [22],
   nat_gateway: [53],
   load_balancer: [],
 }
 
-/** Neither a host's nor routed. */
+/** Neither a host's address nor routed. */
 const NO_HOSTS = ['::/127', 'fe80::/10', 'ff00::/8', '64:ff9b::/96', '::ffff:0:0/96'].flatMap(
   (text) => parseNetwork(text) ?? [],
 )

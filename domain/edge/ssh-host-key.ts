@@ -11,7 +11,7 @@ const LINE_CHARACTERS = 70
 export interface HostKey {
   /** Type and base64, as in known_hosts. */
   readonly publicKey: string
-  /** As the file of sshd. */
+  /** In the format of sshd's key file. */
   readonly privateKey: string
 }
 
@@ -36,7 +36,7 @@ const text = (content: string | Uint8Array): Buffer => {
   return Buffer.concat([uint32(bytes.length), bytes])
 }
 
-/** openssh-key-v1, not encrypted: so the two numbers that tell whether it was opened right may be any. */
+/** openssh-key-v1, not encrypted: the two check numbers, which detect a wrong passphrase, may be any equal ones. */
 function fileOf(blob: Buffer, own: Buffer, seed: Uint8Array): string {
   const keys = Buffer.concat([
     uint32(0),

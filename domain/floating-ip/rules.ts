@@ -1,4 +1,4 @@
-/** Floating IPs: what they lead to, and what their state allows. Pure. */
+/** Floating IPs: their targets, and the changes that their state allows. Pure. */
 import { conflict, operationInProgress } from '../problem.ts'
 
 export type FloatingTarget = { readonly kind: 'public' } | { readonly kind: 'private'; readonly networkId: string }
@@ -6,7 +6,7 @@ export type FloatingTarget = { readonly kind: 'public' } | { readonly kind: 'pri
 const PRIVATE = 'private:'
 export const TARGET_PATTERN = /^(public|private:[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$/
 
-/** Of a text that `TARGET_PATTERN` matches. */
+/** Parses a text that `TARGET_PATTERN` matches. */
 export const parseTarget = (text: string): FloatingTarget =>
   text.startsWith(PRIVATE) ? { kind: 'private', networkId: text.slice(PRIVATE.length) } : { kind: 'public' }
 
@@ -26,7 +26,7 @@ export function requireAssignable(facts: FloatingIpFacts): void {
     throw conflict('state_not_allowed', 'The floating IP is being released.', { resource: resourceOf(facts) })
 }
 
-/** Throws 409 while another change runs, and while it leads to a server. */
+/** Throws 409 while another change runs, and while it is assigned to a server. */
 export function requireReleasable(facts: FloatingIpFacts): void {
   requireAssignable(facts)
   if (facts.isAssigned)

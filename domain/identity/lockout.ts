@@ -1,9 +1,9 @@
-/** Temporary lockouts after repeated failures: each attempt is counted before it is judged, so that attempts made at
- *  the same moment cannot share one count; a success forgets everything. Never permanent: a stranger must not be able
- *  to lock someone out for good. */
+/** Temporary lockouts after repeated failures. Each attempt is counted before it is judged, so that simultaneous
+ *  attempts cannot share one count; a success resets everything. Never permanent: a stranger must not be able to lock
+ *  someone out for good. */
 
 export interface LockoutRule {
-  /** Attempts in a window; the last of them locks until it proves right. */
+  /** Attempts in a window; the last of them locks unless it succeeds. */
   readonly failuresMaximum: number
   readonly windowSeconds: number
   readonly lockSeconds: number
@@ -19,7 +19,7 @@ export const EMAIL_LOCKOUT: LockoutRule = {
   lockSeconds: QUARTER_HOUR_SECONDS,
   lockSecondsMaximum: DAY_SECONDS,
 }
-/** Many people may share one address, so it takes more. */
+/** Many people may share one address, so the limit is higher. */
 export const ADDRESS_LOCKOUT: LockoutRule = { ...EMAIL_LOCKOUT, failuresMaximum: 100 }
 export const SECOND_FACTOR_LOCKOUT: LockoutRule = EMAIL_LOCKOUT
 
@@ -31,7 +31,7 @@ export interface LockoutState {
 }
 
 export interface LockoutVerdict {
-  /** Whole seconds until the next attempt is judged; 0 when this one may go on. */
+  /** Whole seconds until the next attempt is judged; 0 when this one may proceed. */
   readonly waitSeconds: number
   readonly state: LockoutState
 }

@@ -1,16 +1,16 @@
-/** What a password must be: 12 to 128 characters after NFKC, and not one that everybody tries first. No composition
+/** Requirements of a password: 12 to 128 characters after NFKC, and not one that everybody tries first. No composition
  *  rules. */
 import { badField } from '../problem.ts'
 
 const PASSWORD_CHARACTERS_MINIMUM = 12
 const PASSWORD_CHARACTERS_MAXIMUM = 128
-/** Fewer different characters than this is a pattern, whatever its length. */
+/** Fewer different characters than this are a pattern, regardless of the length. */
 const DISTINCT_CHARACTERS_MINIMUM = 5
 
-/** The form that is hashed: the same password typed on another keyboard or system is the same text. */
+/** The form that is hashed: the same password typed on another keyboard or system gives the same text. */
 export const normalizePassword = (password: string): string => password.normalize('NFKC')
 
-/** Returns the normalized password, or throws 400. `email` is the address of the account that it is for. */
+/** Returns the normalized password, or throws 400. `email` is the address of its account. */
 export function acceptPassword(password: string, email: string): string {
   const normalized = normalizePassword(password)
   const length = [...normalized].length
@@ -76,7 +76,7 @@ function isCommon(password: string): boolean {
   })
 }
 
-/** `abcabc` is `abc` twice: the piece whose repetition the text is. */
+/** `abcabc` is `abc` twice: the piece whose repetition is the text. */
 function shortestPeriod(text: string): string {
   for (let length = 1; length <= text.length / 2; length++) {
     if (text.length % length === 0 && text.slice(0, length).repeat(text.length / length) === text)

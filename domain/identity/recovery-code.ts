@@ -14,6 +14,6 @@ export function formatRecoveryCode(bytes: Uint8Array): string {
   return (digits.match(new RegExp(`.{${GROUP_CHARACTERS}}`, 'g')) ?? []).join('-')
 }
 
-/** The form that is hashed: what people confuse when they type is the same. */
+/** The form that is hashed: characters that people confuse when they type become the same. */
 export const normalizeRecoveryCode = (code: string): string =>
   code.toLowerCase().replace(/[\s-]/g, '').replaceAll('o', '0').replace(/[il]/g, '1')

@@ -1,5 +1,5 @@
-/** Registration of Kubernetes clusters in the organisation platform: its states, and when one that the platform did not
- *  answer is tried again. */
+/** Registration of Kubernetes clusters in the organisation platform: its states, and when to retry one that the
+ *  platform did not answer. */
 
 export const REGISTRATION_STATES = ['pending', 'unlinked', 'registered', 'failed', 'deregistered'] as const
 
@@ -12,7 +12,7 @@ export const nextAttemptAt = (attempts: number, now: Date): Date =>
     now.getTime() + Math.min(60, 2 ** Math.min(Math.max(attempts, 1) - 1, DOUBLINGS_MAXIMUM)) * MINUTE_MILLISECONDS,
   )
 
-/** So long the deletion of a registered cluster waits for the platform to let go of it. */
+/** How long the deletion of a registered cluster waits for the platform to unregister it. */
 const DEREGISTRATION_MILLISECONDS = 10 * MINUTE_MILLISECONDS
 export const isDeregistrationGivenUp = (deletedAt: string | undefined, now: Date): boolean =>
   deletedAt !== undefined && now.getTime() - Date.parse(deletedAt) >= DEREGISTRATION_MILLISECONDS

@@ -16,20 +16,20 @@ export const CLUSTER_NAME = {
   most: 40,
 } as const
 export const SNAPSHOT_SCHEDULE_DEFAULT = '0 */6 * * *'
-/** So many of each kind are kept. */
+/** How many of each kind are kept. */
 export const SNAPSHOT_RETENTION = { least: 1, most: 120, default: 28 } as const
 export const KUBECONFIG_SECONDS = { least: 600, most: 86_400, default: 28_800 } as const
-/** API servers and members of etcd of a cluster; one where its host has no memory for more than a few clusters. */
+/** API servers and members of etcd of a cluster; one where its host has memory for a few clusters only. */
 export const REPLICAS = 3
-/** So long a cluster without quorum counts as one that may come back by itself. */
+/** How long a cluster without quorum may recover by itself. */
 const QUORUM_MINUTES = 30
-/** Who signs the tokens of people. API servers get its keys from their host: the name leads nowhere, which keeps
- *  clusters usable while the platform's API is away, and Kubernetes wants it to be https. */
+/** The issuer of people's tokens. API servers get its keys from their host. The name resolves to nothing, which keeps
+ *  clusters usable while the platform's API is away, and Kubernetes requires it to be https. */
 export const TOKEN_ISSUER_URL = 'https://kubernetes.svccloud.internal'
-/** So long a token of the issuer is taken. */
+/** How long a token of the issuer is accepted. */
 export const TOKEN_SECONDS = 900
-/** Labels of what programs of a cluster make in its account: whose it is, the name that a volume or a snapshot has
- *  there, and the service that a load balancer is of. */
+/** Labels of resources that programs of a cluster create in its account: the cluster, the name of a volume or a
+ *  snapshot in it, and the service of a load balancer. */
 export const CLUSTER_LABELS = {
   cluster: 'kubernetes-cluster',
   volume: 'csi-name',
@@ -37,7 +37,7 @@ export const CLUSTER_LABELS = {
 } as const
 export const MINOR_PATTERN = /^1\.\d{1,3}$/
 
-/** Why snapshots cannot be taken then; undefined when they can. */
+/** Why snapshots cannot be scheduled at that time; undefined when they can. */
 export function snapshotScheduleFault(text: string): string | undefined {
   const schedule = parseBackupSchedule(text)
   return 'fault' in schedule ? schedule.fault : undefined
@@ -66,7 +66,7 @@ export const minorsOf = (releases: readonly string[]): readonly string[] =>
 export const nextMinor = (minor: string, releases: readonly string[]): string | undefined =>
   minorsOf(releases).find((each) => numberOf(each) === numberOf(minor) + 1)
 
-/** When its makers end their support (kubernetes.io/releases); undefined for a version that is not known here. */
+/** When upstream support ends (kubernetes.io/releases); undefined for a version that is not known here. */
 export const endOfLife = (minor: string): Date | undefined => {
   const date = ENDS_OF_LIFE[minor]
   return date === undefined ? undefined : new Date(`${date}T00:00:00Z`)
@@ -78,13 +78,13 @@ const ENDS_OF_LIFE: Readonly<Record<string, string>> = {
   '1.36': '2027-06-28',
 }
 
-/** How a cluster comes from its release to that version. */
+/** How a cluster gets from its release to that version. */
 export type UpgradeJudgement =
   | { readonly release: string }
-  /** As words that complete "version". */
+  /** Words that complete "version". */
   | { readonly fault: string }
 
-/** One minor version at a time, never back; the same one for its newest patch. */
+/** One minor version at a time, never back; the same minor version for its newest patch. */
 export function judgeUpgrade(current: string, version: string, releases: readonly string[]): UpgradeJudgement {
   const release = newestRelease(version, releases)
   if (release === undefined) return { fault: `is not offered here; offered are ${minorsOf(releases).join(', ')}` }
@@ -98,7 +98,8 @@ export function judgeUpgrade(current: string, version: string, releases: readonl
 /** A snapshot can be restored by the same minor version or a newer one. */
 export const isOfNewerMinor = (release: string, current: string): boolean => numberOf(release) > numberOf(current)
 
-/** Ranges of pods and services that customers cannot have chosen for a network, so that a cluster fits into each. */
+/** Ranges of pods and services that customers cannot have chosen for a network, so that every cluster has a free
+ *  pair. */
 const RANGES = [
   { pods: '172.20.0.0/16', services: '172.21.0.0/16' },
   { pods: '10.244.0.0/16', services: '10.245.0.0/16' },
@@ -119,7 +120,7 @@ export function rangesBeside(networkCidr: string): ClusterRanges {
   return ranges
 }
 
-/** Whether it has been without quorum for too long to wait any more. */
+/** Whether it has been without quorum for too long to wait longer. */
 export const isQuorumGivenUp = (quorumLostAt: string | undefined, now: Date): boolean =>
   quorumLostAt !== undefined && now.getTime() - Date.parse(quorumLostAt) >= QUORUM_MINUTES * 60_000
 
@@ -133,38 +134,38 @@ export interface ClusterFacts {
 
 const resourceOf = (id: string) => ({ type: 'kubernetes_cluster', id })
 
-/** Throws 409 for one that is going. */
+/** Throws 409 for a cluster that is being deleted. */
 export function requireChangeableCluster({ id, isDeleting, activeOperation }: ClusterFacts): void {
   if (activeOperation?.kind === 'kubernetes_cluster.delete')
     throw operationInProgress(activeOperation.id, resourceOf(id))
   if (isDeleting) throw conflict('state_not_allowed', 'The cluster is being deleted.', { resource: resourceOf(id) })
 }
 
-/** Throws 409 for one that something else is done with. */
+/** Throws 409 for a cluster with another operation under way. */
 function requireIdle(facts: ClusterFacts): void {
   requireChangeableCluster(facts)
   if (facts.activeOperation !== undefined) throw operationInProgress(facts.activeOperation.id, resourceOf(facts.id))
 }
 
-/** Throws 409 unless its control plane runs, whatever else is done with it. */
+/** Throws 409 unless its control plane runs, whatever operation is under way. */
 export function requireServingCluster(facts: ClusterFacts): void {
   requireChangeableCluster(facts)
   if (facts.state !== 'running' && facts.state !== 'upgrading') throw notIn('running', facts)
 }
 
-/** Throws 409 unless it runs and nothing is done with it. */
+/** Throws 409 unless it runs and no operation is under way. */
 export function requireRunningCluster(facts: ClusterFacts): void {
   requireIdle(facts)
   if (facts.state !== 'running') throw notIn('running', facts)
 }
 
-/** Throws 409 for one that was never made, or that something is done with. */
+/** Throws 409 for a cluster that was never created, or that has an operation under way. */
 export function requireRestorableCluster(facts: ClusterFacts): void {
   requireIdle(facts)
   if (facts.state !== 'running' && facts.state !== 'error') throw notIn('running or in error', facts)
 }
 
-/** Throws 409 for what cannot be deleted. What is still being made can: its creation ends. */
+/** Throws 409 for a cluster that cannot be deleted. One that is still being created can: its creation stops. */
 export function requireDeletableCluster({ id, isProtected, activeOperation }: ClusterFacts): void {
   if (activeOperation?.kind === 'kubernetes_cluster.delete')
     throw operationInProgress(activeOperation.id, resourceOf(id))

@@ -1,4 +1,4 @@
-/** Hosts of control planes as operators see them: how they are, and how many clusters they can have. */
+/** Hosts of control planes for operators: their state, and how many clusters they can have. */
 export const KUBERNETES_HOST_STATES = ['bootstrapping', 'ready', 'degraded', 'error'] as const
 
 export interface HostMemory {
@@ -6,7 +6,7 @@ export interface HostMemory {
   readonly reservedBytes: number
 }
 
-/** Those that it has, and as many of that size as its memory has room for. */
+/** The clusters that it has, and as many more of that size as fit into its memory. */
 export const clustersCapacity = (
   { memoryBytes, reservedBytes }: HostMemory,
   clustersHosted: number,

@@ -1,8 +1,8 @@
-/** Certificates that customers bring: a chain and its private key, checked as strictly as the proxy that will load them
- *  does, before anything keeps them. Pure. */
+/** Certificates that customers upload: a chain and its private key. They are checked before they are stored, as
+ *  strictly as by the proxy that will load them. Pure. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 
-/** Of the chain and of the key, each. */
+/** Maximum of the chain and of the key, each. */
 export const PEM_BYTES_MAXIMUM = 32_768
 export const CHAIN_MAXIMUM = 10
 const RSA_BITS = { least: 2_048, most: 8_192 } as const
@@ -14,7 +14,7 @@ export interface CheckedCertificate {
   readonly certificate: string
   /** PKCS #8. */
   readonly privateKey: string
-  /** What the leaf is for, wildcards included; at most a hundred are read. */
+  /** The names of the leaf, wildcards included; at most a hundred are read. */
   readonly dnsNames: readonly string[]
   readonly notBefore: Date
   readonly notAfter: Date
@@ -24,13 +24,13 @@ export interface CheckedCertificate {
 
 export interface CertificateFault {
   readonly field: 'certificate' | 'private_key'
-  /** For people; says nothing of the key. */
+  /** For people; reveals nothing of the key. */
   readonly detail: string
 }
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[A-Za-z0-9+/=\s]+-----END \1-----/g
 
-/** Reads a chain and its key. Never throws: what is wrong comes back as a fault. */
+/** Reads a chain and its key. Never throws: an error is returned as a fault. */
 export function checkCertificate(
   input: { readonly certificate: string; readonly privateKey: string },
   now: Date,
@@ -84,7 +84,7 @@ function readKey(pem: string): { readonly key: KeyObject } | CertificateFault {
   }
 }
 
-/** Why TLS would not use the key; undefined when it would. */
+/** Why TLS cannot use the key; undefined when it can. */
 function strengthFault({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string | undefined {
   const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {}
   if (asymmetricKeyType === 'rsa')
@@ -99,7 +99,7 @@ function strengthFault({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): 
 const WEAK_DIGEST = /md5|sha1-|sha1With|-with-sha1/i
 const isSelfSigned = (one: X509Certificate): boolean => one.subject === one.issuer
 
-/** Why the proxy would not take the chain; undefined when it would. */
+/** Why the proxy would not accept the chain; undefined when it would. */
 function chainFault(chain: readonly X509Certificate[], now: Date): string | undefined {
   const [leaf] = chain
   if (leaf !== undefined && new Date(leaf.validTo) <= now) return 'has expired'

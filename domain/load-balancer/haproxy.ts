@@ -1,6 +1,5 @@
-/** What HAProxy is to do for a load balancer, as its configuration file. Pure: the same configuration always gives the
- *  same text. Every text of a customer in it has passed a pattern of `domain/load-balancer/rules.ts`; none is quoted
- *  here. */
+/** The configuration file of HAProxy for a load balancer. Pure: the same configuration always gives the same text.
+ *  Every text of a customer in it has passed a pattern of `domain/load-balancer/rules.ts`; none is quoted here. */
 import { parseAddress } from '../network/addresses.ts'
 import {
   type Backend,
@@ -15,28 +14,28 @@ import {
 export interface ProxyPaths {
   /** Folder with `<certificate id>.pem`, chain and key together. */
   readonly certificates: string
-  /** What it knew of its servers before it was loaded anew; may be missing. */
+  /** The state of its servers before the last reload; may be missing. */
   readonly serverState: string
 }
 
-/** Of connections, what a machine takes at a time. Each takes two descriptors. */
+/** How many connections a machine accepts at a time. Each takes two descriptors. */
 const CONNECTIONS_MAXIMUM = 8_000
-/** Connections of an older configuration are ended then. */
+/** After this, connections of an older configuration are closed. */
 const DRAIN_SECONDS = 86_400
 const CONNECT_SECONDS = 5
 const REQUEST_SECONDS = 15
 const KEEP_ALIVE_SECONDS = 60
-/** Words of a line, of which the proxy takes 64. */
+/** Words of a line, of which the proxy accepts 64. */
 const CIDRS_OF_LINE = 32
 const ALGORITHMS = { round_robin: 'roundrobin', least_connections: 'leastconn', source_address: 'source' } as const
 const SEND_PROXY = { none: '', v1: ' send-proxy', v2: ' send-proxy-v2' } as const
 
 export const certificateFile = (certificateId: string): string => `${certificateId}.pem`
-/** As the proxy reports them. Of one name, a frontend and a backend are two things. */
+/** Names in the proxy's reports. A frontend and a backend of the same name are two things. */
 export const frontendSection = (name: string): string => `frontend.${name}`
 export const backendSection = (name: string): string => `backend.${name}`
 
-/** The whole file, with a line end after each line. The configuration has no fault. */
+/** The complete file, with a line end after each line. The configuration must be valid. */
 export function proxyConfiguration({ frontends, backends }: LoadBalancerConfiguration, paths: ProxyPaths): string {
   const sections = [
     globalSection(paths),
@@ -52,7 +51,7 @@ const section = (head: string, lines: readonly string[]): readonly string[] => [
   ...lines.map((line) => `  ${line}`),
 ]
 
-/** Whoever starts it adds the socket by which it is asked and reloaded. */
+/** The program that starts it adds the socket for queries and reloads. */
 const globalSection = ({ serverState }: ProxyPaths): readonly string[] =>
   section('global', [
     `server-state-file ${serverState}`,
@@ -96,7 +95,7 @@ function frontendLines(frontend: Frontend, { certificates }: ProxyPaths): readon
   ])
 }
 
-/** Judged by who connects, before a PROXY header is read: a header that is made up opens nothing. */
+/** Decided by the connecting address, before a PROXY header is read: a forged header grants nothing. */
 const allowLines = (cidrs: readonly string[]): readonly string[] =>
   cidrs.length === 0
     ? []
@@ -110,7 +109,7 @@ function linesOf(words: readonly string[]): readonly (readonly string[])[] {
   return Array.from({ length: count }, (_, line) => words.slice(line * CIDRS_OF_LINE, (line + 1) * CIDRS_OF_LINE))
 }
 
-/** What a client says of itself in these headers is not believed. */
+/** These headers are not trusted when a client sends them. */
 const requestLines = (mode: 'http' | 'https'): readonly string[] => [
   'http-request del-header X-Forwarded-For',
   'option forwardfor',
@@ -144,7 +143,7 @@ const checkLines = ({ type, path, expectedStatuses }: HealthCheck): readonly str
         `http-check expect status ${expectedStatuses.join(',')}`,
       ]
 
-/** Its name is its id: what is reported of it stays its own when it is renamed. */
+/** Its name is its id: its statistics stay the same when it is renamed. */
 function memberLine(member: Member, { healthCheck, proxyProtocol, stickyCookie }: Backend): string {
   const { id, address, port, weight, enabled } = member
   const host = parseAddress(address)?.family === 'ipv6' ? `[${address}]` : address

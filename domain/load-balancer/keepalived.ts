@@ -1,4 +1,4 @@
-/** Which of two machines has the addresses that they share, as keepalived's configuration file. Pure. */
+/** Decides which of two machines has the addresses that they share, as keepalived's configuration file. Pure. */
 import { parseAddress } from '../network/addresses.ts'
 
 export interface AddressSharing {
@@ -8,20 +8,20 @@ export interface AddressSharing {
   readonly routerId: number
   /** 1 to 254; the other machine has another one. */
   readonly priority: number
-  /** With the interface that each goes to; at least one of them IPv4. */
+  /** With the interface of each; at least one of them is IPv4. */
   readonly shared: readonly { readonly address: string; readonly prefix: number; readonly interface: string }[]
-  /** Where answers of a shared public address leave; none without such an address. */
+  /** The route for answers of a shared public address; none without such an address. */
   readonly publicRoute?: { readonly address: string; readonly gateway: string; readonly interface: string } | undefined
-  /** Absolute path of a file that has the number 0 while this machine can serve; it is followed as it is written. */
+  /** Absolute path of a file that contains 0 while this machine can serve; keepalived watches it for writes. */
   readonly faultFile: string
 }
 
-/** Three of them are missed, and a bit more, before the other machine takes over: within a second. */
+/** The other machine takes over after a bit more than three missed advertisements: within a second. */
 const ADVERTISEMENT_SECONDS = 0.25
 
-/** The whole file, with a line end after each line. A machine that returns stands by: it does not take the addresses
- *  back. One that cannot serve falls silent at once, whatever its priority. Advertisements go to the other machine
- *  alone, by IPv4, so that nobody else in the network hears them. */
+/** The complete file, with a line end after each line. A machine that returns stays in standby: it does not take the
+ *  addresses back. One that cannot serve stops advertising at once, regardless of its priority. Advertisements go to
+ *  the other machine alone, by IPv4, so that nobody else in the network receives them. */
 export function keepalivedConfiguration(sharing: AddressSharing): string {
   const { heartbeat, routerId, priority, shared, publicRoute, faultFile } = sharing
   return [
@@ -29,10 +29,10 @@ export function keepalivedConfiguration(sharing: AddressSharing): string {
     '  vrrp_version 3',
     '  vrrp_garp_master_repeat 3',
     '  vrrp_garp_master_refresh 10',
-    // The other machine takes over when it is silent for long, also because the proxy has all processors.
+    // If this machine is silent for long, the other one takes over, even when only the proxy keeps the processors busy.
     '  vrrp_rt_priority 20',
-    // What it may compute between two waits, in microseconds. The 10,000 that it has by itself are less than an
-    // emulated machine needs for its first words: it would be killed again and again, and the addresses be nobody's.
+    // How long it may compute between two waits, in microseconds. The default of 10,000 is too short for an emulated
+    // machine at startup: it would be killed again and again, and no machine would have the addresses.
     '  vrrp_rlimit_rttime 2000000',
     '}',
     '',
@@ -70,7 +70,7 @@ export function keepalivedConfiguration(sharing: AddressSharing): string {
   ].join('\n')
 }
 
-/** Of a table of its own: what answers from the network goes the other way. */
+/** A separate routing table: answers from the network take another route. */
 const PUBLIC_TABLE = 100
 const routeBlock = (route: NonNullable<AddressSharing['publicRoute']>): readonly string[] => [
   '  virtual_routes {',
@@ -83,7 +83,8 @@ const routeBlock = (route: NonNullable<AddressSharing['publicRoute']>): readonly
 
 const isIpv6 = (address: string): boolean => parseAddress(address)?.family === 'ipv6'
 
-/** Advertisements speak of IPv4; addresses of IPv6 go along, and are no source of the machine's own connections. */
+/** Advertisements carry IPv4 addresses; IPv6 addresses follow them, and are never a source of the machine's own
+ *  connections. */
 function addressBlock(name: string, shared: AddressSharing['shared']): readonly string[] {
   const lines = shared.map(({ address, prefix, interface: device }) => {
     const lifetime = isIpv6(address) ? ' preferred_lft 0' : ''

@@ -1,5 +1,6 @@
-/** Load balancers: what a configuration may say, the same for every door. The shapes of single fields are in
- *  `resources/load-balancer/`, built from the patterns and limits here; this is what they cannot say. Pure. */
+/** Load balancers: rules of a configuration, the same for every interface. The shapes of single fields are in
+ *  `resources/load-balancer/`, built from the patterns and limits here; these rules are what shapes cannot express.
+ *  Pure. */
 import { createHash } from 'node:crypto'
 import {
   canonicalAddress,
@@ -15,7 +16,7 @@ import { conflict, operationInProgress, type Problem } from '../problem.ts'
 export const FRONTENDS_MAXIMUM = 50
 export const BACKENDS_MAXIMUM = 50
 export const MEMBERS_OF_BACKEND_MAXIMUM = 250
-/** Of all backends together: the object that holds them stays far below what Kubernetes stores. */
+/** Of all backends together: the object that contains them stays far below what Kubernetes stores. */
 export const MEMBERS_MAXIMUM = 1_000
 export const CERTIFICATES_MAXIMUM = 20
 export const CERTIFICATES_OF_FRONTEND_MAXIMUM = 20
@@ -32,10 +33,10 @@ export const STICKY_SECONDS = { least: 1, most: 2_592_000 } as const
 /** Names of its two machines. */
 export const LOAD_BALANCER_MACHINES = ['a', 'b'] as const
 
-/** Of frontends, backends, members and certificates: what the proxy takes as a word. */
+/** Of frontends, backends, members and certificates: what the proxy accepts as a word. */
 export const NAME_PATTERN = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 export const COOKIE_NAME_PATTERN = /^[A-Za-z0-9_-]{1,64}$/
-/** Path and query as RFC 3986 has them, without the quote. */
+/** Path and query by RFC 3986, without the quote. */
 export const HEALTH_PATH_PATTERN = /^\/[A-Za-z0-9\-._~!$&()*+,;=:@%/?]{0,254}$/
 /** One status or a range of them: `200`, `200-299`. */
 export const STATUSES_PATTERN = /^[1-5][0-9]{2}(-[1-5][0-9]{2})?$/
@@ -90,11 +91,11 @@ export interface LoadBalancerConfiguration {
   readonly backends: readonly Backend[]
 }
 
-/** What a configuration is judged by besides itself. */
+/** The facts by which a configuration is judged, in addition to itself. */
 export interface ConfigurationSurroundings {
   readonly ipv4Cidr: string
   readonly ipv6Prefix: string
-  /** Every address that the balancer's machines have, and those that they share. */
+  /** Every address of the balancer's machines, and those that they share. */
   readonly ownAddresses: readonly string[]
   readonly certificateIds: readonly string[]
 }
@@ -105,7 +106,7 @@ export interface ConfigurationFault {
   readonly detail: string
 }
 
-/** The first thing that is wrong with a configuration of valid shape; undefined when it can be applied. */
+/** The first fault of a configuration of valid shape; undefined when it can be applied. */
 export function configurationFault(
   { frontends, backends }: LoadBalancerConfiguration,
   surroundings: ConfigurationSurroundings,
@@ -181,11 +182,11 @@ function frontendFault(
   )
 }
 
-/** `http` for the frontends that read requests, `tcp` for those that do not; undefined without a frontend. */
+/** `http` for the frontends that parse requests, `tcp` for those that do not; undefined without a frontend. */
 const modesOf = (backend: Backend, frontends: readonly Frontend[]): ReadonlySet<'http' | 'tcp'> =>
   new Set(frontends.filter((one) => one.backend === backend.name).map(({ mode }) => (mode === 'tcp' ? 'tcp' : 'http')))
 
-/** How the proxy treats what goes to the backend. */
+/** How the proxy treats traffic to the backend. */
 export const modeOfBackend = (backend: Backend, frontends: readonly Frontend[]): 'http' | 'tcp' =>
   modesOf(backend, frontends).has('http') || backend.stickyCookie !== undefined ? 'http' : 'tcp'
 
@@ -227,7 +228,7 @@ function membersFault(
 }
 
 const networks = (...texts: readonly string[]): readonly Network[] => texts.flatMap((text) => parseNetwork(text) ?? [])
-/** What servers have: global unicast and unique local addresses. */
+/** Possible addresses of servers: global unicast and unique local. */
 const IPV6_HOSTS = networks('2000::/3', 'fc00::/7')
 
 /** Why the address cannot be that of a member; undefined when it can. */
@@ -257,7 +258,7 @@ function ipv6Fault(value: bigint, isGateway: boolean): string | undefined {
   return IPV6_HOSTS.some((network) => contains(network, value)) ? undefined : 'is no address of a server'
 }
 
-/** With its addresses as the platform writes them. */
+/** With its addresses in canonical form. */
 export const canonicalConfiguration = <Configuration extends LoadBalancerConfiguration>(
   configuration: Configuration,
 ): Configuration => ({
@@ -273,7 +274,7 @@ export const canonicalConfiguration = <Configuration extends LoadBalancerConfigu
 })
 
 const DIGEST_CHARACTERS = 22
-/** Stores keep the members of an object in an order of their own. */
+/** Stores order the members of an object in their own way. */
 const inOrder = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
@@ -290,15 +291,15 @@ export interface LoadBalancerFacts {
   readonly id: string
   readonly isProtected: boolean
   readonly isDeleting: boolean
-  /** `edge:<id>` or `cluster:<id>` when the platform made it for something else. */
+  /** `edge:<id>` or `cluster:<id>` when the platform created it for another resource. */
   readonly managedBy: string | undefined
   readonly configurationGeneration: number
-  /** Addresses that it has by now, with those of its machines. */
+  /** Its current addresses, including those of its machines. */
   readonly ownAddresses: readonly string[]
   readonly activeOperation: { readonly id: string; readonly kind: string } | undefined
 }
 
-/** Throws 409 for one that belongs to something else, and for one that is going. */
+/** Throws 409 for one that belongs to another resource, and for one that is being deleted. */
 export function requireConfigurable({ id, managedBy, isDeleting, activeOperation }: LoadBalancerFacts): void {
   if (managedBy !== undefined) throw managed(id, managedBy)
   if (activeOperation?.kind === 'load_balancer.delete')
@@ -306,7 +307,7 @@ export function requireConfigurable({ id, managedBy, isDeleting, activeOperation
   if (isDeleting) throw conflict('state_not_allowed', 'The load balancer is being deleted.')
 }
 
-/** Throws 409 when the configuration is another than the one that the change was made for. */
+/** Throws 409 when the configuration differs from the one that the change was made for. */
 export function requireGeneration(facts: LoadBalancerFacts, expected: number | undefined): void {
   if (expected !== undefined && expected !== facts.configurationGeneration)
     throw conflict(
@@ -317,7 +318,7 @@ export function requireGeneration(facts: LoadBalancerFacts, expected: number | u
     )
 }
 
-/** Throws 409 for what cannot be deleted. What is still being made can: its creation ends. */
+/** Throws 409 for a load balancer that cannot be deleted. One that is still being created can: its creation stops. */
 export function requireDeletableLoadBalancer(facts: LoadBalancerFacts): void {
   const { id, managedBy, isProtected, activeOperation } = facts
   if (activeOperation?.kind === 'load_balancer.delete')

@@ -1,6 +1,6 @@
-/** What comes to a load balancer's machine from outside, as a ruleset of nftables. Pure. Its frontends listen on all of
- *  its addresses, and every machine has some of its own outside: connections are begun to those that the balancer has
- *  there only. Nothing is kept of connections, so that it costs as good as nothing. */
+/** Which outside traffic may reach a load balancer's machine, as a ruleset of nftables. Pure. Its frontends listen on
+ *  all of its addresses, and every machine also has public addresses of its own: new connections are accepted only to
+ *  the public addresses of the balancer. No connection is tracked, so it costs almost nothing. */
 import { parseAddress } from '../network/addresses.ts'
 import { NFTABLES_FAMILIES } from '../managed-machine/ruleset.ts'
 
@@ -11,7 +11,7 @@ export interface BalancerEntrance {
   readonly addresses: readonly string[]
 }
 
-/** The whole file, with a line end after each line. */
+/** The complete file, with a line end after each line. */
 export function balancerRuleset({ interface: device, addresses }: BalancerEntrance): string {
   return [
     'table inet svccloud {',

@@ -1,6 +1,6 @@
-/** Every mail that people get, as subject and plain text. Links stand alone on a line and carry the secret in the
- *  fragment, so that it reaches no server's log. Subjects are ASCII and constant: nothing that a stranger chose is in
- *  them. */
+/** Every mail that people get, as subject and plain text. A link is alone on its line and carries the secret in the
+ *  fragment, so that it reaches no server's log. Subjects are ASCII and constant: they contain nothing that a stranger
+ *  chose. */
 
 export interface MailText {
   readonly subject: string
@@ -67,7 +67,7 @@ export const secondFactorLockedMail = (): MailText =>
       'is locked for a while. If this was not you, somebody knows your password: change it.',
   )
 
-/** To the staff; what was asked for is behind their sign-in. */
+/** To the staff; the request itself is behind their sign-in. */
 export const privateCloudRequestMail = (id: string): MailText =>
   letter('A request for private hosts', `An account requests private hosts. The request is ${id}.`)
 
@@ -81,7 +81,7 @@ export const privateCloudDeclinedMail = (reason: string): MailText =>
   letter('Your request for private hosts', `We cannot give you the hosts that you asked for: ${reason}`)
 
 const CENTS = 100
-/** As people write it, in euro. */
+/** In the form that people write, in euro. */
 const money = (cents: number): string => `EUR ${Math.floor(cents / CENTS)}.${String(cents % CENTS).padStart(2, '0')}`
 
 interface InvoiceMail {

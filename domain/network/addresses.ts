@@ -1,6 +1,5 @@
-/** Addresses and networks of the Internet protocols as numbers: what lies where, and which address a pool hands out
- *  next. Pure.
- *  Texts are canonical: IPv6 as RFC 5952 writes it. */
+/** Addresses and networks of the Internet protocols as numbers: which network contains which address, and which address
+ *  a pool allocates next. Pure. Texts are canonical: IPv6 as RFC 5952 writes it. */
 
 export type AddressFamily = 'ipv4' | 'ipv6'
 
@@ -13,7 +12,7 @@ export interface Network {
 
 const BITS = { ipv4: 32, ipv6: 128 } as const
 
-/** Undefined when the text is no address. */
+/** Undefined when the text is not an address. */
 export function parseAddress(text: string): { readonly family: AddressFamily; readonly value: bigint } | undefined {
   const value = text.includes(':') ? parseIpv6(text) : parseIpv4(text)
   return value === undefined ? undefined : { family: text.includes(':') ? 'ipv6' : 'ipv4', value }
@@ -54,7 +53,7 @@ export function formatAddress(family: AddressFamily, value: bigint): string {
   return `${before}::${after}`
 }
 
-/** Undefined when the text is no network, or one whose address has bits beyond its prefix. */
+/** Undefined when the text is not a network, or has address bits beyond its prefix. */
 export function parseNetwork(text: string): Network | undefined {
   const [address = '', length = '', ...more] = text.split('/')
   const parsed = parseAddress(address)
@@ -66,17 +65,18 @@ export function parseNetwork(text: string): Network | undefined {
 
 const hostMask = (family: AddressFamily, prefix: number): bigint => (1n << BigInt(BITS[family] - prefix)) - 1n
 
-/** As `parseNetwork` reads it. */
+/** In the form of `parseNetwork`. */
 export const formatNetwork = ({ family, first, prefix }: Network): string => `${formatAddress(family, first)}/${prefix}`
 
-/** The one text of the address, which two texts of the same address share. What is no address stays as it is. */
+/** The canonical text of the address, the same for all texts of one address. A text that is not an address stays as it
+ *  is. */
 export function canonicalAddress(text: string): string {
   const parsed = parseAddress(text)
   return parsed === undefined ? text : formatAddress(parsed.family, parsed.value)
 }
 
-/** The one text of an address with the length of its prefix; bits beyond the prefix stay. What is none stays as it
- *  is. */
+/** The canonical text of an address with the length of its prefix; bits beyond the prefix stay. Any other text stays as
+ *  it is. */
 export function canonicalCidr(text: string): string {
   const [address = '', length = '', ...more] = text.split('/')
   return more.length > 0 || !/^\d{1,3}$/.test(length) ? text : `${canonicalAddress(address)}/${Number(length)}`
@@ -89,18 +89,18 @@ export const contains = (network: Network, address: bigint): boolean =>
 export const overlaps = (one: Network, other: Network): boolean =>
   one.family === other.family && (contains(one, other.first) || contains(other, one.first))
 
-/** What the Internet does not route: unique local (RFC 4193), private (RFC 1918) and shared (RFC 6598). */
+/** Ranges that are not routed on the Internet: unique local (RFC 4193), private (RFC 1918) and shared (RFC 6598). */
 const PRIVATE_NETWORKS = ['fc00::/7', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].flatMap(
   (text) => parseNetwork(text) ?? [],
 )
 
-/** How much of the network the Internet does not route. */
+/** How much of the network is not routed on the Internet. */
 export function privatePartOf(network: Network): 'all' | 'some' | 'none' {
   const shared = PRIVATE_NETWORKS.find((space) => overlaps(space, network))
   return shared === undefined ? 'none' : shared.prefix <= network.prefix ? 'all' : 'some'
 }
 
-/** Whether the address is one that the Internet does not route. */
+/** Whether the address is not routed on the Internet. */
 export function isPrivateAddress(text: string): boolean {
   const address = parseAddress(text)
   return (
@@ -109,7 +109,7 @@ export function isPrivateAddress(text: string): boolean {
   )
 }
 
-/** Whether all addresses of the network are. */
+/** Whether all addresses of the network are not routed on the Internet. */
 export function isPrivateNetwork(cidr: string): boolean {
   const network = parseNetwork(cidr)
   return network !== undefined && privatePartOf(network) === 'all'

@@ -1,8 +1,7 @@
-/** What the network of a host gives to the servers on it, and what it does not: for programs in a word, for people in
+/** What a host's network provides to the servers on it, and what it does not: for programs in a word, for people in
  *  sentences. */
 
-/** What hosts say of their network, among the features of their report. None of the first three: their guests are only
- *  simulated. */
+/** The network features in a host's report. With none of the first three, its guests are only simulated. */
 export const NETWORK_FEATURES = {
   public: 'public-network',
   outbound: 'user-network-outbound',
@@ -15,7 +14,7 @@ export interface NetworkVerdict {
   readonly isWhole: boolean
   /** One CamelCase word. */
   readonly reason: 'PublicNetwork' | 'NoWayOutside' | 'UserModeNetworking' | 'Isolated' | 'Simulated'
-  /** What is off; empty when nothing is. */
+  /** What is disabled; empty when nothing is. */
   readonly message: string
 }
 
@@ -32,7 +31,7 @@ const OFF = {
   Simulated: 'The server is only simulated: it has no network.',
 } as const
 const NO_METADATA = 'The metadata service does not answer.'
-/** Of a server whose host has not spoken yet. */
+/** The text for a server whose host has not reported yet. */
 export const NO_PUBLIC_NETWORK = 'The zone has no public network: nothing outside reaches its servers.'
 
 /** `features` are those of the server's host; `hasWayOutside`: its zone has a public network. */

@@ -2,7 +2,7 @@
 import { contains, formatAddress, parseAddress, parseNetwork } from './addresses.ts'
 import { hostRange, type JoinedRange } from './rules.ts'
 
-/** The public one counts. */
+/** Includes the public interface. */
 export const INTERFACES_PER_SERVER_MAXIMUM = 8
 
 export interface ChosenAddresses {
@@ -39,8 +39,8 @@ function isIpv6HostAddress(prefix: string, text: string): boolean {
   return contains(network, address.value) && address.value > network.first + 1n
 }
 
-/** The lowest addresses of the network that are free; those that are chosen stay. An IPv6 address that is not chosen
- *  ends like the IPv4 address where that is free. Undefined when the network is full. */
+/** The lowest free addresses of the network; chosen ones stay. An IPv6 address that is not chosen gets the same ending
+ *  as the IPv4 address, if that is free. Undefined when the network is full. */
 export function freeAddresses(
   { ipv4Cidr, ipv6Prefix }: JoinedRange,
   taken: readonly string[],

@@ -1,4 +1,4 @@
-/** Addresses of the loopback of one machine that stand for the public addresses of the servers on it: 127.18.a.b for
+/** Loopback addresses of one machine that represent the public addresses of the servers on it: 127.18.a.b for
  *  198.18.a.b. Pure. */
 
 export interface LoopbackTwins {
@@ -6,7 +6,7 @@ export interface LoopbackTwins {
   readonly servers: string
   /** First half of their twins, as `127.18`. */
   readonly loopback: string
-  /** Port of a twin that leads to the SSH port of its server. */
+  /** Port of a twin that forwards to the SSH port of its server. */
   readonly sshPort: number
 }
 
@@ -18,6 +18,6 @@ export function parseLoopbackTwins(text: string): LoopbackTwins | undefined {
   return servers === undefined || loopback === undefined ? undefined : { servers, loopback, sshPort: Number(port) }
 }
 
-/** Undefined for an address that has none. */
+/** Undefined for an address without a twin. */
 export const loopbackTwinOf = ({ servers, loopback }: LoopbackTwins, address: string): string | undefined =>
   address.startsWith(`${servers}.`) ? `${loopback}${address.slice(servers.length)}` : undefined

@@ -1,5 +1,5 @@
-/** Which addresses lead into the public Internet, and nowhere else: not to a host, a network beside it, or a network
- *  behind a translator. Pure. */
+/** Addresses that are on the public Internet, and nowhere else: not a host, a network beside it, or a network behind a
+ *  translator. Pure. */
 import { contains, formatAddress, type Network, parseAddress, parseNetwork } from './addresses.ts'
 
 const networks = (...texts: readonly string[]): readonly Network[] => texts.flatMap((text) => parseNetwork(text) ?? [])
@@ -22,8 +22,8 @@ const SPECIAL_IPV4 = networks(
   '224.0.0.0/4',
   '240.0.0.0/4',
 )
-/** The only space of IPv6 that is given out for the Internet, and what within it is not: protocol assignments (Teredo
- *  among them), documentation, and 6to4, which leads to an IPv4 address. */
+/** The only space of IPv6 that is allocated for the Internet, and the parts of it that are not: protocol assignments
+ *  (Teredo among them), documentation, and 6to4, which maps to an IPv4 address. */
 const GLOBAL_IPV6 = networks('2000::/3')
 const SPECIAL_IPV6 = networks('2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20')
 /** Their last 32 bits are an IPv4 address: mapped (RFC 4291) and translated by the well-known prefix (RFC 6052). */
@@ -32,7 +32,7 @@ const EMBEDDED_BITS = 0xffff_ffffn
 
 const isIn = (spaces: readonly Network[], value: bigint): boolean => spaces.some((space) => contains(space, value))
 
-/** False for what is no address, and for one with a zone (`fe80::1%eth0`). */
+/** False for a text that is not an address, and for an address with a zone (`fe80::1%eth0`). */
 export function isPublicAddress(text: string): boolean {
   const canonical = /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(text) ? text.slice('::ffff:'.length) : text
   const address = parseAddress(canonical)

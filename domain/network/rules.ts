@@ -1,5 +1,5 @@
-/** Private networks and what joins them: which ranges they may have, what their addresses are for, and where static
- *  routes may lead. Pure. */
+/** Rules of private networks and of what is attached to them: allowed ranges, the use of addresses, and the allowed
+ *  static routes. Pure. */
 import {
   canonicalAddress,
   canonicalCidr,
@@ -14,7 +14,7 @@ import {
 
 const ranges = (...texts: readonly string[]): readonly Network[] => texts.flatMap((text) => parseNetwork(text) ?? [])
 
-/** RFC 1918 and RFC 6598: what customers choose from. */
+/** RFC 1918 and RFC 6598: the ranges from which customers choose. */
 const SPACES = ranges('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10')
 const PREFIXES = { least: 16, most: 28 } as const
 const DEFAULT_PREFIX = 24
@@ -54,7 +54,7 @@ export function freeRange(taken: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Those of the ranges that overlap the range. What is no range overlaps nothing. */
+/** The ranges that overlap the range. A text that is not a range overlaps nothing. */
 export function overlapping<Range extends { readonly cidr: string }>(
   cidr: string,
   others: readonly Range[],
@@ -72,14 +72,13 @@ const networkOf = (cidr: string): Network => {
   return network
 }
 
-/** The first address of a network, IPv4 or IPv6: that of its router, whether it has one yet or not. */
+/** The first address of a network, IPv4 or IPv6: reserved for its router, even if it has none yet. */
 export function gatewayOf(cidr: string): string {
   const { family, first } = networkOf(cidr)
   return formatAddress(family, first + 1n)
 }
 
-/** The first and the last address that hosts of an IPv4 network have: neither its own, the router's nor that of
- *  broadcasts. */
+/** The first and the last address for hosts in an IPv4 network: without the network, router and broadcast addresses. */
 export function hostRange(cidr: string): { readonly first: bigint; readonly last: bigint } {
   const { first, prefix } = networkOf(cidr)
   return { first: first + 2n, last: first + sizeOf(prefix) - 2n }
@@ -102,14 +101,14 @@ export interface StaticRoute {
   readonly comment: string
 }
 
-/** With its addresses as the platform writes them. */
+/** With its addresses in canonical form. */
 export const canonicalRoute = <Route extends Pick<StaticRoute, 'destination' | 'nextHop'>>(route: Route): Route => ({
   ...route,
   destination: canonicalCidr(route.destination),
   nextHop: canonicalAddress(route.nextHop),
 })
 
-/** Where no route leads: to oneself, to whoever is on the wire, to many. */
+/** Destinations of no route: the host itself, link-local addresses, multicast. */
 const UNROUTABLE = ranges(
   '0.0.0.0/8',
   '127.0.0.0/8',
@@ -124,7 +123,7 @@ const isWithin = (outer: Network, inner: Network): boolean =>
   outer.prefix <= inner.prefix && contains(outer, inner.first)
 
 export interface RouteFault {
-  /** Among the routes. */
+  /** Index in the routes. */
   readonly index: number
   readonly field: 'destination' | 'nextHop'
   readonly detail: string
@@ -161,7 +160,7 @@ export interface JoinedRange {
   readonly ipv6Prefix: string
 }
 
-/** Those of the routes that lead somewhere: their next hop is in one of the networks. */
+/** The routes that can be applied: their next hop is in one of the networks. */
 export const effectiveRoutes = (
   routes: readonly StaticRoute[],
   networks: readonly JoinedRange[],
@@ -171,16 +170,16 @@ export const effectiveRoutes = (
     .map(canonicalRoute)
     .map(({ destination, nextHop }) => ({ destination, nextHop }))
 
-/** RFC 6052: where IPv4 is for those who have IPv6 only. */
+/** RFC 6052: the range in which IPv6-only hosts reach IPv4. */
 export const NAT64_PREFIX = '64:ff9b::/96'
 
-/** Where servers of a network find their way to the IPv4 Internet: addresses in the network. */
+/** Where servers of a network reach the IPv4 Internet: addresses in the network. */
 export interface Gateway {
   readonly ipv4: string
   readonly ipv6: string
 }
 
-/** The routes to what the gateway of a network leads to. A router with NAT leads to the IPv4 Internet itself. */
+/** The routes to the destinations of a network's gateway. A router with NAT routes to the IPv4 Internet itself. */
 export const gatewayRoutes = (
   gateway: Gateway | undefined,
   { natEnabled }: { readonly natEnabled: boolean },
@@ -192,7 +191,7 @@ export const gatewayRoutes = (
         { destination: NAT64_PREFIX, nextHop: gateway.ipv6 },
       ]
 
-/** The routes, and those of the others that lead where none of them does. */
+/** The routes, and those of the others whose destinations none of them has. */
 export const withRoutes = <Route extends Pick<StaticRoute, 'destination'>>(
   routes: readonly Route[],
   others: readonly Route[],
@@ -200,7 +199,7 @@ export const withRoutes = <Route extends Pick<StaticRoute, 'destination'>>(
   ...new Map([...others.toReversed(), ...routes].map((route) => [route.destination, route])).values(),
 ]
 
-/** Whether the address lies in one of the networks, where a router finds it. */
+/** Whether the address is in one of the networks, where a router finds it. */
 export function isReached(nextHop: string, networks: readonly JoinedRange[]): boolean {
   const hop = parseAddress(nextHop)
   return networks.some(({ ipv4Cidr, ipv6Prefix }) => {

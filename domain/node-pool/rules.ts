@@ -1,5 +1,5 @@
-/** Node pools of managed Kubernetes clusters: what may be said of their nodes, when which change is allowed, and what a
- *  request for a kubelet's certificate must say. */
+/** Node pools of managed Kubernetes clusters: the settings of their nodes, when which change is allowed, and the rules
+ *  of a kubelet's certificate request. */
 import { createHash } from 'node:crypto'
 import type { IdleFacts } from '../idle-rules.ts'
 import { minorOf } from '../kubernetes-cluster/rules.ts'
@@ -13,20 +13,19 @@ export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as 
 export const POOL_STATES = ['creating', 'running', 'scaling', 'upgrading', 'deleting', 'deleted', 'error'] as const
 export type PoolState = (typeof POOL_STATES)[number]
 
-/** A node is older than the control plane by at most so many minor versions, and never newer (kubernetes.io/releases).
- */
+/** A node is at most so many minor versions older than the control plane, and never newer (kubernetes.io/releases). */
 const SKEW_MAXIMUM = 3
-/** So long budgets may keep the pods of a node that is to go. */
+/** How long disruption budgets may keep the pods of a node that is being removed. */
 export const DRAIN_MINUTES = 10
-/** What a node asks for its first certificate with is taken for so long, and replaced while nodes wait when this is
- *  left of it. */
+/** How long the token is valid with which a node requests its first certificate, and the remaining time at which it is
+ *  replaced while nodes wait. */
 export const JOIN_SECONDS = 3_600
 const JOIN_RENEW_SECONDS = 900
 const HOSTNAME_DIGEST = 5
 const LABEL_NAME = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/
 const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/
-/** Prefixes of keys that Kubernetes and the platform give. */
+/** Prefixes of keys that Kubernetes and the platform set. */
 const OWN_PREFIX = /(^|\.)(kubernetes\.io|k8s\.io|svccloud\.dev)$/
 
 export interface Taint {
@@ -35,7 +34,7 @@ export interface Taint {
   readonly effect: (typeof TAINT_EFFECTS)[number]
 }
 
-/** Why the key cannot be one of Kubernetes that customers give; undefined when it can. */
+/** Why customers cannot use the key in Kubernetes; undefined when they can. */
 function keyFault(key: string): string | undefined {
   const [prefix, name] = key.includes('/') ? splitOnce(key) : [undefined, key]
   if (!LABEL_NAME.test(name) || (prefix !== undefined && !LABEL_PREFIX.test(prefix)))
@@ -86,7 +85,7 @@ export function poolVersionFault(version: string, controlPlane: string): string 
   return behind > SKEW_MAXIMUM ? `is too old for the control plane, which runs ${controlPlane}` : undefined
 }
 
-/** Throws 409 for one that is going. Whatever else is done with it ends. */
+/** Throws 409 for a pool that is being deleted. Any other operation is cancelled. */
 export function requireDeletablePool({ id, isDeleting, activeOperation }: IdleFacts): void {
   const resource = { type: 'node_pool', id }
   if (activeOperation?.action === 'delete') throw operationInProgress(activeOperation.id, resource)
@@ -100,32 +99,33 @@ interface NamedPool {
 const prefixOf = ({ name, uid }: NamedPool): string =>
   `${name}-${createHash('sha256').update(uid).digest('hex').slice(0, HOSTNAME_DIGEST)}-`
 
-/** Name of a node in its cluster, which is the host name of its server: always the same for the pool and its number. */
+/** Name of a node in its cluster, which is the host name of its server: determined by the pool and the node's
+ *  number. */
 export const nodeNameOf = (pool: NamedPool, number: number): string => `${prefixOf(pool)}${number}`
 
-/** The number that the name of a node is of; undefined for one of no node of the pool. */
+/** The number in the name of a node; undefined when the name is not that of a node of the pool. */
 export function nodeNumberOf(pool: NamedPool, nodeName: string): number | undefined {
   const prefix = prefixOf(pool)
   const text = nodeName.startsWith(prefix) ? nodeName.slice(prefix.length) : ''
   return /^\d{1,3}$/.test(text) ? Number(text) : undefined
 }
 
-/** Id of the bootstrap token that a pool has next: known before it is asked for, and another one each time. */
+/** Id of the pool's next bootstrap token: known before it is requested, and different each time. */
 export const joinTokenId = (uid: string, after: string): string =>
   createHash('sha256').update(`${uid}/${after}`).digest('hex').slice(0, 6)
 
-/** Whether nodes that wait can be handed the token still. */
+/** Whether waiting nodes can still be given the token. */
 export const isJoinable = (expiresAt: string | undefined, now: Date): boolean =>
   expiresAt !== undefined && Date.parse(expiresAt) - now.getTime() > JOIN_RENEW_SECONDS * 1_000
 
-/** Whether the pods of the node have had their time. */
+/** Whether the time of the node's pods is over. */
 export const isDrainOver = (since: string, now: Date): boolean =>
   now.getTime() - Date.parse(since) >= DRAIN_MINUTES * 60_000
 
-/** A request for the certificate that a kubelet serves with, as the cluster's API shows it. */
+/** A request for the certificate with which a kubelet serves, as the cluster's API shows it. */
 export interface ServingRequest {
   readonly name: string
-  /** Who asks. */
+  /** The requester. */
   readonly username: string
   readonly groups: readonly string[]
   readonly usages: readonly string[]
@@ -133,15 +133,15 @@ export interface ServingRequest {
   readonly organizations: readonly string[]
   readonly dnsNames: readonly string[]
   readonly ipAddresses: readonly string[]
-  /** It asks for something that is none of these: names of other kinds, further extensions. */
+  /** It requests something else too: names of other kinds, further extensions. */
   readonly hasMore: boolean
 }
 
 const NODES_GROUP = 'system:nodes'
 const SERVING_USAGES: readonly string[] = ['digital signature', 'key encipherment', 'server auth']
 
-/** Whether a request is what the kubelet of that node may ask for: for itself, its own name, and addresses that its
- *  server has. Addresses are compared as they are written: canonical on both sides. */
+/** Whether the kubelet of that node may make the request: for itself, with its own name and addresses of its server.
+ *  Addresses are compared as text: both sides are canonical. */
 export function isOwnRequest(
   request: ServingRequest,
   node: { readonly name: string; readonly addresses: readonly string[] },

@@ -1,4 +1,4 @@
-/** Emptying a node: whether those who are on it would find room elsewhere. Pure. */
+/** Draining a node: whether its guests would find room elsewhere. Pure. */
 import { type Apartness, type Candidate, type Demand, type Place, rankNodes, type Room } from './placement.ts'
 
 export interface Evacuee {
@@ -6,21 +6,20 @@ export interface Evacuee {
   readonly accountId: string
   readonly room: Room
   readonly cpuPool?: string | undefined
-  /** The group that it is a member of. */
+  /** The group of which it is a member. */
   readonly group?: SpreadGroup | undefined
 }
 
-/** Servers of two accounts may have one name. */
+/** Servers of two accounts may have the same name. */
 export const evacueeKey = (accountId: string, serverId: string): string => `${accountId}/${serverId}`
 
 export interface SpreadGroup extends Omit<Apartness, 'members'> {
-  /** Where the other members are, and where they are on their way to. */
+  /** The places of the other members, and their destinations. */
   readonly others: readonly (Place & { readonly serverId: string })[]
 }
 
-/** Those of the guests for whom no node of the zone but the one they leave has room and is far enough from their group,
- *  when all of them leave:
- *  the largest choose first. */
+/** The guests that would find no node in the zone, other than the one they leave, with room and far enough from their
+ *  group, when all of them leave: the largest choose first. */
 export function findUnplaceable(
   leaving: { readonly node: string; readonly zone: string },
   guests: readonly Evacuee[],

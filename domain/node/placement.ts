@@ -1,6 +1,6 @@
-/** Placement: which node takes a guest. Pure; claiming the room on the node is `db/placement/placement.ts`. */
+/** Placement: which node a guest runs on. Pure; `db/placement/placement.ts` claims the room on the node. */
 
-/** What a guest takes of a node, or a node offers. Cores are virtual cores, after overcommit. */
+/** What a guest uses of a node, or a node offers. Cores are virtual cores, after overcommit. */
 export interface Room {
   readonly cores: number
   readonly memoryMebibytes: number
@@ -19,13 +19,13 @@ export const isSameRoom = (one: Room, other: Room): boolean => RESOURCES.every((
 export const times = (room: Room, count: number): Room => combine(room, room, (amount) => amount * count)
 /** In every respect. */
 export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
-/** What the larger room has beyond the smaller one, in every respect. */
+/** The larger room minus the smaller one, in every respect. */
 export const difference = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
 
 /** A guest that is on a node, or may be started there. */
 export interface GuestOnNode extends Room {
   readonly node: string
-  /** Its server; undefined where nobody knows. */
+  /** Account and id of its server; undefined when they are unknown. */
   readonly accountId?: string | undefined
   readonly serverId?: string | undefined
 }
@@ -37,18 +37,18 @@ export interface Candidate {
   readonly cpuPool: string | null
   /** Only this account's guests may use the node. */
   readonly dedicatedAccountId: string | null
-  /** False while the node is cordoned, unreachable, draining or gone. */
+  /** False while the node is cordoned, unreachable, draining or deleted. */
   readonly isSchedulable: boolean
-  /** It reaches the store of the zone's backups; not when absent. */
+  /** It reaches the store of the zone's backups; false when absent. */
   readonly hasBackups?: boolean
   readonly total: Room
-  /** By claims, and by guests without any. */
+  /** By claims, and by guests without claims. */
   readonly used: Room
-  /** Of that, what guests take that have no claims: a store was put back to an older state. Nothing when absent. */
+  /** The part of it that is used by guests without claims: a store was restored to an older state. Zero when absent. */
   readonly forgotten?: Room
 }
 
-/** Where a guest is, as far as guests fail together. Names of racks are unique in their zone only. */
+/** Where a guest is, for the question which guests fail together. Names of racks are unique in their zone only. */
 export interface Place {
   readonly node: string
   readonly rack: string
@@ -56,10 +56,10 @@ export interface Place {
 }
 
 export const SPREADS = ['host', 'rack', 'zone'] as const
-/** What the members of a group do not share. */
+/** The failure domain that the members of a group do not share. */
 export type Spread = (typeof SPREADS)[number]
 
-/** Whether a guest at the one place fails with a guest at the other. */
+/** Whether a guest at one place fails with a guest at the other. */
 export const sharesDomain = (spread: Spread, one: Place, other: Place): boolean =>
   one.zone === other.zone &&
   (spread === 'zone' || (spread === 'rack' ? one.rack === other.rack : one.node === other.node))
@@ -71,9 +71,9 @@ export const unmetMembers = <Member extends Place>(spread: Spread, members: read
 /** Keeps a guest apart from the other members of its group. */
 export interface Apartness {
   readonly spread: Spread
-  /** Rather nowhere than in a failure domain of another member. */
+  /** Fails rather than use a failure domain of another member. */
   readonly isStrict: boolean
-  /** Where the others are, and where they are on their way to. */
+  /** The places of the others, and their destinations. */
   readonly members: readonly Place[]
 }
 
@@ -82,12 +82,12 @@ export interface Demand extends Room {
   readonly zone: string
   /** Only nodes of this pool; any node when absent. */
   readonly cpuPool?: string | undefined
-  /** Nodes that must not be chosen: the one that is being left. */
+  /** Nodes that must not be chosen: the one that the guest leaves. */
   readonly excludedNodes?: readonly string[]
   readonly apartness?: Apartness | undefined
 }
 
-/** Whether the node may take the demand and has room for it. */
+/** Whether the node may accept the demand and has room for it. */
 export const canHold = (demand: Demand, node: Candidate): boolean => isAllowed(demand, node) && fits(demand, node)
 
 const isAllowed = (demand: Demand, node: Candidate): boolean =>
@@ -98,7 +98,7 @@ const isAllowed = (demand: Demand, node: Candidate): boolean =>
   !(demand.excludedNodes ?? []).includes(node.node) &&
   !(demand.apartness?.isStrict === true && sharing(demand.apartness, node)[0] > 0)
 
-/** With how many members the node is shared: its failure domain by the group's rule, then the node itself, then the
+/** How many members share the node: in its failure domain by the group's rule, then on the node itself, then in the
  *  rack. */
 type Sharing = readonly [number, number, number]
 const sharing = ({ spread, members }: Apartness, node: Place): Sharing => {
@@ -110,8 +110,8 @@ const ALONE: Sharing = [0, 0, 0]
 const fits = (demand: Room, node: Candidate): boolean =>
   RESOURCES.every((resource) => node.used[resource] + demand[resource] <= node.total[resource])
 
-/** How much of the node is free, as a sum of fractions (0 = full in every respect, 3 = empty). PostgreSQL computes the
- *  same sum, bit by bit (`free_share` of `node_capacity`). */
+/** How much of the node is free, as a sum of fractions (0 = full in every respect, 3 = empty). PostgreSQL computes
+ *  exactly the same sum (`free_share` of `node_capacity`). */
 const freeShareOf = ({ total, used }: Candidate): number =>
   RESOURCES.reduce((sum, resource) => sum + (total[resource] === 0 ? 0 : 1 - used[resource] / total[resource]), 0)
 

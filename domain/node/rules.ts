@@ -1,5 +1,5 @@
-/** What a node's state allows: one rule per verb, the same for every door. Refusals come in the contract's order:
- *  operation_in_progress, in_use, state_not_allowed. */
+/** Changes that a node's state allows: one rule per verb, the same for every interface. Refusals come in the contract's
+ *  order: operation_in_progress, in_use, state_not_allowed. */
 import { conflict, operationInProgress, type Problem } from '../problem.ts'
 
 export const NODE_STATES = [
@@ -28,7 +28,7 @@ export interface NodeFacts {
   readonly isDeleting: boolean
   readonly activeOperationId: string | undefined
   readonly agentVersion: string
-  /** Servers that live on it or have room held on it. */
+  /** Servers that run on it or have room reserved on it. */
   readonly serverCount: number
 }
 
@@ -54,7 +54,7 @@ export function requireUncordonable(node: NodeFacts): void {
     throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
 }
 
-/** A node that is reachable is fenced by force only, because its guests run. One that never reported has no guests. */
+/** A reachable node is fenced by force only, because its guests run. A node that never reported has no guests. */
 export function requireFenceable(node: NodeFacts, isForced: boolean): void {
   if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
   if (node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced already.')
@@ -68,7 +68,7 @@ export function requireFenceable(node: NodeFacts, isForced: boolean): void {
     )
 }
 
-/** Only what answers can send its servers away; what does not is fenced, and its servers are recovered. */
+/** Only a node that answers can send its servers away; one that does not is fenced, and its servers are recovered. */
 export function requireDrainable(node: NodeFacts): void {
   requireNodeIdle(node)
   if (node.state !== 'ready' && node.state !== 'cordoned')
@@ -96,8 +96,8 @@ export function requireUpgradable(
 
 const NAMED_MAXIMUM = 10
 
-/** A record goes when nothing is left on the node, and nothing new can come. `storages`: those of their own whose data
- *  lie on it or are on their way there. */
+/** A record is deleted when nothing is left on the node, and nothing new can come. `storages`: separate storages whose
+ *  data are on it or are being moved to it. */
 export function requireRemovable(node: NodeFacts, storages: readonly string[]): void {
   requireNodeIdle(node)
   if (node.serverCount > 0)
@@ -112,13 +112,13 @@ export function requireRemovable(node: NodeFacts, storages: readonly string[]): 
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
 
-/** How the servers of a node come away from it. */
+/** How the servers of a node leave it. */
 const remedy = (node: NodeFacts): string =>
   node.state === 'fenced'
     ? byCount(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up')
     : 'Drain it'
 
-/** A node goes to one account, or back to all, only while nobody is on it. */
+/** A node is assigned to one account, or back to all, only while no guest is on it. */
 export function requireEmptyToDedicate(node: NodeFacts): void {
   if (node.serverCount > 0)
     throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })

@@ -1,5 +1,5 @@
-/** Playgrounds: free Kubernetes clusters of a few hours, one at a time, each a control plane and one guest. What they
- *  may use, how long they last, and who may start one. */
+/** Playgrounds: free Kubernetes clusters of a few hours, one at a time, each a control plane and one guest. Their
+ *  resources and duration, and who may start one. */
 import { conflict, forbidden, Problem, unavailable } from '../problem.ts'
 
 export const PLAYGROUND_STATES = ['provisioning', 'ready', 'deleting', 'deleted'] as const
@@ -16,9 +16,9 @@ export const ELIGIBILITIES = [
 export type Eligibility = (typeof ELIGIBILITIES)[number]
 
 export const LIFETIME_HOURS = 4
-/** One that is not ready by then has failed, which its account does not pay for with its allowance. */
+/** A playground that is not ready by then has failed, and does not count against its account's allowance. */
 export const PROVISIONING_MINUTES = 15
-/** What workloads may use. The guest is larger by what its own programs need. */
+/** Resources for workloads. The guest is larger, for the platform's own programs. */
 export const PLAYGROUND_LIMITS = {
   vcpus: 2,
   memoryMebibytes: 1_024,
@@ -26,10 +26,10 @@ export const PLAYGROUND_LIMITS = {
   pods: 24,
   volumes: 4,
 } as const
-/** Of pods and of services; nothing else is ever in the network of a playground. */
+/** Ranges of pods and of services; a playground's network contains nothing else. */
 export const PLAYGROUND_RANGES = { pods: '10.244.0.0/16', services: '10.96.0.0/16' } as const
 
-/** What is decided when one is started. */
+/** The values that are decided when a playground is started. */
 export interface NewPlayground {
   readonly id: string
   /** Unique everywhere. */
@@ -46,7 +46,7 @@ const NAME_DIGITS = 10
 const HOUR_MILLISECONDS = 3_600_000
 const MINUTE_MILLISECONDS = 60_000
 
-/** `digits`: ten random hexadecimal digits, or more; `domain`: what Ingresses of its host are served below. */
+/** `digits`: ten random hexadecimal digits, or more; `domain`: the parent domain of Ingresses of its host. */
 export function newPlayground(
   made: Pick<NewPlayground, 'id' | 'region' | 'controlPlaneId' | 'release'>,
   { digits, domain, now }: { readonly digits: string; readonly domain: string; readonly now: Date },
@@ -66,7 +66,7 @@ export interface PlaygroundFacts {
   readonly expiresAt: Date
 }
 
-/** By the clock too: one whose time is over is on its way out, whoever has noticed. */
+/** Also judged by the clock: a playground whose time is over is ending, even if nothing has noticed it yet. */
 export function playgroundStateOf(
   { readyAt, endedAt, deletedAt, expiresAt }: PlaygroundFacts,
   now: Date,
@@ -84,7 +84,7 @@ export interface EligibilityFacts {
   readonly allowanceUsed: number
 }
 
-/** The first that stands in the way. */
+/** The first obstacle. */
 export function eligibilityOf(facts: EligibilityFacts): Eligibility {
   if (!facts.isOffered) return 'unavailable'
   if (facts.isSuspended) return 'account_suspended'
@@ -108,13 +108,13 @@ export function refusalOf(eligibility: Eligibility, obstacle: string): Problem |
   }
 }
 
-/** Throws 409 for one that is on its way out. */
+/** Throws 409 for a playground that is ending. */
 export function requireEndable(facts: PlaygroundFacts, now: Date): void {
   if (['deleting', 'deleted'].includes(playgroundStateOf(facts, now)))
     throw conflict('state_not_allowed', 'The playground has ended already.')
 }
 
-/** Throws 409 for one that is not ready. */
+/** Throws 409 for a playground that is not ready. */
 export function requireReady(facts: PlaygroundFacts, now: Date): void {
   const state = playgroundStateOf(facts, now)
   if (state !== 'ready')

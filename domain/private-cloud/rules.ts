@@ -1,7 +1,8 @@
-/** Hosts for one account alone: what may be asked for, how a request goes on, and whether nodes are enough for it. */
+/** Hosts for one account alone: what may be requested, the progress of a request, and whether nodes are enough for
+ *  it. */
 import { badField, conflict, Problem } from '../problem.ts'
 
-/** `open` waits for staff; `declined` carries their reason; `withdrawn` was taken back by the account. */
+/** `open` waits for staff; `declined` has their reason; the account itself withdrew a `withdrawn` one. */
 export const PRIVATE_CLOUD_STATES = ['open', 'in_review', 'fulfilled', 'declined', 'withdrawn'] as const
 export type PrivateCloudState = (typeof PRIVATE_CLOUD_STATES)[number]
 
@@ -12,9 +13,9 @@ export interface PrivateCloudAmounts {
   readonly diskGigabytes: number
 }
 
-/** About the smallest host that is worth giving away. */
+/** About the smallest host that is worth assigning. */
 export const AMOUNTS_MINIMUM: PrivateCloudAmounts = { vcpus: 4, memoryGibibytes: 8, diskGigabytes: 50 }
-/** More than this is talked over first. */
+/** Larger requests need a conversation first. */
 export const AMOUNTS_MAXIMUM: PrivateCloudAmounts = {
   vcpus: 8_192,
   memoryGibibytes: 32_768,
@@ -37,11 +38,11 @@ export function requireAmounts(amounts: PrivateCloudAmounts, notes: string): voi
     throw unprocessable('notes', `must have at most ${NOTES_LENGTH_MAXIMUM} characters`)
 }
 
-/** 422: what the field asks for is understood and not to be had. */
+/** 422: the value of the field is understood but cannot be granted. */
 export const unprocessable = (field: string, detail: string): Problem =>
   new Problem(422, `${field}: ${detail}.`, { errors: [{ field, detail }] })
 
-/** Who takes the request on. */
+/** The states from which a request may change to each state. */
 const STEPS: Readonly<Record<Exclude<PrivateCloudState, 'open'>, readonly PrivateCloudState[]>> = {
   in_review: ['open'],
   fulfilled: ['in_review'],
@@ -49,7 +50,7 @@ const STEPS: Readonly<Record<Exclude<PrivateCloudState, 'open'>, readonly Privat
   withdrawn: ['open', 'in_review'],
 }
 
-/** Throws 409 unless the request may become that now. */
+/** Throws 409 unless the request may change to that state now. */
 export function requireStep(before: PrivateCloudState, after: keyof typeof STEPS): void {
   if (!STEPS[after].includes(before))
     throw conflict(
@@ -64,7 +65,7 @@ const STEP_NAMES = {
   withdrawn: 'withdrawn now',
 } as const
 
-/** A node that may be given away. */
+/** A node that may be assigned. */
 export interface SpareNode {
   readonly id: string
   readonly region: string | undefined
@@ -72,14 +73,14 @@ export interface SpareNode {
   readonly memoryMebibytes: number
   readonly storageGibibytes: number
   readonly dedicatedAccountId: string | null
-  /** Nothing is placed there, or on its way there. */
+  /** No guest is on it, or on its way to it. */
   readonly isEmpty: boolean
 }
 
 const MEBIBYTES_PER_GIBIBYTE = 1_024
 const GIGABYTES_PER_GIBIBYTE = 1.073741824
 
-/** Throws 409 unless all nodes are free to be given, and together are as large as the request. */
+/** Throws 409 unless all nodes are free, and together are as large as the request. */
 export function requireEnoughNodes(
   wanted: PrivateCloudAmounts & { readonly region: string | null },
   nodes: readonly SpareNode[],
@@ -112,7 +113,7 @@ const amountsOf = (nodes: readonly SpareNode[]): PrivateCloudAmounts => ({
   diskGigabytes: gigabytesOf(sum(nodes, ({ storageGibibytes }) => storageGibibytes)),
 })
 
-/** Whole ones. */
+/** In whole units. */
 export const gigabytesOf = (gibibytes: number): number => Math.floor(gibibytes * GIGABYTES_PER_GIBIBYTE)
 
 const sum = <Item>(items: readonly Item[], of: (item: Item) => number): number =>

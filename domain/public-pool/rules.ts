@@ -1,5 +1,5 @@
-/** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing
- *  them out is `db/public-pool/index.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
+/** Pools of public addresses: which networks may be pools, and the meaning of each address or prefix in one. Pure;
+ *  `db/public-pool/index.ts` allocates them. IPv4 pools allocate single addresses, IPv6 pools a /64 each. */
 import {
   type AddressFamily,
   canonicalAddress,
@@ -24,18 +24,18 @@ export interface PoolNetwork {
   readonly cidr: string
   readonly use: PoolUse
   readonly isPrivate: boolean
-  /** Where the addresses find the rest of the world; `defaultGateway` when absent. */
+  /** The addresses' gateway to the Internet; `defaultGateway` when absent. */
   readonly gateway?: string | undefined
 }
 
-/** The pool with its network and gateway as the platform writes addresses: it is stored and compared so. */
+/** The pool with its network and gateway in canonical form: the form in which it is stored and compared. */
 export const canonicalPool = <Pool extends Pick<PoolNetwork, 'cidr' | 'gateway'>>(pool: Pool): Pool => ({
   ...pool,
   cidr: canonicalCidr(pool.cidr),
   ...(pool.gateway === undefined ? {} : { gateway: canonicalAddress(pool.gateway) }),
 })
 
-/** Longer prefixes hold nothing beside their own gateway, shorter ones are more than one pool should be. */
+/** Longer prefixes have no room beside their own gateway; shorter ones are larger than one pool should be. */
 const POOL_PREFIXES = { ipv4: { least: 8, most: 30 }, ipv6: { least: 16, most: 64 } } as const
 const HANDED_OUT_PREFIX = { ipv4: 32, ipv6: 64 } as const
 const IPV6_ROUTER = 'fe80::1'
@@ -45,12 +45,12 @@ const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = {
   floating_ipv4: 'ipv4',
   server_ipv6_prefix: 'ipv6',
 }
-/** What is given of pools of the use, where they may be of either family. */
+/** What pools of the use allocate, where they may be of either family. */
 export const givenFamily = (use: PoolUse): AddressFamily => FAMILIES[use] ?? 'ipv4'
 /** Network address, broadcast address and gateway of an IPv4 pool. */
 const IPV4_KEPT_BACK = 3n
 
-/** The one that a server uses, and those that were replaced and still lead to it. */
+/** The one that a server uses, and those that were replaced and still point to it. */
 export const PREFIXES_OF_SERVER_MAXIMUM = 16
 
 export interface PoolFault {
@@ -105,8 +105,8 @@ const networkOf = (cidr: string): Network => {
 const gatewayOf = ({ family, cidr, gateway }: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>): string =>
   gateway ?? (family === 'ipv6' ? IPV6_ROUTER : formatAddress('ipv4', networkOf(cidr).first + 1n))
 
-/** How many addresses, or prefixes, a pool has to hand out. Exact: at most 2^48. None for what is no network or too
- *  small for one. */
+/** How many addresses, or prefixes, a pool can allocate. Exact: at most 2^48. Zero for a text that is not a network, or
+ *  for one that is too small. */
 export function poolTotal(cidr: string): number {
   const network = parseNetwork(cidr)
   if (network === undefined) return 0
@@ -115,10 +115,10 @@ export function poolTotal(cidr: string): number {
   return Math.max(0, Number(family === 'ipv4' ? size - IPV4_KEPT_BACK : size))
 }
 
-/** What a pool hands out, as its holder uses it. */
+/** An allocation from a pool, in the form in which its holder uses it. */
 export interface PublicAddress {
   readonly address: string
-  /** Length of the prefix in bits: of the network that an IPv4 address lies in, or 64. */
+  /** Length of the prefix in bits: that of the network that contains an IPv4 address, or 64. */
   readonly prefix: number
   readonly gateway: string
 }
@@ -138,11 +138,11 @@ export function poolAddress(pool: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway
   return { address: formatAddress('ipv4', value), prefix: network.prefix, gateway }
 }
 
-/** The /64 that an address of an IPv6 pool stands for. */
+/** The /64 that an address of an IPv6 pool represents. */
 export const prefixOf = (address: string): string =>
   `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
 
-/** What is no network overlaps nothing. */
+/** A text that is not a network overlaps nothing. */
 export function poolsOverlap(one: string, other: string): boolean {
   const [first, second] = [parseNetwork(one), parseNetwork(other)]
   return first !== undefined && second !== undefined && overlaps(first, second)

@@ -1,8 +1,8 @@
-/** The firewall of a server: its rules, what is wrong with them, and the one form in which they are kept. Pure.
+/** The firewall of a server: its rules, their faults, and the one form in which they are stored. Pure.
  *
- *  Rules are tried in their order; the first that fits a packet decides, the default of its direction when none does.
- *  It is stateful: what belongs to a connection that was let through passes in both directions. What
- *  `ALWAYS_ALLOWED` names passes whatever the rules say. */
+ *  Rules are tried in order; the first that matches a packet decides, or the default of its direction when none does.
+ *  It is stateful: packets of an admitted connection pass in both directions. Traffic that `ALWAYS_ALLOWED` names
+ *  passes regardless of the rules. */
 import { createHash } from 'node:crypto'
 import { type AddressFamily, formatNetwork, type Network, parseNetwork } from '../network/addresses.ts'
 
@@ -25,25 +25,25 @@ export interface FirewallRule {
   readonly direction: FirewallDirection
   readonly action: FirewallAction
   readonly family: AddressFamily | 'any'
-  /** `icmp` is that of the packet's family. */
+  /** `icmp` means that of the packet's family. */
   readonly protocol: FirewallProtocol
-  /** The ports that the packet goes to; both absent: every one. */
+  /** The destination ports; both absent: every port. */
   readonly portStart?: number | undefined
   readonly portEnd?: number | undefined
-  /** Where packets come from, or go to; empty: anywhere. Networks of one family only: the rule is for that family. */
+  /** Sources or destinations of packets; empty: any. Networks of one family only: the rule is for that family. */
   readonly remoteCidrs: readonly string[]
   readonly comment: string
 }
 
 export interface Firewall {
-  /** Whether any of it holds; everything passes while it is false. */
+  /** Whether the firewall is enabled; everything passes while it is false. */
   readonly enabled: boolean
   readonly defaultInbound: FirewallAction
   readonly defaultOutbound: FirewallAction
   readonly rules: readonly FirewallRule[]
 }
 
-/** Of a server that was never given one. */
+/** The firewall of a server that was never given one. */
 export const NO_FIREWALL: Firewall = { enabled: false, defaultInbound: 'drop', defaultOutbound: 'accept', rules: [] }
 
 /** What passes every firewall, for people. Without these a server has no address, no neighbours and no metadata. */
@@ -63,7 +63,7 @@ export interface FirewallFault {
   readonly detail: string
 }
 
-/** Everything that is wrong with the firewall, in its order; none when it can be applied. */
+/** All faults of the firewall, in its order; none when it can be applied. */
 export function firewallFaults({ rules }: Pick<Firewall, 'rules'>): readonly FirewallFault[] {
   const cidrs = rules.reduce((sum, { remoteCidrs }) => sum + remoteCidrs.length, 0)
   return [
@@ -117,7 +117,7 @@ function portFaults({ protocol, portStart, portEnd }: FirewallRule): readonly Fi
 const BITS = { ipv4: 32, ipv6: 128 } as const
 const FAMILY_NAMES = { ipv4: 'IPv4', ipv6: 'IPv6' } as const
 
-/** The network of the text; an address alone is the network of that address. */
+/** The network of the text; a single address becomes a network of one address. */
 const networkOf = (text: string): Network | undefined =>
   parseNetwork(text.includes('/') ? text : `${text}/${text.includes(':') ? BITS.ipv6 : BITS.ipv4}`)
 
@@ -129,8 +129,8 @@ function cidrFault(text: string, family: FirewallRule['family']): string | undef
     : `must be an ${FAMILY_NAMES[family]} network, which the rule is for`
 }
 
-/** The firewall as it is kept, answered and applied: networks in canonical form, each once, and a single port as a
- *  range of one. Of a firewall without faults. */
+/** The firewall in the form in which it is stored, returned and applied: networks in canonical form, each once, and a
+ *  single port as a range of one. The firewall must be valid. */
 export const canonicalFirewall = (firewall: Firewall): Firewall => ({
   enabled: firewall.enabled,
   defaultInbound: firewall.defaultInbound,
@@ -151,7 +151,7 @@ function canonicalRemote(text: string): string {
   return network === undefined ? text : formatNetwork(network)
 }
 
-/** Tells firewalls apart: two that filter alike have the same one. */
+/** Identifies firewalls: two that filter alike have the same fingerprint. */
 export const firewallFingerprint = (firewall: Firewall): string =>
   createHash('sha256')
     .update(JSON.stringify(canonicalFirewall(firewall)))

@@ -1,15 +1,15 @@
-/** Migration policies: how much a live migration may disturb its guest before it is given up. */
+/** Migration policies: how much a live migration may disturb its guest before it is abandoned. */
 
 export interface MigrationPolicy {
-  /** Sends under the policy, the first one included. */
+  /** Attempts under the policy, including the first one. */
   readonly attemptsMaximum: number
-  /** How long the guest may stand still when it is handed over. */
+  /** How long the guest may be paused for the handover. */
   readonly downtimeLimitMilliseconds: number
-  /** Whether later attempts may slow the guest, so that its memory changes no faster than it is sent. */
+  /** Whether later attempts may slow the guest down, so that its memory changes no faster than it is sent. */
   readonly mayThrottle: boolean
-  /** How long one send may take, for each GiB of the guest's memory and disks that are sent with it. */
+  /** How long one attempt may take, for each GiB of the guest's memory and disks that are sent with it. */
   readonly sendSecondsPerGibibyte: number
-  /** Whether a guest that cannot be sent while it runs is stopped, moved and started. */
+  /** Whether a guest that cannot be migrated live is stopped, moved and started. */
   readonly isColdAllowed: boolean
 }
 
@@ -38,13 +38,13 @@ export const MIGRATION_POLICIES = {
 } as const satisfies Record<string, MigrationPolicy>
 export type MigrationPolicyName = keyof typeof MIGRATION_POLICIES
 
-/** How an operation moves a running server: only while it runs, so if that can be, or by stopping it. */
+/** How an operation moves a running server: only live, live if possible, or by stopping it. */
 export const MIGRATION_MODES = ['live', 'live_then_cold', 'cold'] as const
 export type MigrationMode = (typeof MIGRATION_MODES)[number]
 
 const MEBIBYTES_PER_GIBIBYTE = 1_024
 
-/** What has to be sent of a server, in GiB; what is absent has not. */
+/** What must be sent of a server, in GiB; absent parts are not sent. */
 export const gibibytesOf = ({
   memoryMebibytes = 0,
   storageGibibytes = 0,
@@ -55,6 +55,6 @@ export const gibibytesOf = ({
 
 const SEND_SECONDS_LEAST = 120
 
-/** How long one send of so many GiB may take, in seconds. */
+/** How long one attempt with so many GiB may take, in seconds. */
 export const sendSeconds = (policy: MigrationPolicy, gibibytes: number): number =>
   Math.ceil(SEND_SECONDS_LEAST + policy.sendSecondsPerGibibyte * gibibytes)

@@ -1,5 +1,5 @@
-/** What a server's state allows: one rule per verb, the same for every door. Refusals come in the contract's order:
- *  operation_in_progress, protected, server_not_stopped, in_use, state_not_allowed. */
+/** Changes that a server's state allows: one rule per verb, the same for every interface. Refusals come in the
+ *  contract's order: operation_in_progress, protected, server_not_stopped, in_use, state_not_allowed. */
 import { conflict, operationInProgress, Problem, unavailable } from '../problem.ts'
 import type { OperationKind } from '../operations.ts'
 
@@ -10,11 +10,11 @@ export interface ServerFacts {
   readonly id: string
   readonly state: 'creating' | 'starting' | 'started' | 'stopping' | 'stopped' | 'deleting' | 'error'
   readonly isProtected: boolean
-  /** The object itself is going away, whoever asked for it. */
+  /** The object itself is being deleted, by any client. */
   readonly isDeleting: boolean
   /** Its host does not answer. */
   readonly isHostUnreachable: boolean
-  /** The platform has lost what it had noted of it; the guest may run. */
+  /** The platform has lost its records of it; the guest may run. */
   readonly isForgotten?: boolean
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
@@ -42,15 +42,16 @@ export function requireStoppable(server: ServerFacts): void {
     throw wrongState(server, 'only a started one can be stopped or restarted')
 }
 
-/** Throws 409 unless the server can be moved as it is: live while it runs, else while it is stopped. Throws 503 while
- *  its host does not answer. */
+/** Throws 409 unless the server can be moved in its current state: live while it runs, else while it is stopped. Throws
+ *  503 while its host does not answer. */
 export function requireMovable(server: ServerFacts, power: 'started' | 'stopped'): void {
   requireIdle(server)
   if (server.state !== power) throw wrongState(server, 'only a started or a stopped one can be moved')
   requireHost(server)
 }
 
-/** Throws 409 unless a server of a lost node can be given up: whatever waits for that node's word does not hold it. */
+/** Throws 409 unless a server of a lost node can be abandoned there: operations that wait for that node do not block
+ *  it. */
 export function requireReleasable(server: ServerFacts): void {
   if (server.activeOperation?.kind === 'server.force_release')
     throw operationInProgress(server.activeOperation.id, referenceOf(server))
@@ -64,7 +65,8 @@ export function requireRenumberable(server: ServerFacts, isAvailable: boolean): 
     throw stateNotAllowed(server, 'The server can keep its IPv6 prefix: ipv6_renumber_available is false.')
 }
 
-/** Throws 409 unless the server is off, as a change of its plan needs it. Throws 503 while its host does not answer. */
+/** Throws 409 unless the server is off, as required for a change of its plan. Throws 503 while its host does not
+ *  answer. */
 export function requireStopped(server: ServerFacts): void {
   requireIdle(server)
   if (isOn(server)) throw notStopped(server)
@@ -72,7 +74,7 @@ export function requireStopped(server: ServerFacts): void {
   requireHost(server)
 }
 
-/** Throws 409 unless the server can be rebuilt; `mayStop`: one that is on is stopped for it. Throws 503 while its host
+/** Throws 409 unless the server can be rebuilt; `mayStop`: a running one is stopped for it. Throws 503 while its host
  *  does not answer. */
 export function requireRebuildable(server: ServerFacts, mayStop: boolean): void {
   requireIdle(server)
@@ -83,7 +85,7 @@ export function requireRebuildable(server: ServerFacts, mayStop: boolean): void 
   requireHost(server)
 }
 
-/** What only its host can do would wait for it until the deadline. */
+/** Work that only its host can do would wait for the host until the deadline. */
 function requireHost(server: ServerFacts): void {
   if (server.isHostUnreachable)
     throw unavailable('host_unreachable', HOST_UNREACHABLE, { resource: referenceOf(server) })
@@ -95,7 +97,7 @@ const notStopped = (server: ServerFacts, remedy = 'Stop it first.'): Problem =>
 const protectedServer = (server: ServerFacts): Problem =>
   conflict('protected', 'The server is protected. Set is_protected to false first.', { resource: referenceOf(server) })
 
-/** Throws 409 unless the server can be deleted. One that is still being made can: its creation is cancelled. */
+/** Throws 409 unless the server can be deleted. One that is still being created can: its creation is cancelled. */
 export function requireDeletable(server: ServerFacts): void {
   if (server.activeOperation?.kind !== 'server.create') requireIdle(server)
   else if (server.isDeleting) throw stateNotAllowed(server, 'The server is being deleted.')
@@ -105,7 +107,7 @@ export function requireDeletable(server: ServerFacts): void {
 const HOST_UNREACHABLE =
   'The host of the server does not answer. The server shows its state again when the host is back; try again then.'
 
-/** Out of an error a server comes by being started, where its host answers. */
+/** A server in error recovers by being started, if its host answers. */
 const wrongState = (server: ServerFacts, rule: string): Problem =>
   stateNotAllowed(
     server,

@@ -1,7 +1,7 @@
-/** User data of the first boot: what people send, as a guest can run it. */
+/** User data of the first boot: converts what people send into what a guest can run. */
 import { gunzipSync } from 'node:zlib'
 
-/** Of what is packed, unpacked: more would not fit into a Secret. */
+/** The maximum size of packed data, unpacked: more would not fit into a Secret. */
 export const UNPACKED_BYTES_MAXIMUM = 512 * 1024
 
 /** The bytes for the guest, or why there are none: half a sentence for people. */
@@ -10,7 +10,7 @@ export type UserData = { readonly bytes: Buffer } | { readonly fault: string }
 const GZIP = Buffer.from([0x1f, 0x8b])
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const PROGRAM = '#!'
-/** How documents begin that cloud-init alone understands. */
+/** Prefixes of documents that only cloud-init understands. */
 const DOCUMENTS = [
   '#cloud-config',
   '#cloud-boothook',
@@ -33,7 +33,7 @@ const withoutMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes
 const isRunnable = (bytes: Buffer): boolean => [PROGRAM, ...DOCUMENTS].some((begin) => beginsWith(bytes, begin))
 
-/** Text in base64 is decoded where what it holds is packed or can be run; any other text stays as it is. */
+/** Text in base64 is decoded when its content is packed or executable; any other text stays as it is. */
 function decoded(bytes: Buffer): Buffer {
   const text = bytes.toString('latin1').replace(/\s+/g, '')
   if (text.length % 4 !== 0 || !BASE64.test(text)) return bytes
@@ -41,8 +41,8 @@ function decoded(bytes: Buffer): Buffer {
   return isGzip(held) || isRunnable(withoutMark(held)) ? held : bytes
 }
 
-/** Decodes base64, unpacks gzip, leaves out a byte order mark, and ends the lines of programs as programs need it. What
- *  is neither program nor document stays as it is: a guest may read it by the metadata service. */
+/** Decodes base64, unpacks gzip, removes a byte order mark, and converts the line ends of programs. Anything that is
+ *  neither program nor document stays as it is: a guest may read it from the metadata service. */
 export function readUserData(given: Uint8Array, { isProgramsOnly }: { readonly isProgramsOnly: boolean }): UserData {
   let bytes = decoded(Buffer.from(given))
   if (isGzip(bytes)) {

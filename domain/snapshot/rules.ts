@@ -1,5 +1,5 @@
-/** What a snapshot's state allows, and what a storage's allows its snapshots: the same for every door. Refusals come in
- *  the contract's order: operation_in_progress, in_use, state_not_allowed, zone_capability_missing. */
+/** What a snapshot's state allows, and what a storage's state allows for its snapshots: the same for every interface.
+ *  Refusals come in the contract's order: operation_in_progress, in_use, state_not_allowed, zone_capability_missing. */
 import type { OperationKind } from '../operations.ts'
 import { conflict, operationInProgress, zoneLacks } from '../problem.ts'
 import type { ServerFacts } from '../server/rules.ts'
@@ -13,7 +13,7 @@ export interface SnapshotFacts {
 
 const referenceOf = ({ id }: SnapshotFacts) => ({ type: 'snapshot', id })
 
-/** Throws 409 unless a snapshot can be taken of the storage. */
+/** Throws 409 unless a snapshot of the storage can be created. */
 export function requireSnapshottable(storage: StorageFacts, tier: string): void {
   requireIdleStorage(storage)
   if (storage.state !== 'online')
@@ -25,8 +25,8 @@ export function requireSnapshottable(storage: StorageFacts, tier: string): void 
   requireSnapshotTier(tier)
 }
 
-/** Throws 409 when the disk that a server boots from goes with a deletion or a rebuild of the server, or is no longer
- *  what it boots from. */
+/** Throws 409 when a deletion or a rebuild of the server removes its boot disk, or when the server no longer boots from
+ *  the disk. */
 export function requireStaying(
   storageId: string,
   server:
@@ -42,7 +42,7 @@ export function requireStaying(
     })
 }
 
-/** Throws 409 for a tier whose disks have no snapshots: they would keep servers on the host. */
+/** Throws 409 for a tier without snapshots of disks: they would bind servers to the host. */
 export function requireSnapshotTier(tier: string): void {
   if (tier === 'local-nvme') throw zoneLacks('snapshots', 'Storages of tier local-nvme have no snapshots.')
 }
@@ -59,7 +59,7 @@ export function requireReadableSnapshot(snapshot: SnapshotFacts): void {
     )
 }
 
-/** Throws 409 unless the snapshot can be deleted. One that is still being taken can: its creation is cancelled. */
+/** Throws 409 unless the snapshot can be deleted. One that is still being created can: its creation is cancelled. */
 export function requireDeletableSnapshot(snapshot: SnapshotFacts, isCloned: boolean): void {
   const { activeOperation, state } = snapshot
   if (activeOperation !== undefined && activeOperation.kind !== 'snapshot.create')

@@ -61,7 +61,7 @@ function checkMaterial(type: (typeof TYPES)[number], parts: readonly Buffer[]): 
   return type.includes(parts[1]?.toString() ?? '-') ? undefined : `does not hold a ${type} key`
 }
 
-/** The length-prefixed strings of the wire form (RFC 4251); undefined when the bytes are not just those. */
+/** The length-prefixed strings of the wire form (RFC 4251); undefined when the bytes are anything else. */
 function wireParts(bytes: Buffer): Buffer[] | undefined {
   const parts: Buffer[] = []
   let at = 0

@@ -1,5 +1,5 @@
-/** What a storage's state allows: one rule per verb, the same for every door. Refusals come in the contract's order:
- *  operation_in_progress, protected, in_use, state_not_allowed. */
+/** Changes that a storage's state allows: one rule per verb, the same for every interface. Refusals come in the
+ *  contract's order: operation_in_progress, protected, in_use, state_not_allowed. */
 import type { OperationKind } from '../operations.ts'
 import { badField, conflict, operationInProgress } from '../problem.ts'
 
@@ -11,7 +11,7 @@ export function requireDiskSize(sizeGibibytes: number, field: string): void {
   if (sizeGibibytes > STORAGE_GIBIBYTES_MAXIMUM) throw badField(field, `must be at most ${STORAGE_GIBIBYTES_MAXIMUM}`)
 }
 
-/** Besides the boot storage: each takes one of the slots that a guest has for disks which come and go. */
+/** In addition to the boot storage: each uses one of the guest's slots for disks that are attached and detached. */
 export const DATA_STORAGES_PER_SERVER_MAXIMUM = 8
 
 export interface StorageFacts {
@@ -19,7 +19,7 @@ export interface StorageFacts {
   readonly state: 'creating' | 'online' | 'restoring' | 'error' | 'deleting'
   readonly isBoot: boolean
   readonly isProtected: boolean
-  /** The object itself is going away, whoever asked for it. */
+  /** The object itself is being deleted, by any client. */
   readonly isDeleting: boolean
   /** Its server; undefined while it is detached. */
   readonly serverId: string | undefined
@@ -50,13 +50,13 @@ export function requireMovableStorage(storage: StorageFacts): void {
   requireOnline(storage)
 }
 
-/** Throws 409 unless another storage can be made as a copy of it. */
+/** Throws 409 unless another storage can be created as a copy of it. */
 export function requireReadableStorage(storage: StorageFacts): void {
   requireIdleStorage(storage)
   requireOnline(storage)
 }
 
-/** Throws 409 unless a server can be given the storage. */
+/** Throws 409 unless the storage can be attached to a server. */
 export function requireAttachable(storage: StorageFacts): void {
   requireIdleStorage(storage)
   if (storage.serverId !== undefined)
@@ -66,7 +66,7 @@ export function requireAttachable(storage: StorageFacts): void {
   requireOnline(storage)
 }
 
-/** Throws 409 unless the storage can be taken from its server; by force also while a detachment is under way. */
+/** Throws 409 unless the storage can be detached from its server; by force also while a detachment is under way. */
 export function requireDetachable(storage: StorageFacts, isForced: boolean): void {
   if (!(isForced && storage.activeOperation?.kind === 'storage.detach')) requireIdleStorage(storage)
   if (storage.isBoot)
@@ -84,7 +84,7 @@ export function requireResizable(storage: StorageFacts, sizeGibibytes: number): 
     throw badField('sizeGibibytes', `must be larger than ${storage.sizeGibibytes}: a storage never shrinks`)
 }
 
-/** Throws 409 unless the storage can be deleted. One that is still being made can: its creation is cancelled. */
+/** Throws 409 unless the storage can be deleted. One that is still being created can: its creation is cancelled. */
 export function requireDeletableStorage(storage: StorageFacts): void {
   if (storage.activeOperation?.kind !== 'storage.create') requireIdleStorage(storage)
   else if (storage.isDeleting) throw stateNotAllowed(storage, 'The storage is being deleted.')

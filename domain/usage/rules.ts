@@ -1,6 +1,6 @@
-/** What guests move over their networks and disks: counters, and the series that are made of them. Pure. */
+/** Traffic of guests on networks and disks: counters, and the series that are built from them. Pure. */
 
-/** Since some beginning; each only grows. int64. */
+/** Counted from some start; each only grows. int64. */
 export interface Counters {
   readonly networkReceivedBytes: number
   readonly networkTransmittedBytes: number
@@ -28,18 +28,19 @@ const each = (of: (counter: keyof Counters) => number): Counters => ({
   diskWriteOperations: of('diskWriteOperations'),
 })
 
-/** What came on top since. A reading that is behind the one before is an old one that was late, and adds nothing. */
+/** The increase since then. A reading that is behind the previous one is an old one that came late, and adds
+ *  nothing. */
 export const growth = (before: Counters, after: Counters): Counters =>
   each((counter) => Math.max(0, after[counter] - before[counter]))
 
-/** The later of two readings of the same counters, whichever order they came in. */
+/** The later of two readings of the same counters, in either order. */
 export const newest = (one: Counters, other: Counters): Counters =>
   each((counter) => Math.max(one[counter], other[counter]))
 
 export const METRICS_PERIODS = ['1h', '24h', '7d', '30d'] as const
 export type MetricsPeriod = (typeof METRICS_PERIODS)[number]
 
-/** Each period has the step that people can still see in a chart of it. */
+/** Each period has a step that people can still see in a chart of it. */
 const PERIODS: Readonly<Record<MetricsPeriod, { readonly seconds: number; readonly stepSeconds: number }>> = {
   '1h': { seconds: 3_600, stepSeconds: 60 },
   '24h': { seconds: 86_400, stepSeconds: 900 },
@@ -50,7 +51,7 @@ const PERIODS: Readonly<Record<MetricsPeriod, { readonly seconds: number; readon
 /** How long a point of the series is. */
 export const stepSecondsOf = (period: MetricsPeriod): number => PERIODS[period].stepSeconds
 
-/** Every step that usage is kept in, and for how long. */
+/** Every step in which usage is stored, and for how long. */
 export const STEPS: readonly { readonly stepSeconds: number; readonly keptSeconds: number }[] = METRICS_PERIODS.map(
   (period) => ({
     stepSeconds: PERIODS[period].stepSeconds,
@@ -58,8 +59,8 @@ export const STEPS: readonly { readonly stepSeconds: number; readonly keptSecond
   }),
 )
 
-/** When the step began that the instant is in. Steps are aligned to the epoch, so that they are the same for everybody.
- */
+/** The start of the step that contains the instant. Steps are aligned to the epoch, so that they are the same for
+ *  everybody. */
 export const stepOf = (at: Date, stepSeconds: number): Date =>
   new Date(Math.floor(at.getTime() / (stepSeconds * 1_000)) * stepSeconds * 1_000)
 
@@ -67,14 +68,14 @@ export interface Point extends Counters {
   readonly at: Date
 }
 
-/** When the first step of a series began that ends with the step that is under way now. */
+/** The start of the first step of a series that ends with the current step. */
 export function seriesStart(period: MetricsPeriod, now: Date): Date {
   const { seconds, stepSeconds } = PERIODS[period]
   return new Date(stepOf(now, stepSeconds).getTime() - (seconds - stepSeconds) * 1_000)
 }
 
-/** One point a step, oldest first, zero where nothing was counted; the last step is under way. `points` may be in any
- *  order. */
+/** One point per step, oldest first, zero where nothing was counted; the last step is incomplete. `points` may be in
+ *  any order. */
 export function seriesOf(period: MetricsPeriod, points: readonly Point[], now: Date): Point[] {
   const { seconds, stepSeconds } = PERIODS[period]
   const counted = new Map(points.map((point) => [point.at.getTime(), point]))

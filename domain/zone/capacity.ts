@@ -1,4 +1,4 @@
-/** What the nodes of a zone offer, and whether they could bear the loss of one. Pure. */
+/** What the nodes of a zone offer, and whether they could tolerate the loss of one. Pure. */
 import { type Evacuee, findUnplaceable } from '../node/evacuation.ts'
 import { type Candidate, rankNodes, type Room } from '../node/placement.ts'
 
@@ -16,12 +16,12 @@ export interface Capacity {
   readonly vcpusUsed: number
   readonly memoryMebibytes: number
   readonly memoryUsedMebibytes: number
-  /** That some node has room for now, for anybody. */
+  /** What some node has room for now, for anybody. */
   readonly largestPlaceablePlan: string | null
   readonly hasHaHeadroom: boolean
 }
 
-/** One item per zone and pool of processors, by name. `guestsOf` answers who lives on one of the largest nodes. */
+/** One item per zone and pool of processors, by name. `guestsOf` returns the guests of one of the largest nodes. */
 export function summariseCapacity(
   nodes: readonly Candidate[],
   plans: readonly OfferedPlan[],
@@ -32,7 +32,7 @@ export function summariseCapacity(
     .sort((one, other) => compareTexts(one.zone, other.zone) || compareTexts(one.cpuPool ?? '', other.cpuPool ?? ''))
 }
 
-/** The nodes whose loss is reckoned with: the largest of each zone and pool. */
+/** The nodes whose loss is planned for: the largest of each zone and pool. */
 export const largestNodes = (nodes: readonly Candidate[]): readonly string[] =>
   groupsOf(nodes).flatMap((group) => largestOf(group)?.node ?? [])
 
@@ -40,7 +40,7 @@ const groupsOf = (nodes: readonly Candidate[]): readonly (readonly Candidate[])[
   ...Map.groupBy(nodes, ({ zone, cpuPool }) => JSON.stringify([zone, cpuPool])).values(),
 ]
 
-/** Of equals the fullest. */
+/** Among equals, the fullest. */
 const largestOf = (group: readonly Candidate[]): Candidate | undefined =>
   [...group].sort(
     (one, other) =>
@@ -81,8 +81,8 @@ const largestPlaceable = (zone: string, group: readonly Candidate[], plans: read
     )
     .find(({ name: _name, ...demand }) => rankNodes({ accountId: '', zone, ...demand }, group).length > 0)?.name ?? null
 
-/** Whether everybody on the largest node would find room on the zone's other nodes. A zone whose nodes hold nobody has
- *  it, as long as there is a second node. */
+/** Whether every guest of the largest node would find room on the zone's other nodes. True for a zone whose nodes have
+ *  no guests, as long as there is a second node. */
 function hasHeadroom(
   zone: string,
   group: readonly Candidate[],

@@ -1,16 +1,16 @@
-/** Whether a zone could act on the policy of its servers when it lost a node: somewhere to go, a disk that can be
- *  reached from there, the proof that the lost node runs nothing, and room. Pure. */
+/** Whether a zone could act on the policy of its servers if it lost a node: it needs a destination, disks that are
+ *  reachable from there, proof that the lost node runs nothing, and room. Pure. */
 import { type Evacuee, findUnplaceable } from '../node/evacuation.ts'
 import type { Candidate } from '../node/placement.ts'
 
-/** A node as far as that goes. */
+/** The facts about a node for this question. */
 export interface Host {
   readonly node: string
   /** Its agent renews its heartbeat. */
   readonly isReachable: boolean
   /** Shared storage that it reaches. */
   readonly pools: readonly string[]
-  /** Its power can be cut and confirmed to be off, or its shared storage can refuse it. */
+  /** Its power can be cut and confirmed to be off, or its shared storage can block it. */
   readonly isFenceCapable: boolean
 }
 
@@ -41,7 +41,7 @@ export function haObstacle(
     : undefined
 }
 
-/** The node whose loss would ask for the most memory elsewhere; of equals the first by name. */
+/** The node whose loss would need the most memory elsewhere; among equals the first by name. */
 export const fullestOf = (nodes: readonly Candidate[]): string | undefined =>
   [...nodes].sort(
     (one, other) => other.used.memoryMebibytes - one.used.memoryMebibytes || (one.node < other.node ? -1 : 1),

@@ -1,5 +1,5 @@
 /** Does the work for each item, a bounded number of them at a time; takes the next item only when there is room. The
- *  first error ends it, after those that have begun. */
+ *  first error stops it, after the started ones have finished. */
 export async function forEachConcurrently<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   limit: number,

@@ -15,15 +15,15 @@ async function orFail<Result>(what: string, work: () => Promise<Result>): Promis
   }
 }
 
-/** Those that objects are in. */
+/** The folders that contain objects. */
 const KINDS = ['c', 'm']
 
 interface FolderStoreOptions {
-  /** Waits until what was renamed in the folder is on the disk. */
+  /** Waits until renames in the folder are on the disk. */
   readonly sync?: (folder: string) => Promise<void>
 }
 
-/** The folder is made by the first object. */
+/** The first object creates the folder. */
 export function openFolderStore(folder: string, { sync = syncToDisk }: FolderStoreOptions = {}): ObjectStore {
   const pathOf = (name: string): string => {
     checkObjectName(name)
@@ -31,7 +31,7 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
   }
   async function makeFolder(path: string): Promise<void> {
     const first = await mkdir(path, { recursive: true, mode: 0o700 })
-    if (first === undefined) return // another has made it
+    if (first === undefined) return // another process has created it
     for (let made = path; made !== dirname(first); made = dirname(made)) await sync(dirname(made))
   }
   return {
@@ -78,7 +78,7 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
       )
       for (const file of files) {
         const name = `${kind}/${file}`
-        if (!isObjectName(name) || !name.startsWith(prefix)) continue // what a killed writer left
+        if (!isObjectName(name) || !name.startsWith(prefix)) continue // left by a killed writer
         const found = await stat(join(folder, name)).catch(() => undefined)
         if (found !== undefined) yield { name, modifiedAt: found.mtime }
       }

@@ -1,4 +1,4 @@
-/** Opens the place of backups that a setting names: a folder, or a bucket by its URL. */
+/** Opens the store of backups that a setting names: a folder, or a bucket by its URL. */
 import { join } from 'node:path'
 import type { Clock } from '../sys/clock.ts'
 import { openFolderStore } from './folder-store.ts'
@@ -8,7 +8,7 @@ import { openS3Store } from './s3-store.ts'
 export interface StorePlace {
   /** A folder, or `https://host[:port]/bucket[/prefix]`. */
   readonly location: string
-  /** Where AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (us-east-1) are read, for a URL. */
+  /** The source of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (us-east-1), for a URL. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
@@ -18,7 +18,7 @@ const DEFAULT_REGION = 'us-east-1'
 /** Whether the location is a bucket; else it is a folder. */
 export const isBucket = (location: string): boolean => /^https?:\/\//.test(location)
 
-/** The repository of the account at the place; without an account the place itself is the repository. Throws when a
+/** The repository of the account in the store; without an account, the store itself is the repository. Throws when a
  *  bucket's credentials are missing. */
 export function openStoreAt({ location, environment, clock }: StorePlace, account?: string): ObjectStore {
   const own = account === undefined ? [] : [account]

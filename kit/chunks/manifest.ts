@@ -1,6 +1,6 @@
-/** A manifest names every chunk of one point of one disk, in order; what it does not name reads as zeros. A header in
- *  JSON and a line feed, then the digests of the chunks that are there. Each is complete: restoring needs no other
- *  one. */
+/** A manifest names every chunk of one point in time of one disk, in order; chunks that it does not name read as zeros.
+ *  It is a header in JSON and a line feed, then the digests of the existing chunks. Each is complete: a restore needs
+ *  no other one. */
 import { z } from 'zod'
 import { Damaged, DIGEST_BYTES } from './seal.ts'
 
@@ -13,7 +13,7 @@ export const MANIFEST_BYTES_MAXIMUM = 2 ** 30
 
 export interface Manifest {
   readonly backup: string
-  /** The backup that the chunks which did not change were taken from; for people, reading never needs it. */
+  /** The backup from which the unchanged chunks were taken; for people, reading never needs it. */
   readonly parent: string | undefined
   /** The disk. */
   readonly origin: string
@@ -32,7 +32,7 @@ const Header = z.strictObject({
   created_at: z.iso.datetime(),
   size_bytes: z.int().min(0).max(DISK_BYTES_MAXIMUM),
   chunk_bytes: z.literal(CHUNK_BYTES),
-  /** `[first, count]` of the chunks that are there. */
+  /** `[first, count]` of the existing chunks. */
   runs: z.array(z.tuple([z.int().min(0), z.int().min(1)])),
 })
 
@@ -43,7 +43,7 @@ export const chunkCountOf = (sizeBytes: number): number => Math.ceil(sizeBytes /
 /** For a disk of which every chunk reads as zeros. */
 export const newDigests = (sizeBytes: number): Buffer => Buffer.alloc(chunkCountOf(sizeBytes) * DIGEST_BYTES)
 
-/** Of the chunk; undefined when it reads as zeros, or lies beyond the end. */
+/** The digest of the chunk; undefined when it reads as zeros, or is beyond the end. */
 export function digestAt(digests: Buffer, chunk: number): Buffer | undefined {
   const digest = digests.subarray(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
   return digest.length === 0 || digest.equals(NO_DIGEST) ? undefined : digest
@@ -82,7 +82,7 @@ export function encodeManifest({ backup, parent, origin, createdAt, sizeBytes, d
   return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), ...present])
 }
 
-/** Damaged when it is no manifest, or another backup's. */
+/** Throws Damaged when it is not a manifest, or another backup's. */
 export function decodeManifest(object: string, backup: string, content: Buffer): Manifest {
   const end = content.indexOf('\n')
   const header = readHeader(content.subarray(0, Math.max(end, 0)).toString())

@@ -1,4 +1,4 @@
-/** What a repository needs of the place that holds it: whole objects by name. A folder and S3 are the two kinds. */
+/** The interface between a repository and its store: complete objects by name. A folder and S3 are the two kinds. */
 
 export interface StoredObject {
   readonly name: string
@@ -11,20 +11,20 @@ export interface StoredContent {
 }
 
 export interface ObjectStore {
-  /** Resolves when the store holds exactly these bytes; a power cut may undo that until it is settled. The same name
-   *  may be written again. */
+  /** Resolves when the store contains exactly these bytes; a power failure may undo that until it is settled. The same
+   *  name may be written again. */
   put(name: string, bytes: Buffer): Promise<void>
-  /** Resolves when no power cut undoes what was put before, by whomever. */
+  /** Resolves when no power failure can undo earlier puts, by any writer. */
   settle(): Promise<void>
   /** Undefined when there is no such object. */
   get(name: string, maximumBytes: number): Promise<StoredContent | undefined>
-  /** Those whose names begin with the prefix, in no order. A store may leave out what came or went lately. */
+  /** Objects whose names start with the prefix, in no order. A store may omit recent additions and deletions. */
   list(prefix: string): AsyncIterable<StoredObject>
-  /** Also when there is none. */
+  /** Does nothing when there is none. */
   remove(name: string): Promise<void>
 }
 
-/** The store did not do what it was to do; it may later. */
+/** The store failed to do what it was asked; it may succeed later. */
 export class StoreFailed extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -32,12 +32,12 @@ export class StoreFailed extends Error {
   }
 }
 
-/** The store is not there, or says itself that it cannot now. It says nothing of what was asked. */
+/** The store is unreachable, or reports itself that it cannot answer now. This says nothing about the request. */
 export class StoreAway extends StoreFailed {}
 
 const OBJECT_NAME = /^[a-z]\/[a-z0-9][a-z0-9-]{0,127}$/
 
-/** Names never lead out of a folder, and need no escaping in a path. */
+/** Names never point out of a folder, and need no escaping in a path. */
 export function checkObjectName(name: string): void {
   if (!OBJECT_NAME.test(name)) throw new Error(`${name} is no name of an object`)
 }

@@ -1,5 +1,5 @@
-/** The repository of one account: chunks and manifests in an object store, sealed with the account's key. Trusts the
- *  store with nothing: what it answers is opened and compared, and asked for again when it is wrong. */
+/** The repository of one account: chunks and manifests in an object store, sealed with the account's key. It does not
+ *  trust the store: every answer is unsealed and compared, and requested again when it is wrong. */
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Random } from '../sys/random.ts'
@@ -19,26 +19,26 @@ import { Damaged, digestOf, openObject, repositoryKeys, SEAL_BYTES, sealObject }
 
 export interface RepositoryOptions {
   readonly store: ObjectStore
-  /** Of the account, 32 bytes. */
+  /** The key of the account, 32 bytes. */
   readonly key: Buffer
   readonly clock: Clock
   readonly random: Random
-  /** Ends the waiting between attempts; then the last failure is thrown. */
+  /** Aborts the wait between attempts; then the last failure is thrown. */
   readonly signal?: AbortSignal
 }
 
 export interface Repository {
   digestOf(chunk: Buffer): Buffer
   putChunk(digest: Buffer, chunk: Buffer): Promise<void>
-  /** Damaged when it is not there, or has other bytes, however often it is read. */
+  /** Throws Damaged when it does not exist, or has other bytes, however often it is read. */
   getChunk(digest: Buffer): Promise<Buffer>
-  /** Whether the chunk is there whole, as it was written since then: it is read and compared. */
+  /** Whether the complete chunk exists and was written since then: it is read and compared. */
   holdsChunk(digest: Buffer, since: Date): Promise<boolean>
   /** Resolves when it has been read back the same. */
   putManifest(manifest: Manifest): Promise<void>
-  /** Damaged as `getChunk`. */
+  /** Throws Damaged as `getChunk` does. */
   getManifest(backup: string): Promise<Manifest>
-  /** Whether it is there for good. */
+  /** Whether it exists durably. */
   hasManifest(backup: string): Promise<boolean>
   removeManifest(backup: string): Promise<void>
   listManifests(): Promise<string[]>
@@ -62,7 +62,7 @@ export const manifestName = (backup: string): string => `${MANIFEST}${backup}`
 
 type Persistently = <Result>(work: () => Promise<Result>) => Promise<Result>
 
-/** Tries what a store that fails for a while, or lies once, may answer later. */
+/** Retries: a store that fails for a while, or returns a wrong answer once, may answer correctly later. */
 async function retry<Result>(
   work: () => Promise<Result>,
   { clock, random, signal }: Pick<RepositoryOptions, 'clock' | 'random' | 'signal'>,
@@ -126,7 +126,7 @@ export function openRepository(options: RepositoryOptions): Repository {
       const object = manifestName(manifest.backup)
       const content = encodeManifest(manifest)
       const sealed = await sealObject(keys, object, content, random)
-      await persistently(() => store.settle()) // chunks are there for good before anything says so
+      await persistently(() => store.settle()) // chunks must be durable before anything refers to them
       await persistently(async () => {
         await store.put(object, sealed)
         await store.settle()
@@ -162,12 +162,13 @@ export interface DiskWriter {
 }
 
 export interface ReadOptions {
-  /** Called with the bytes of the disk that have been dealt with. */
+  /** Called with the number of bytes of the disk that are done. */
   readonly onProgress?: (bytes: number) => void
   readonly signal?: AbortSignal
 }
 
-/** Writes the point to the disk. Damaged when a part of it cannot be had; then the disk is half written. */
+/** Writes the point in time to the disk. Throws Damaged when a part of it is not available; then the disk is
+ *  incomplete. */
 export async function restoreDisk(
   repository: Repository,
   { sizeBytes, digests }: Manifest,
@@ -186,7 +187,7 @@ export async function restoreDisk(
   })
 }
 
-/** Reads every chunk of the backup as a restore would. Damaged with the first one that cannot be had. */
+/** Reads every chunk of the backup as a restore would. Throws Damaged for the first one that is not available. */
 export async function verifyBackup(
   repository: Repository,
   backup: string,

@@ -1,5 +1,5 @@
 /** A repository in a bucket of an S3 server: each object is the bucket's object of its name behind a prefix. Requests
- *  are signed with their body's digest, so a server keeps nothing but what was sent. */
+ *  are signed with the digest of their body, so a server stores exactly what was sent. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { defined } from '../../domain/defined.ts'
@@ -17,7 +17,7 @@ import {
 export interface S3Options {
   /** `https://host[:port]/bucket[/prefix]`: the bucket is part of the path. */
   readonly url: URL
-  /** PEM of who signed its certificate; none when that is one that everybody trusts. */
+  /** PEM of the authority of its certificate; none when that is publicly trusted. */
   readonly authority?: string | null
   readonly credentials: StoreAddress['credentials']
   readonly clock: Clock
@@ -32,7 +32,7 @@ const NOT_FOUND = 404
 const TOO_MANY_REQUESTS = 429
 const SERVER_ERROR = 500
 
-/** The server refused, for good. */
+/** The server refused permanently. */
 class Refused extends Error {}
 
 export function openS3Store({ url, authority = null, credentials, clock }: S3Options): ObjectStore {
@@ -73,11 +73,11 @@ export function openS3Store({ url, authority = null, credentials, clock }: S3Opt
   return {
     async put(name, body) {
       const { headers } = await send({ method: 'PUT', path: pathOf(name), body }, LIST_BYTES_MAXIMUM)
-      const held = MD5.exec(headers.etag ?? '')?.[1] // of servers that encrypt it is no digest of the content
+      const held = MD5.exec(headers.etag ?? '')?.[1] // servers that encrypt return no content digest
       if (held !== undefined && held !== createHash('md5').update(body).digest('hex'))
         throw new StoreFailed(`the store holds other bytes as ${name} than were sent`)
     },
-    settle: async () => {}, // what a bucket has acknowledged it keeps
+    settle: async () => {}, // a bucket keeps what it has acknowledged
     async get(name, maximumBytes) {
       const { isAbsent, headers, content } = await send({ method: 'GET', path: pathOf(name) }, maximumBytes)
       if (isAbsent) return undefined
@@ -100,7 +100,7 @@ export function openS3Store({ url, authority = null, credentials, clock }: S3Opt
   }
 }
 
-/** Of an answer without a usable date: long ago. */
+/** For an answer without a usable date: long ago. */
 function dateOf(text: string | undefined): Date {
   const at = new Date(text ?? Number.NaN)
   return Number.isNaN(at.getTime()) ? new Date(0) : at
@@ -141,7 +141,7 @@ interface Page {
 }
 
 /** The few elements of a ListObjectsV2 answer that are needed. Names and tokens that need no unescaping in XML are
- *  those that this product writes; others are left out, or end the list with an error. */
+ *  those that this product writes; others are left out, or abort the list with an error. */
 function readPage(xml: string, prefix: string): Page {
   if (!xml.includes('<ListBucketResult')) throw new StoreFailed('the store answers a list with something else')
   const valueOf = (text: string, element: string): string | undefined =>

@@ -1,6 +1,6 @@
-/** How the objects of a backup repository are sealed: compressed, encrypted and bound to their names. A chunk's name is
- *  a keyed digest of its content, so equal content of one account is kept once, and nobody without the key can test
- *  whether a repository holds certain content. The format is described in `docs/backup-format.md`. */
+/** Seals the objects of a backup repository: they are compressed, encrypted and bound to their names. A chunk's name is
+ *  a keyed digest of its content, so equal content of one account is stored once, and nobody without the key can test
+ *  whether a repository contains certain content. The format is described in `docs/backup-format.md`. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib'
@@ -12,13 +12,13 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const METHOD_BYTES = 1
-/** What sealing adds to content that does not become smaller. */
+/** How much sealing adds to incompressible content. */
 export const SEAL_BYTES = NONCE_BYTES + METHOD_BYTES + TAG_BYTES
 
-/** The first byte of what is encrypted. */
+/** The first byte of the plaintext. */
 const METHOD = { stored: 0, deflated: 1 } as const
 const DEFLATE_LEVEL = 1
-/** Content is compressed when pieces of it, this many of this size, become smaller by this part. */
+/** Content is compressed when this many samples of this size shrink by this share. */
 const SAMPLES = 4
 const SAMPLE_BYTES = 2_048
 const WORTHWHILE_RATIO = 0.95
@@ -28,7 +28,7 @@ export interface RepositoryKeys {
   readonly seal: Buffer
 }
 
-/** An object that is not there, or is not what its name says. */
+/** An object that does not exist, or does not have the content that its name says. */
 export class Damaged extends Error {
   readonly object: string
   constructor(object: string, fault: string, options?: ErrorOptions) {
@@ -63,14 +63,15 @@ export async function sealObject(
   const packed = isCompressible(content) ? await deflate(content, { level: DEFLATE_LEVEL }) : content
   const [method, body] =
     packed.length < content.length ? [METHOD.deflated, packed] : ([METHOD.stored, content] as const)
-  // A random nonce: one that follows from the content would be used twice when another zlib packs it differently.
+  // The nonce must be random: one derived from the content would be used twice when another zlib compresses it
+  // differently.
   const nonce = random.bytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, seal, nonce).setAAD(Buffer.from(object))
   const encrypted = [cipher.update(Buffer.of(method)), cipher.update(body), cipher.final()]
   return Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()])
 }
 
-/** Whether compressing the content is worth the time, by samples of it. */
+/** Whether compressing the content is worth the time, judged by samples. */
 function isCompressible(content: Buffer): boolean {
   if (content.length <= SAMPLES * SAMPLE_BYTES) return true
   const step = Math.floor((content.length - SAMPLE_BYTES) / (SAMPLES - 1))
@@ -80,7 +81,7 @@ function isCompressible(content: Buffer): boolean {
   return deflateRawSync(sample, { level: DEFLATE_LEVEL }).length < sample.length * WORTHWHILE_RATIO
 }
 
-/** The content. Damaged when the bytes were not sealed under this name with this key, or hold more than the maximum. */
+/** The content. Throws Damaged when the bytes were not sealed under this name with this key, or exceed the maximum. */
 export async function openObject(
   { seal }: RepositoryKeys,
   object: string,

@@ -1,4 +1,4 @@
-/** Signs requests to S3 servers, as `kit/s3/signature.ts` proves those of others. Pure. */
+/** Signs requests to S3 servers; `kit/s3/signature.ts` verifies those of others. Pure. */
 import { createHash } from 'node:crypto'
 import { authorizationOf, canonicalText, instantText, signatureOfText, signingKey } from '../s3/signature.ts'
 
@@ -15,11 +15,11 @@ export interface S3Request {
   /** By lower-case names. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** Of a body that is streamed, nothing is signed. */
+  /** A streamed body is not signed. */
   readonly isStreamed?: boolean
 }
 
-/** All headers of the signed request but `host`, which the client sends by itself. */
+/** All headers of the signed request except `host`, which the client sends by itself. */
 export function signRequest(
   { method, url, headers = {}, body = Buffer.alloc(0), isStreamed = false }: S3Request,
   { accessKeyId, secretAccessKey, region }: S3Credentials,

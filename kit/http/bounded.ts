@@ -1,4 +1,4 @@
-/** What another process sends, read within bounds: it may be at fault, or in the hands of an attacker. */
+/** Reads what another process sends, within bounds: the process may be faulty, or controlled by an attacker. */
 /** A response or request without an encoding, or the body of one. */
 export type Bytes = AsyncIterable<Uint8Array>
 
@@ -7,7 +7,7 @@ export const NOTHING: Bytes = {
   async *[Symbol.asyncIterator]() {},
 }
 
-/** The sender said more than it may; nothing of it is kept. */
+/** The sender sent more than it may; nothing of it is kept. */
 export class TooLong extends Error {
   constructor(bytesMaximum: number) {
     super(`more than ${bytesMaximum} bytes were sent`)
@@ -15,7 +15,7 @@ export class TooLong extends Error {
   }
 }
 
-/** The whole of a stream of bytes. Ends the stream and throws TooLong when there is more. */
+/** The complete content of a stream of bytes. Ends the stream and throws TooLong when there is more. */
 export async function readWhole(stream: Bytes, bytesMaximum: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -53,7 +53,8 @@ export async function* readLines(stream: Bytes, bytesMaximum: number): AsyncGene
   }
 }
 
-/** Hands on each line of a connection as it comes, until that ends. One with a longer line is ended. */
+/** Passes on each line of a connection as it arrives, until the connection ends. A connection with a longer line is
+ *  closed. */
 export async function forEachLine(
   connection: Bytes & { destroy(): unknown },
   bytesMaximum: number,

@@ -1,18 +1,18 @@
-/** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a
- *  transaction. */
+/** The input and output of a handler. Knows no noun: `transaction` is the transaction type of the application's
+ *  database. */
 import type { ClusterScope, Permission, Role, StaffRole, SupportMode } from '../../domain/permissions.ts'
 import type { BodyOf, ParamsOf, QueryOf, Route } from './route.ts'
 
-/** Who calls, after authentication. */
+/** The caller, after authentication. */
 export type Caller = { readonly kind: 'public' } | Customer | Operator
 
-/** Somebody who runs the cloud: by a token of the management cluster, or a person of the staff with a session. */
+/** A person who operates the cloud: with a token of the management cluster, or a member of the staff with a session. */
 export interface Operator {
   readonly kind: 'operator'
   readonly name: string
   readonly actor: string
   readonly roles: readonly StaffRole[]
-  /** Of the management cluster; empty for staff sessions. */
+  /** From the management cluster; empty for staff sessions. */
   readonly groups: readonly string[]
   /** Set for staff sessions. */
   readonly staff?: {
@@ -39,7 +39,7 @@ export interface Customer {
     readonly name: string
     readonly scope: 'read' | 'read_write' | readonly Permission[]
   }
-  /** Set where a cluster calls by a token of its own: the areas that the token is for. Nobody is behind it. */
+  /** Set when a cluster calls with its own token: the areas that the token is for. It represents no person. */
   readonly clusterScopes?: readonly ClusterScope[]
   /** Set for portal sessions. */
   readonly session?: { readonly id: string; readonly csrfToken: string; readonly expiresAt: Date }
@@ -52,19 +52,19 @@ export interface Customer {
     readonly mode: SupportMode
     readonly expiresAt: Date
   }
-  /** As operations show it: `user:<id>` or `token:<name>`. */
+  /** In the form of operations: `user:<id>` or `token:<name>`. */
   readonly actor: string
 }
 
 export interface RequestFacts {
   readonly requestId: string
-  /** Trusted-proxy aware. */
+  /** Takes trusted proxies into account. */
   readonly sourceIp: string
   readonly userAgent: string
   /** A header by its lower-case name. */
   header(name: string): string | undefined
   cookie(name: string): string | undefined
-  /** Aborts when the client goes away or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal
 }
 
@@ -76,12 +76,12 @@ export interface Call<R extends Route = Route, C extends Caller = Caller> {
   readonly body: BodyOf<R>
   readonly request: RequestFacts
   readonly now: Date
-  /** What the audit log calls the request, accepted or refused: as its route says, until the handler knows which of the
+  /** The audit log's name of the request, accepted or refused: the route's action, until the handler knows which of the
    *  route's changes it is. */
   readonly audited: { as: string | null }
 }
 
-/** What a handler answers. `body` is checked against the route's schema in tests. */
+/** The answer of a handler. `body` is checked against the route's schema in tests. */
 export type Answer =
   | {
       readonly status: number
@@ -89,9 +89,9 @@ export type Answer =
       readonly headers?: AnswerHeaders
       readonly cookies?: readonly Cookie[]
     }
-  /** JSON that is encoded already: lists are put together from fragments that were encoded once per object. */
+  /** JSON that is encoded already: lists are joined from fragments that were encoded once per object. */
   | { readonly status: 200; readonly json: Uint8Array; readonly headers?: AnswerHeaders }
-  /** Bytes as they come (console stream, export), in the route's media type. */
+  /** A stream of bytes (console stream, export), in the route's media type. */
   | { readonly status: 200; readonly stream: AsyncIterable<string | Uint8Array>; readonly headers?: AnswerHeaders }
 
 /** Names in lower case. */

@@ -1,10 +1,9 @@
-/** A bounded queue between those who have something to say and one response that says it: the reader waits, the writers
- *  never do. */
+/** A bounded queue between several writers and one response: the reader waits, the writers never do. */
 
 export interface Channel<T> extends AsyncIterable<T> {
-  /** False when the channel has ended. One that grows beyond its bound ends: its reader is too slow. */
+  /** False when the channel has ended. A channel that exceeds its bound ends: its reader is too slow. */
   push(item: T): boolean
-  /** What is queued is still read. */
+  /** The reader still gets what is queued. */
   end(): void
 }
 
@@ -13,7 +12,7 @@ export interface ChannelOptions<T> {
   readonly sizeOf: (item: T) => number
   /** Ends the channel, dropping what is queued. */
   readonly signal: AbortSignal
-  /** Called once, when the reader is gone or has read everything. */
+  /** Called once, when the reader has left or has read everything. */
   readonly onClosed: () => void
 }
 

@@ -1,4 +1,4 @@
-/** Optimistic concurrency: single reads carry an ETag, changes may name the one they were made from. */
+/** Optimistic concurrency: single reads return an ETag, changes may name the one that they were made from. */
 import { conflict } from '../../domain/problem.ts'
 import type { RequestFacts } from './call.ts'
 

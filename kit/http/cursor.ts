@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { badField } from '../../domain/problem.ts'
 
 export interface Position {
-  /** Never holds a dot. */
+  /** Never contains a dot. */
   readonly sortKey: string
   readonly id: string
 }
@@ -12,13 +12,13 @@ export interface Position {
 export interface Cursors {
   /** `list` is the operationId; `accountId` whose list it is. */
   encode(list: string, accountId: string, position: Position): string
-  /** Throws a Problem (400) for a cursor that this list of this account did not give out. */
+  /** Throws a Problem (400) for a cursor that was not issued for this list of this account. */
   decode(list: string, accountId: string, cursor: string): Position
 }
 
 const SIGNATURE_BYTES = 16
 
-/** A cursor is good for the list and the account that it was made for, wherever the key is the same. */
+/** A cursor is valid for the list and the account that it was made for, on every replica with the same key. */
 export function createCursors(key: Uint8Array): Cursors {
   const secret = createSecretKey(key)
   const sign = (list: string, accountId: string, payload: Uint8Array) =>

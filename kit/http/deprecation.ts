@@ -1,5 +1,5 @@
-/** How a route says that it will go: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) on every answer, from the day it
- *  is announced. */
+/** Announces that a route will be removed: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) on every answer, from the
+ *  day of the announcement. */
 import type { Route } from './route.ts'
 
 /** Names in lower case; empty for routes that stay. */

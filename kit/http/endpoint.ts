@@ -8,14 +8,14 @@ export interface Endpoint {
   readonly handle: Handler<Route, Caller>
 }
 
-/** For customer routes: the pipeline lets only signed-in callers through to them. */
+/** For customer routes: the pipeline admits only signed-in callers. */
 export const customerEndpoint = <R extends Route>(route: R, handle: Handler<R, Customer>): Endpoint =>
   erase(route, handle)
 
-/** For routes that also, or only, answer callers without a credential. */
+/** For routes that also, or only, answer callers without credentials. */
 export const publicEndpoint = <R extends Route>(route: R, handle: Handler<R, Caller>): Endpoint => erase(route, handle)
 
-/** For operator routes: the pipeline of their listener lets operators only through to these. */
+/** For operator routes: the pipeline of their listener admits only operators. */
 export const operatorEndpoint = <R extends Route>(route: R, handle: Handler<R, Operator>): Endpoint =>
   publicEndpoint(route, (call) => {
     if (call.caller.kind !== 'operator') throw forbidden('This is for operators.')

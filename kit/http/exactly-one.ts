@@ -1,4 +1,5 @@
-/** How the doors say that a body needs exactly one of several fields, as its schema declares with `exactlyOneOf`. */
+/** How the interfaces state that a body needs exactly one of several fields, as its schema declares with
+ *  `exactlyOneOf`. */
 import { z } from 'zod'
 import { defined } from '../../domain/defined.ts'
 import { EXACTLY_ONE, exactlyOneIn } from './route.ts'
@@ -13,7 +14,8 @@ export const exactlyOneText = (schema: z.ZodType | null): string | undefined => 
 export const joined = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
-/** Says it in the JSON Schema of such an object: one option for each field, in which that is there and not null. */
+/** Expresses it in the JSON Schema of such an object: one option for each field, in which that field is present and not
+ *  null. */
 export function sayExactlyOne(jsonSchema: Record<string, unknown>, schema: unknown): void {
   Reflect.deleteProperty(jsonSchema, EXACTLY_ONE)
   if (!(schema instanceof z.ZodObject)) return
@@ -30,9 +32,9 @@ const optionOf = (field: z.ZodType): object => ({
   ...defined({ description: field.description }),
 })
 
-/** The type of its values, but for null. Throws for values of several types. */
+/** The type of its values, apart from null. Throws for values of several types. */
 function typeOf(field: z.ZodType): string {
-  // what zod wraps is a schema of zod
+  // schemas that zod wraps are zod's too
   if (field instanceof z.ZodOptional || field instanceof z.ZodNullable) return typeOf(field.unwrap() as z.ZodType)
   const { id: _name, ...unnamed } = field.meta() ?? {}
   // a named schema would be a reference to itself

@@ -2,16 +2,16 @@
 
 export interface HttpRequest {
   readonly method: string
-  /** Path with its query string, as it came. */
+  /** Path with its query string, as received. */
   readonly target: string
   /** Names in lower case; repeated ones joined as node:http does. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** The peer of the connection. */
   readonly remoteAddress: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
-  /** Of the request that this one is made for: it goes by the same id. A new one, when absent. */
+  /** The id of the request for which this one is made; both share it. A new id, when absent. */
   readonly requestId?: string
-  /** Aborts when the client goes away or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal
 }
 

@@ -1,4 +1,4 @@
-/** What handlers may know of a request beside its parsed input: id, true client address, headers, cookies. */
+/** Facts about a request apart from its parsed input: id, true client address, headers, cookies. */
 import { BlockList, isIP } from 'node:net'
 import type { RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
@@ -21,7 +21,7 @@ export function trustIn(trustedProxies: readonly string[]): (address: string) =>
   }
 }
 
-/** Reads facts. Only trusted peers are believed about whom they speak for. */
+/** Reads facts. Only trusted peers may state for whom they speak. */
 export function factsReader(
   trustedProxies: readonly string[],
 ): (incoming: HttpRequest, requestId: string) => RequestFacts {

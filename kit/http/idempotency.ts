@@ -1,6 +1,6 @@
-/** Requests that may be sent again without being done again: a POST with an Idempotency-Key is carried out once for
- *  each key of an account. What it answered is answered again, without its secrets; what refused it changed nothing,
- *  so the key is free again. */
+/** Requests that may be repeated without being executed again: a POST with an Idempotency-Key is executed once for each
+ *  key of an account. A repetition gets the first answer, without its secrets. A refused request changed nothing, so
+ *  its key is free again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -9,10 +9,10 @@ import { isSignedIn, type StepContext } from './step.ts'
 import { API_HEADERS } from './render.ts'
 import type { Route } from './route.ts'
 
-/** What is remembered of a key. Keys are forgotten after a day. */
+/** The record of a key. Keys are forgotten after a day. */
 export type Remembered =
   | { readonly is: 'new' }
-  /** Under way, or its end was never written down. */
+  /** Under way, or its end was never recorded. */
   | { readonly is: 'open'; readonly hash: string }
   | { readonly is: 'answered'; readonly hash: string; readonly status: number; readonly body: string }
 
@@ -22,7 +22,7 @@ export interface KeyOf {
 }
 
 export interface IdempotencyKeys {
-  /** Takes the key for a request of the hash, or says who has it. */
+  /** Takes the key for a request with the hash, or returns its holder. */
   take(key: KeyOf, hash: string, now: Date): Promise<Remembered>
   answered(key: KeyOf, answer: { readonly status: number; readonly body: string }): Promise<void>
   release(key: KeyOf): Promise<void>
@@ -30,7 +30,7 @@ export interface IdempotencyKeys {
 
 const HEADER = 'idempotency-key'
 
-/** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take
+/** Sessions are for people, whose routes return secrets that must not be stored: only routes for programs accept
  *  keys. */
 export const takesIdempotencyKey = (route: Route): boolean =>
   route.method === 'POST' &&
@@ -38,7 +38,7 @@ export const takesIdempotencyKey = (route: Route): boolean =>
   route.readsBodyAs === 'json' &&
   route.budget !== 'console'
 
-/** The key of the request; undefined where none was sent or none is taken. Throws a Problem (400). */
+/** The key of the request; undefined when none was sent or none is accepted. Throws a Problem (400). */
 export function idempotencyKeyOf({ route, request, caller }: StepContext): KeyOf | undefined {
   const key = request.header(HEADER)
   if (key === undefined || !takesIdempotencyKey(route) || !isSignedIn(caller)) return undefined
@@ -50,12 +50,12 @@ export interface Once {
   readonly keys: IdempotencyKeys
   readonly key: KeyOf
   readonly now: Date
-  /** Whether a failure says for certain that nothing was done. */
+  /** Whether a failure guarantees that nothing was done. */
   readonly isRefusal: (error: unknown) => boolean
 }
 
-/** Carries the request out, or answers what it answered the first time. Throws a Problem: 422 for another request under
- *  the key, 409 while the first one is open. */
+/** Executes the request, or returns its first answer. Throws a Problem: 422 for another request under the key, 409
+ *  while the first one is open. */
 export async function once(
   { keys, key, now, isRefusal }: Once,
   context: StepContext,
@@ -96,7 +96,7 @@ export async function once(
   return response
 }
 
-/** What may be kept of an answer: secrets are shown once. */
+/** The part of an answer that may be stored: secrets are shown once. */
 function withoutSecrets({ secretFields }: Route, text: string): string {
   if (secretFields.length === 0 || text === '') return text
   const answer: unknown = JSON.parse(text)

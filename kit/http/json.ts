@@ -1,15 +1,15 @@
-/** JSON of clients: parsed within a bound on its nesting, so that nothing behind it has to walk without end. */
+/** JSON from clients, parsed with a limit on its nesting, so that the recursion of later code is bounded. */
 
 /** Levels of objects and lists in a body. */
 export const DEPTH_MAXIMUM = 100
 
-/** The value of the text. Throws a SyntaxError for what is no JSON, a RangeError for JSON that is nested too deep. */
+/** The value of the text. Throws a SyntaxError for invalid JSON, a RangeError for JSON that is nested too deep. */
 export function parseJson(text: string): unknown {
   if (isDeeper(text, DEPTH_MAXIMUM)) throw new RangeError(`JSON is nested deeper than ${DEPTH_MAXIMUM} levels`)
   return JSON.parse(text)
 }
 
-/** Counts brackets outside of strings; what else is wrong with the text does not matter. */
+/** Counts brackets outside of strings; other errors in the text do not matter here. */
 function isDeeper(text: string, maximum: number): boolean {
   let depth = 0
   let isInString = false

@@ -1,5 +1,5 @@
-/** Streams last longer than what they were allowed by: roles change, members leave, tokens are revoked. While one
- *  lasts, every question about who calls is asked again. */
+/** Streams outlast the access that they were granted with: roles change, members leave, tokens are revoked. While a
+ *  stream lasts, the caller's authentication and permission are checked again and again. */
 import { Problem } from '../../domain/problem.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Caller } from './call.ts'
@@ -7,8 +7,8 @@ import { isSignedIn, type LastingAccess, type Step, type StepContext } from './s
 
 const ACCESS_SECONDS = 5
 
-/** Repeats the steps every few seconds, as whoever the request's credential is then. Access is lost when one of them
- *  refuses, or the caller is another than before. What cannot be asked now is asked again. */
+/** Repeats the steps every few seconds, with the current owner of the request's credentials. Access is lost when a step
+ *  refuses, or the caller has changed. A check that fails for now is retried. */
 export function holdAccess(context: StepContext, steps: readonly Step[], clock: Clock): LastingAccess {
   const { request } = context
   const lost = new AbortController()

@@ -21,7 +21,7 @@ export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(
     router.on(target.route.method, target.route.path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   const find = (method: Route['method'], path: string) => router.find(method, path)
   return (asked, path) => {
-    // HEAD is GET without what it answers, which the server leaves out.
+    // HEAD is GET without the body, which the server leaves out.
     const method = asked === 'HEAD' ? 'GET' : asked
     // just checked
     const hit = (METHODS as readonly string[]).includes(method) ? find(method as Route['method'], path) : null
@@ -31,7 +31,7 @@ export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(
   }
 }
 
-/** A UUID is the same in letters of either case (RFC 9562); ids are kept in small ones. */
+/** A UUID is the same in letters of either case (RFC 9562); ids are stored in lower case. */
 export const loweredId = (text: string): string => (isUuid(text) ? text.toLowerCase() : text)
 
 const lowered = (params: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> =>

@@ -1,6 +1,5 @@
-/** Examples of answers, put together from their schemas: a field that has a value by its name shows that, others show
- *  what their schema says of them. So every answer has a valid example, and that of a new noun needs nothing but values
- *  for its new words. */
+/** Examples of answers, composed from their schemas: a field with a value for its name shows that value; others show
+ *  what their schema says. So every answer has a valid example, and a new noun only needs values for its new names. */
 import type { createDocument } from 'zod-openapi'
 import { describeFields, descriptionOf, type Descriptions, eachField, type Schema } from './openapi-fields.ts'
 
@@ -30,8 +29,8 @@ interface Document {
   }
 }
 
-/** Gives every field and parameter that has none a description, and an example when there are values. What a list says
- *  of `parameter.limit` is about parameters of that name. */
+/** Gives every field and parameter without a description one, and an example when there are values. Entries
+ *  `parameter.limit` describe parameters of that name. */
 export function completeFields(
   document: ReturnType<typeof createDocument>,
   { descriptions, values }: { readonly descriptions: Descriptions; readonly values: Values | undefined },
@@ -64,8 +63,8 @@ export function completeFields(
   }
 }
 
-/** Gives every JSON answer of the document an example. `values` are by the name of their field, by format or pattern,
- *  or by the last word of names. */
+/** Gives every JSON answer of the document an example. `values` are by field name, by format or pattern, or by the last
+ *  word of names. */
 export function addExamples(document: ReturnType<typeof createDocument>, values: Values): void {
   const { paths, components } = document as unknown as Document // what createDocument makes
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
@@ -114,7 +113,7 @@ function exampleOf(schema: Schema, field: string, source: Source): unknown {
   }
 }
 
-/** By the last word of the name: created_at is a time, and so is everything else that ends so. */
+/** By the last word of the name: created_at is a time, and so is everything else with that ending. */
 function likeNamed(schema: Schema, field: string, source: Source): unknown {
   const value = source.values[field.split('_').at(-1) ?? '']
   return value !== undefined && fits(schema, value, source) ? value : undefined
@@ -130,13 +129,13 @@ function objectExample({ properties = {}, required = [] }: Schema, source: Sourc
 
 const resolve = ($ref: string, { named }: Source): Schema => named[$ref.slice('#/components/schemas/'.length)] ?? {}
 
-/** The schemas of which one must hold; undefined where there is but one. */
+/** The schemas of which one must hold; undefined when there is only one. */
 const choicesOf = (schema: Schema): readonly Schema[] | undefined =>
   schema.anyOf ??
   schema.oneOf ??
   (Array.isArray(schema.type) ? schema.type.map((type: string) => ({ ...schema, type })) : undefined)
 
-/** Whether the value is of the kind that the schema wants: the same word can name a text here and an object there. */
+/** Whether the value has the type that the schema requires: the same name can mean a text here and an object there. */
 function fits(schema: Schema, value: unknown, source: Source): boolean {
   if (schema.$ref !== undefined) return fits(resolve(schema.$ref, source), value, source)
   if ('const' in schema) return schema.const === value

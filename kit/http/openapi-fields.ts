@@ -1,6 +1,6 @@
-/** Descriptions and examples of every field: what a shape does not say itself comes from lists by the name of the
- *  field, so that a word is explained once. */
-/** The parts of JSON Schema that tell what a value looks like. */
+/** Descriptions and examples of every field: descriptions that a shape lacks come from lists by field name, so that a
+ *  name is explained once. */
+/** The parts of JSON Schema that describe a value. */
 export interface Schema {
   readonly description?: string
   readonly $ref?: string
@@ -18,7 +18,7 @@ export interface Schema {
   readonly minimum?: number
 }
 
-/** By `field`, or by `Shape.field` where a shape means something else by it. */
+/** By `field`, or by `Shape.field` where it means something else in a shape. */
 export type Descriptions = Readonly<Record<string, string>>
 
 /** A schema whose fields are described. */
@@ -29,7 +29,7 @@ interface Described extends Omit<Schema, 'description'> {
   readonly allOf?: readonly Schema[]
 }
 
-/** Calls `visit` with each field of the schema, also of those inside it, but not behind references. */
+/** Calls `visit` with each field of the schema, including nested ones, but not behind references. */
 export function eachField(schema: Schema | undefined, visit: (name: string, field: Described) => void): void {
   if (schema === undefined) return
   // as JSON Schema has it
@@ -43,7 +43,7 @@ export function eachField(schema: Schema | undefined, visit: (name: string, fiel
   for (const one of [...(anyOf ?? []), ...(oneOf ?? []), ...(allOf ?? [])]) eachField(one, visit)
 }
 
-/** What the lists say of a field of these shapes, the nearest first. */
+/** The lists' descriptions for a field of these shapes, the nearest first. */
 export const descriptionOf = (
   descriptions: Descriptions,
   name: string,

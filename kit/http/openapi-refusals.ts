@@ -1,5 +1,4 @@
-/** Refusals as the document shows them: each status is one shared response with the service's own words as its
- *  example. */
+/** Refusals in the document: each status is one shared response with the service's own texts as its example. */
 import { z } from 'zod'
 import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import {
@@ -71,7 +70,7 @@ const EXAMPLES: Readonly<Record<RefusalStatus, Problem>> = {
   }),
 }
 
-/** The name of a status among the shared responses, as in NotFound; `default` is any other refusal. */
+/** The name of a status among the shared responses, such as NotFound; `default` is any other refusal. */
 export const refusalName = (status: RefusalStatus | 'default'): string =>
   status === 'default' ? 'Refused' : TITLES[status].replaceAll(' ', '')
 

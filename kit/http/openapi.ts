@@ -21,9 +21,9 @@ export interface DocumentOptions {
   readonly description: string
   readonly version: string
   readonly serverUrl: string
-  /** Values by the name of their field: examples of answers are put together from them. */
+  /** Values by field name: examples of answers are composed from them. */
   readonly exampleValues?: Readonly<Record<string, unknown>>
-  /** Of fields that do not say it themselves. */
+  /** For fields without a description. */
   readonly descriptions?: Descriptions
 }
 
@@ -88,7 +88,7 @@ const SECURITY_SCHEMES = {
   },
 } as const
 
-/** What each credential may be in a request. */
+/** The security schemes of each kind of credentials. */
 const SECURITY: Readonly<Record<Credential, readonly (keyof typeof SECURITY_SCHEMES)[]>> = {
   token: ['token'],
   session: ['session'],
@@ -159,7 +159,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
   for (const [status, schema] of Object.entries(route.answers)) {
     responses[status] = {
-      // other numbers find nothing
+      // other numbers match nothing
       description: TITLES[Number(status) as keyof typeof TITLES] ?? (schema === null ? 'Done; no body.' : 'Done.'),
       headers: HEADERS,
       ...(schema === null
@@ -178,7 +178,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
   return responses as ZodOpenApiResponsesObject // keys are statuses
 }
 
-/** An answer that is repeated for an Idempotency-Key has no secrets. */
+/** A repeated answer for an Idempotency-Key has no secrets. */
 function repeatable(route: Route, schema: z.ZodType): z.ZodType {
   if (route.secretFields.length === 0 || !takesIdempotencyKey(route)) return schema
   if (!(schema instanceof z.ZodObject)) throw new TypeError(`${route.id} has secrets and answers no object`)
@@ -208,7 +208,7 @@ const eventsOf = ({ events }: Route): object =>
 /** By status; `default` is last. */
 function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
   const isPublic = route.credentials.every((credential) => credential === 'public')
-  // Every route refuses parameters that it does not know.
+  // Every route refuses unknown parameters.
   const shared = [
     400,
     429,
@@ -218,15 +218,15 @@ function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
     ...(route.body === null ? [] : [413, 415]),
   ]
   const statuses = [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
-  return [...(statuses as RefusalStatus[]), 'default'] // nothing is refused with another status
+  return [...(statuses as RefusalStatus[]), 'default'] // no other status is a refusal
 }
 
-/** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
+/** Answers may gain fields at any time, so they are not closed; bounds that only mean "a number of JavaScript" are
+ *  removed. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema, io }) => {
   sayExactlyOne(jsonSchema as Record<string, unknown>, zodSchema) // a schema is an object
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-  // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as
-  // Unicode.
+  // The format states the same in short; some programs do not read patterns as Unicode, and misread Unicode classes.
   if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

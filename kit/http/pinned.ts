@@ -1,5 +1,5 @@
-/** HTTPS to a server that nobody vouches for: its certificate is pinned by its fingerprint, the caller known by a
- *  token. */
+/** HTTPS to a server without a trusted authority: its certificate is pinned by its fingerprint, and the caller
+ *  authenticates with a token. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { request as startRequest, type RequestOptions } from 'node:https'
@@ -15,11 +15,11 @@ export interface PinnedTarget {
 
 const ANSWER_TIMEOUT_MILLISECONDS = 5_000
 
-/** Connections whose certificate has shown to be the pinned one. */
+/** Connections whose certificate was verified to be the pinned one. */
 const pinned = new WeakMap<Socket, string>()
 
-/** Sends nothing before the certificate has shown to be the pinned one. Resolves with the response's head.
- *  An agent that keeps connections must not resume TLS sessions (`maxCachedSessions: 0`): a resumed one shows no
+/** Sends nothing before the certificate was verified to be the pinned one. Resolves with the response's head. An agent
+ *  that reuses connections must not resume TLS sessions (`maxCachedSessions: 0`): a resumed one shows no
  *  certificate. */
 export function askPinned(
   { url, fingerprint, token }: PinnedTarget,

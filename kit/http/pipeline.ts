@@ -1,5 +1,5 @@
-/** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and
- *  one measurement. The order of the steps is the order of refusals. */
+/** The path of every API request: match, the steps that its route enables, handler, response; then one log line and one
+ *  measurement. The order of the steps is the order of refusals. */
 import { asListed, type Problem, Problem as ProblemError, Unavailable } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
@@ -58,7 +58,7 @@ const STEPS: readonly StepMaker[] = [
   checkStanding,
 ]
 
-/** Those of the steps that say whether the caller may; asked again while a stream lasts. */
+/** The steps that decide whether the caller may; repeated while a stream lasts. */
 const ACCESS_STEPS: readonly StepMaker[] = [
   authenticate,
   checkCredentialKind,
@@ -81,13 +81,13 @@ export const requestDurations = (metrics: Registry): RequestDurations =>
     registers: [metrics],
   })
 
-/** A mutation or credential read that was refused to a signed-in customer or an operator. */
+/** A refused mutation or credential read of a signed-in customer or an operator. */
 export interface Refusal {
   readonly route: Route
   readonly caller: Customer | Operator
   readonly request: RequestFacts
   readonly audited: Call['audited']
-  /** The `id` of the path; empty where it has none. */
+  /** The `id` in the path; empty where it has none. */
   readonly resourceId: string
   readonly outcome: 'denied' | 'failed'
   readonly problem: Problem
@@ -97,18 +97,18 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly endpoints: readonly Endpoint[]
   /** Writes the refusal's audit entry. */
   readonly auditRefusal: (refusal: Refusal) => Promise<void>
-  /** Remembers requests that may come twice; without it their keys are not looked at. */
+  /** Remembers requests that may be repeated; without it their keys are ignored. */
   readonly idempotencyKeys?: IdempotencyKeys
-  /** Does the work of a signed-in customer in the name of the account, which has its share of what all use. */
+  /** Does the work of a signed-in customer in the name of the account, within its share of common resources. */
   readonly forAccount?: <Result>(accountId: string, work: () => Promise<Result>) => Promise<Result>
-  /** Turns failures of what the application stands on into Unavailable; answers anything else as it is. */
+  /** Converts failures of the application's dependencies into Unavailable; returns anything else as it is. */
   readonly translate: (error: unknown) => unknown
   readonly random: Random
   readonly log: Logger
   readonly durations: RequestDurations
-  /** CIDRs of the proxies that are believed about the client's address. */
+  /** CIDRs of the proxies that are trusted about the client's address. */
   readonly trustedProxies: readonly string[]
-  /** Whether clients reach this over HTTPS: cookies are sent back over nothing else then. */
+  /** Whether clients use HTTPS: cookies are then sent back over HTTPS only. */
   readonly isSecure: boolean
   /** Checks every success against its route's schema: for tests. */
   readonly checkAnswers: boolean
@@ -123,7 +123,7 @@ interface Compiled {
 }
 
 const PUBLIC: Caller = { kind: 'public' }
-/** Stands for every path and method that no route has. */
+/** Represents every path and method without a route. */
 const UNMATCHED = route({
   id: 'none',
   method: 'GET',
@@ -135,7 +135,7 @@ const UNMATCHED = route({
   answers: {},
 })
 
-/** Compiles every route once. Throws for one that cannot be guarded as it asks. */
+/** Compiles every route once. Throws for one that cannot be guarded as it declares. */
 export function createPipeline(options: PipelineOptions): HttpService {
   const { clock, random } = options
   const parts: StepParts = { ...options, takeBudget: createBuckets(clock) }
@@ -190,8 +190,9 @@ export function createPipeline(options: PipelineOptions): HttpService {
   }
 }
 
-/** A request of a tool is a part of the MCP request. Of others, only proxies of ours continue a trace: what anybody
- *  else says is a link, so that nobody outside decides what is recorded, or writes into the traces of others. */
+/** A request of a tool is part of the MCP request. For others, only our own proxies continue a trace. The trace of
+ *  anybody else becomes a link, so that nobody outside decides what is recorded, or writes into the traces of
+ *  others. */
 function requestSpan({ route: { id, path }, incoming, request }: StepContext, isTrusted: boolean): Span {
   const isInner = incoming.requestId !== undefined
   const given = isInner ? undefined : request.header('traceparent')
@@ -210,7 +211,7 @@ function requestSpan({ route: { id, path }, incoming, request }: StepContext, is
   })
 }
 
-/** Who asks for what is nowhere spends their budget all the same; who cannot be told asks as nobody. */
+/** Requests for unknown paths also use the caller's budget; a caller that cannot be identified counts as anonymous. */
 const identify =
   ({ authenticate: find }: StepParts): Step =>
   async (context) => {
@@ -256,7 +257,7 @@ async function answer(
     }
     const { idempotencyKeys: keys, forAccount } = options
     const key = keys === undefined ? undefined : idempotencyKeyOf(context)
-    // An outage may come after the change was made: only a refusal frees the key.
+    // An outage may come after the change was made: only a refusal releases the key.
     const isRefusal = (error: unknown) => options.translate(error) instanceof ProblemError
     const work = () =>
       keys === undefined || key === undefined ? carryOut() : once({ keys, key, now, isRefusal }, context, carryOut)
@@ -267,17 +268,18 @@ async function answer(
   }
 }
 
-/** RFC 6750: a token that was sent and not taken is named as the error. */
+/** RFC 6750: a token that was sent but not accepted is named as the error. */
 const challengeOf = (request: RequestFacts): string =>
   /^bearer /i.test(request.header('authorization') ?? '') ? 'Bearer error="invalid_token"' : 'Bearer'
 
-/** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by
+/** The Problem for the caller. If a refusal cannot be recorded, the answer becomes an outage: nothing happens
  *  unrecorded. */
 async function refuse(context: StepContext, error: unknown, options: PipelineOptions): Promise<Problem> {
   const { request } = context
   const problem = asListed(toProblem(error, request.requestId), context.route.refuses)
   if (problem.status >= 500 && problem.cause !== undefined) {
-    // What is away for a while is no fault of the request: metrics count it, and whoever keeps asking for it tells.
+    // A dependency that is away for a while is no fault of the request: metrics count it, and the components that retry
+    // it report it.
     options.log[problem.cause instanceof Unavailable ? 'info' : 'error']('request failed', {
       request_id: request.requestId,
       operation_id: context.route.id,

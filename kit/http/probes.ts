@@ -1,4 +1,4 @@
-/** What a machine asks of every process: /metrics (Prometheus), /livez (it runs), /readyz (it can do its work). */
+/** The monitoring endpoints of every process: /metrics (Prometheus), /livez (it runs), /readyz (it can do its work). */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from '../sys/metrics.ts'
@@ -7,13 +7,13 @@ export type MetricsAccess = 'allowed' | 'unauthenticated' | 'forbidden'
 
 export interface ProbeOptions {
   readonly metrics: Registry
-  /** What is missing for the process to do its work; empty when nothing is. */
+  /** What the process still lacks to do its work; empty when nothing. */
   readonly missing: () => Promise<readonly string[]> | readonly string[]
-  /** Judges the Authorization header of whoever reads the metrics; everybody may when absent. A rejection is 503. */
+  /** Judges the Authorization header of a reader of the metrics; everybody may read when absent. A rejection is 503. */
   readonly metricsAccess?: ((authorization: string | undefined) => Promise<MetricsAccess>) | undefined
 }
 
-/** Answers a probe and says with true that it did. */
+/** Answers a probe; true when it answered. */
 export function answerProbe(
   request: IncomingMessage,
   response: ServerResponse,
@@ -58,7 +58,7 @@ export interface ProbeServer {
   stop(): Promise<void>
 }
 
-/** Serves the probes alone, for processes without an API. Port 0 takes a free one. */
+/** Serves only the probes, for processes without an API. Port 0 picks a free one. */
 export async function startProbes(
   options: ProbeOptions & { readonly host: string; readonly port: number },
 ): Promise<ProbeServer> {

@@ -1,28 +1,28 @@
-/** Two ways to limit requests. Budgets are token buckets of this process, for what a signed-in caller does all day.
- *  Rate rules are windows that hold across replicas, kept by whoever the application brings along. */
+/** Two ways to limit requests. Budgets are token buckets of this process, for a signed-in caller's normal requests.
+ *  Rate rules are windows that hold across replicas, with a counter that the application provides. */
 import type { Clock } from '../sys/clock.ts'
 import type { RateRule } from './route.ts'
 
-/** Counts one request against the rule; answers 0, or the whole seconds to wait when it is one too many. */
+/** Counts one request against the rule; returns 0, or the whole seconds to wait when it is one too many. */
 export type CountRequest = (rule: RateRule, key: string) => Promise<number>
 
 export interface Budget {
   readonly name: string
   readonly perMinute: number
-  /** How many may come at once. */
+  /** How many may arrive at once. */
   readonly burst: number
 }
 
 export interface BudgetState {
-  /** Whole requests that may come now. */
+  /** Whole requests that are allowed now. */
   readonly remaining: number
   /** Whole seconds until the bucket is full again. */
   readonly fullAfterSeconds: number
-  /** 0 when the request was let through, else the whole seconds until one more is. */
+  /** 0 when the request was admitted, else the whole seconds until one more is. */
   readonly retryAfterSeconds: number
 }
 
-/** Keys that are remembered; the one unused for longest goes first, and a bucket that was forgotten is full. */
+/** Maximum of remembered keys. The least recently used one is forgotten first; a forgotten bucket starts full again. */
 const BUCKETS_MAXIMUM = 100_000
 
 interface Bucket {
@@ -30,7 +30,7 @@ interface Bucket {
   at: number
 }
 
-/** Takes one request from the bucket of the key, and says what is left. Buckets are of this process. */
+/** Takes one request from the bucket of the key, and returns what is left. Buckets belong to this process. */
 export function createBuckets(clock: Clock): (budget: Budget, key: string) => BudgetState {
   const buckets = new Map<string, Bucket>()
   return (budget, key) => {

@@ -1,4 +1,4 @@
-/** Answers, refusals and bugs as responses. Every failure leaves here as a problem document, and only here. */
+/** Converts answers, refusals and bugs to responses. Every failure leaves here as a problem document, and only here. */
 import { defined } from '../../domain/defined.ts'
 import { Problem, Unavailable } from '../../domain/problem.ts'
 import type { Answer, Cookie } from './call.ts'
@@ -12,7 +12,7 @@ export interface RenderOptions {
   readonly isSecure: boolean
 }
 
-/** What every answer of the API carries: nothing is stored on the way, nothing is run by a browser that shows it. */
+/** The headers of every answer of the API: nothing is cached on the way, and a browser that shows it runs nothing. */
 export const API_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -38,7 +38,7 @@ export function renderAnswer(answer: Answer, route: Route, options: RenderOption
 const encode = (body: unknown, route: Route): string =>
   typeof body === 'string' && route.mediaType !== 'application/json' ? body : JSON.stringify(body)
 
-/** `challenge` goes with 401: how to authenticate, and what was wrong with the token that was sent. */
+/** `challenge` is sent with 401: how to authenticate, and what was wrong with the token that was sent. */
 export function renderProblem(
   problem: Problem,
   headers: Readonly<Record<string, string>>,
@@ -59,8 +59,8 @@ export function renderProblem(
   }
 }
 
-/** Anything thrown as the Problem that the caller sees. What is not a refusal says nothing of its cause but the request
- *  id. */
+/** Converts anything thrown to the Problem that the caller sees. An error that is not a refusal reveals nothing of its
+ *  cause, only the request id. */
 export function toProblem(error: unknown, requestId: string): Problem {
   if (error instanceof Problem) return error
   if (error instanceof Unavailable)

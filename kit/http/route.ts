@@ -1,18 +1,17 @@
-/** A route as pure data: what the API offers, who may ask, what it audits and starts. Knows no noun.
- *  The router, OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
+/** A route as pure data: what the API offers, who may request it, what it audits and starts. Knows no noun. The router,
+ *  OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { ClusterScope, Permission, StaffRule } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
-/** What an operator's token must be allowed in the management cluster: the verb on the resource of `svccloud.dev`, as
+/** The right in the management cluster that an operator's token needs: the verb on the resource of `svccloud.dev`, as
  *  kubectl needs it. */
 export interface OperatorAccess {
   readonly verb: 'get' | 'list' | 'create' | 'update' | 'delete'
   readonly resource: string
-  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks
-   *  for. */
+  /** `account`: in the namespace of the target's account, which the handler finds and checks. */
   readonly scope: 'cluster' | 'account'
 }
 
@@ -29,7 +28,7 @@ export interface Route<
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType = z.ZodType,
 > {
-  /** The operationId: names the operation in every door. Never renamed. */
+  /** The operationId: names the operation in every interface. Never renamed. */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{name}` for parameters. */
@@ -41,21 +40,21 @@ export interface Route<
   readonly credentials: readonly Credential[]
   /** Null for public routes. */
   readonly permission: Permission | null
-  /** What a member of the staff must hold; null for customer routes, and where the public may call. */
+  /** The staff role that is required; null for customer routes, and for public ones. */
   readonly staffRole: StaffRule | null
-  /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role
-   *  too. */
+  /** What decides instead of the staff role for a token of the management cluster; null when the staff role applies to
+   *  tokens too. */
   readonly access: OperatorAccess | null
-  /** Open to tokens of clusters for one of these areas; those of no area are closed to all of them. */
+  /** Open to tokens of clusters for one of these areas; routes without an area are closed to all of them. */
   readonly clusterScopes: readonly ClusterScope[]
-  /** A path parameter: where it is the caller's own user id, `self` is enough. */
+  /** A path parameter: when it is the caller's own user id, `self` is enough. */
   readonly selfParameter: string | null
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
   readonly isCredentialRead: boolean
-  /** Fields of its answers that hold secrets, at their top. What is kept of an answer leaves them out, and so does a
-   *  repeated one. Credential reads need not name them: nothing is kept of a GET. */
+  /** Top-level fields of its answers that contain secrets. They are removed from stored answers, and so from repeated
+   *  ones. Credential reads need not name them: no answer to a GET is stored. */
   readonly secretFields: readonly string[]
-  /** Support sessions are refused whatever their mode. */
+  /** Support sessions are refused in every mode. */
   readonly isRefusedToSupport: boolean
   readonly requiresVerifiedEmail: boolean
   /** Creates billable resources: 402 when the account's standing forbids it. */
@@ -64,14 +63,15 @@ export interface Route<
   readonly audit: string | null
   readonly starts: readonly OperationKind[]
   readonly isDestructive: boolean
-  /** Set when the route will go: since when that is known, and from when it answers 410. At least six months apart. */
+  /** Set when the route will be removed: when that was announced, and when it starts to answer 410. At least six months
+   *  apart. */
   readonly deprecation: { readonly at: Date; readonly sunsetAt: Date } | null
   readonly params: Params
   readonly query: Query
   readonly body: Body | null
   /** A body that works, for the documents; null where an empty one does. */
   readonly example: z.input<Body> | null
-  /** JSON is parsed and checked; bytes are the handler's to read, whatever their content type, and the schema only
+  /** JSON is parsed and checked. Bytes are read by the handler, regardless of their content type, and the schema only
    *  documents them. */
   readonly readsBodyAs: 'json' | 'bytes'
   /** Refuses requests that a browser sends from pages of other origins. */
@@ -80,9 +80,9 @@ export interface Route<
   readonly bodyBytesMaximum: number
   /** Status to response schema; null for an empty body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>
-  /** What a success is written as, when it is not JSON. */
+  /** Media type of a success, when it is not JSON. */
   readonly mediaType: 'application/json' | 'application/x-ndjson' | 'text/event-stream' | 'text/html'
-  /** Of a stream of events: what the data of each is, by its name. */
+  /** For a stream of events: the data of each event, by name. */
   readonly events: Readonly<Record<string, z.ZodType>> | null
   /** Specific problem statuses; 401, 403, 429 and 500 are shared. */
   readonly refuses: readonly number[]
@@ -91,8 +91,8 @@ export interface Route<
   readonly budget: 'requests' | 'operation_reads' | 'mcp' | 'console' | 'none'
 }
 
-/** Who may call. A route of the operator listener without a staff role, or one for customers without a permission that
- *  does not say which credentials are enough, does not compile. */
+/** Who may call. An operator route without a staff role does not compile. Neither does a customer route without a
+ *  permission that does not state the accepted credentials. */
 export type AccessRule =
   | { readonly audience?: 'customer'; readonly permission: Permission; readonly credentials?: readonly Credential[] }
   | {
@@ -128,12 +128,12 @@ export type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body e
     readonly example?: NoInfer<z.input<Body>>
   }
 
-/** Bodies are small; the few larger ones say so themselves. */
+/** Bodies are small; the few larger ones declare it. */
 export const BODY_BYTES_MAXIMUM = 1_048_576
 
 export const NoParameters = z.strictObject({})
 
-/** What is left out is as strict as can be: no body, signed-in customers only, answers as JSON. */
+/** Defaults are as strict as possible: no body, signed-in customers only, answers as JSON. */
 export function route<
   Params extends z.ZodType = typeof NoParameters,
   Query extends z.ZodType = typeof NoParameters,
@@ -176,11 +176,11 @@ export type ParamsOf<R> = R extends Route<infer P, z.ZodType, z.ZodType> ? z.inf
 export type QueryOf<R> = R extends Route<z.ZodType, infer Q, z.ZodType> ? z.infer<Q> : never
 export type BodyOf<R> = R extends Route<z.ZodType, z.ZodType, infer B> ? z.infer<B> : never
 
-/** Where the metadata of a body names the fields of which it needs exactly one. */
+/** The key in a body's metadata for the fields of which it needs exactly one. */
 export const EXACTLY_ONE = 'exactlyOne'
 
-/** The object with exactly one of these fields, which are optional in it; null counts as not given. A name for the
- *  schema comes after this. */
+/** The object with exactly one of these fields, which are optional in it; null counts as absent. Name the schema after
+ *  this call. */
 export function exactlyOneOf<Schema extends z.ZodObject>(
   schema: Schema,
   fields: readonly (keyof Schema['shape'] & string)[],
@@ -198,7 +198,7 @@ export function exactlyOneOf<Schema extends z.ZodObject>(
       else if (second !== undefined)
         context.addIssue({ code: 'custom', path: [second], message: `cannot be given together with ${given}` })
     },
-    // also beside what else is wrong: a caller learns everything at once
+    // reported together with other errors: a caller learns everything at once
     { when: ({ value }) => typeof value === 'object' && value !== null },
   )
   return schema.check(check).meta({ [EXACTLY_ONE]: fields })
@@ -210,6 +210,6 @@ export const isGiven = (body: object, field: string): boolean => {
   return value !== undefined && value !== null
 }
 
-/** The fields of which a body needs exactly one; empty where there are no such. */
+/** The fields of which a body needs exactly one; empty when there are none. */
 export const exactlyOneIn = (schema: z.ZodType | null): readonly string[] =>
   (schema?.meta()?.[EXACTLY_ONE] as readonly string[] | undefined) ?? [] // as `exactlyOneOf` put it there

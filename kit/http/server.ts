@@ -1,5 +1,5 @@
-/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the
- *  service's. */
+/** The service behind node:http. Slow, oversized and broken clients are disconnected here; the service handles
+ *  everything else. */
 import { createServer, type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -12,12 +12,12 @@ import { API_HEADERS } from './render.ts'
 
 export interface ServerOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number
   readonly service: HttpService
-  /** Answers requests that are not the service's (pages) and says so with true. */
+  /** Answers requests that are not the service's (pages); true when it answered. */
   readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
-  /** Whether clients reach this over HTTPS, by way of a proxy: browsers then never try without. */
+  /** Whether clients use HTTPS, through a proxy: browsers then never try without it. */
   readonly isSecure?: boolean
   readonly clock: Clock
   readonly random: Random
@@ -26,10 +26,10 @@ export interface ServerOptions {
 
 export interface RunningServer {
   readonly port: number
-  /** From now on every connection ends with the next answer on it, so that its client comes back by another one, and
-   *  nothing is lost when this stops. */
+  /** From now on every connection closes after its next answer, so that its client uses another connection, and nothing
+   *  is lost when this stops. */
   drain(): void
-  /** Takes no more connections, ends streams, lets running requests finish, and closes whatever is left after the grace
+  /** Accepts no more connections, ends streams, lets running requests finish, and closes the rest after the grace
    *  time. */
   stop(graceMilliseconds: number): Promise<void>
 }
@@ -40,10 +40,10 @@ const HEADERS_MAXIMUM = 100
 const HEADERS_TIMEOUT_MILLISECONDS = 10_000
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 const KEEP_ALIVE_TIMEOUT_MILLISECONDS = 65_000
-/** A client that takes nothing of its response for this long is gone. */
+/** A client that reads nothing of its response for this long is disconnected. */
 const IDLE_TIMEOUT_MILLISECONDS = 120_000
 
-/** A year. Other hosts of the domain are not ours to speak for. */
+/** A year. Other hosts of the domain are not ours, so they are not included. */
 const STRICT_TRANSPORT = 'max-age=31536000'
 
 /** Resolves when it listens; rejects with node's error (EADDRINUSE, EACCES) when it cannot. */
@@ -118,7 +118,7 @@ async function handle(
   const incoming = incomingOf(request, response, stopping)
   const answer = await service(incoming)
   if (response.destroyed) return discard(answer)
-  // What the client still sends is not waited for: the connection ends with the response.
+  // Does not wait for the rest of the client's body: the connection ends with the response.
   if (!request.complete || stopping.aborted) response.setHeader('connection', 'close')
   if (typeof answer.body === 'string' || answer.body instanceof Uint8Array) {
     const headers =
@@ -161,8 +161,8 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** Writes chunks as they come and waits while the client is slower. A client that is gone, or takes nothing any more,
- *  ends the stream. */
+/** Writes chunks as they arrive and waits while the client is slower. Ends the stream when the client disconnects, or
+ *  stops reading. */
 async function pour(chunks: AsyncIterable<string | Uint8Array>, response: ServerResponse, clock: Clock): Promise<void> {
   for await (const chunk of chunks) {
     if (response.destroyed) return
@@ -172,13 +172,14 @@ async function pour(chunks: AsyncIterable<string | Uint8Array>, response: Server
   await drained(response, 'finish', clock)
 }
 
-/** Lets a stream that nobody will read run its clean-up. */
+/** Lets a stream that nobody will read clean up. */
 async function discard({ body }: HttpResponse): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) return
   await body[Symbol.asyncIterator]().return?.()
 }
 
-/** What a proxy before this and this could read differently. Undefined for a request that is read one way only. */
+/** Parts of a request that a proxy in front of this server could read differently. Undefined for an unambiguous
+ *  request. */
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
   if (hosts > 1) return 'A request has one Host header.'
@@ -206,7 +207,8 @@ function problemOf(status: number, detail: string, random: Random): BrokenAnswer
   return { headers, document }
 }
 
-/** What is no request for the service is answered, and its connection ends: nobody knows where the next one begins. */
+/** Something that is no request for the service is answered, and its connection ends: nobody knows where the next
+ *  request starts. */
 function refuse(
   response: ServerResponse,
   { random }: Pick<ServerOptions, 'random'>,
@@ -222,7 +224,7 @@ const BROKEN: Readonly<Record<string, readonly [number, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
 }
 
-/** What is not HTTP, or too slow or too large to become a request, is answered and cut off. */
+/** Input that is not HTTP, or too slow or too large to become a request, is answered and disconnected. */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex, random: Random): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, detail] = BROKEN[error.code ?? ''] ?? [400, 'The request is not valid HTTP.']

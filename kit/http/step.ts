@@ -1,4 +1,4 @@
-/** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by
+/** One request on its way through the steps. A step reads the results of earlier ones, adds its own, and refuses by
  *  throwing a Problem. */
 import type { Clock } from '../sys/clock.ts'
 import type { Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
@@ -6,11 +6,11 @@ import type { HttpRequest } from './exchange.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
 
-/** What a stream of events may still do, once its caller was let through. */
+/** The access of a stream of events, after its caller was admitted. */
 export interface LastingAccess {
-  /** The request as the handler gets it: its signal aborts too when the access is lost. */
+  /** The request as the handler gets it: its signal also aborts when the access is lost. */
   readonly request: RequestFacts
-  /** The answer is complete: nothing is asked any more. */
+  /** The answer is complete: stops the checks. */
   end(): void
 }
 
@@ -26,26 +26,26 @@ export interface StepContext {
   params: unknown
   query: unknown
   body: unknown
-  /** Of a route that answers with a stream of events, once the caller was let through. */
+  /** Of a route that answers with a stream of events, once the caller was admitted. */
   lasting: LastingAccess | undefined
-  /** What the audit log calls the request. */
+  /** The audit log's name of the request. */
   readonly audited: Call['audited']
-  /** Sent with the answer, whatever it is. */
+  /** Sent with every answer. */
   readonly headers: Record<string, string>
 }
 
-/** Undefined answers of synchronous steps cost nothing on the way of a plain read. */
+/** Synchronous steps return undefined, which costs nothing for a plain read. */
 export type Step = (context: StepContext) => void | Promise<void>
 
-/** What the steps ask of the application. */
+/** What the steps need from the application. */
 export interface StepParts {
   readonly clock: Clock
-  /** Who the credential of the request belongs to; undefined without one. Throws a Problem (401, 403) for one that is
-   *  not good. */
+  /** The caller whose credentials the request has; undefined without any. Throws a Problem (401, 403) for invalid
+   *  ones. */
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
   /** Throws a Problem (402) when the account may not create billable resources now. */
   readonly requireStanding: (customer: Customer) => Promise<void>
-  /** Throws a Problem (403) unless the management cluster allows it; without it there are no routes that ask. */
+  /** Throws a Problem (403) unless the management cluster allows it; required only for routes that use it. */
   readonly requireAccess?: (operator: Operator, access: OperatorAccess, namespace?: string) => Promise<void>
   readonly countRequest: CountRequest
   /** The service's own origins, as browsers name them; none by default. */
@@ -53,10 +53,10 @@ export interface StepParts {
   readonly takeBudget: (budget: Budget, key: string) => BudgetState
 }
 
-/** Builds a step for a route; undefined when the route has no use for it. */
+/** Builds a step for a route; undefined when the route does not need it. */
 export type StepMaker = (route: Route, parts: StepParts) => Step | undefined
 
-/** Whether a customer calls, by whichever credential. */
+/** Whether a customer calls, with any credentials. */
 export const isSignedIn = (caller: Caller): caller is Customer => caller.kind === 'session' || caller.kind === 'token'
 /** Whether the request may change something. */
 export const isUnsafe = (route: Route): boolean => route.method !== 'GET'

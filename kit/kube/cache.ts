@@ -1,7 +1,6 @@
-/** What is known of one kind: every object at its newest observed version, with indexes. Fed by the reflector and by
- *  the process's own writes, so that a process always sees what it wrote. An object never goes back to an older version
- *  and never comes back to life.
- *  Objects are frozen and without managedFields. */
+/** The known state of one kind: every object at its newest observed version, with indexes. The reflector and the
+ *  process's own writes update it, so that a process always sees what it wrote. An object never goes back to an older
+ *  version, and a deleted one never comes back. Objects are frozen and without managedFields. */
 import { keyOf, keyText, type Key, type KubeObject, type ResourceType } from './object.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
 
@@ -10,10 +9,10 @@ export type Change<Spec = unknown, Status = unknown> =
       readonly is: 'set'
       readonly object: KubeObject<Spec, Status>
       readonly previous: KubeObject<Spec, Status> | undefined
-      /** Nothing happened: the object was there when the subscriber or the cache began. */
+      /** Not a change: the object existed when the subscriber or the cache started. */
       readonly isInitial: boolean
     }
-  /** `object` is the last that was known. */
+  /** `object` is the last known version. */
   | { readonly is: 'removed'; readonly object: KubeObject<Spec, Status> }
 
 type Listener<Spec, Status> = (change: Change<Spec, Status>) => void
@@ -24,8 +23,7 @@ export const isNewer = (version: string, than: string): boolean =>
   version.length === than.length ? version > than : version.length > than.length
 
 const versionOf = (object: KubeObject): string => object.metadata.resourceVersion ?? ''
-/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone
- *  then. */
+/** The write that removes the last finalizer of a deleted object returns the object, although it is deleted then. */
 const isGone = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
 
@@ -34,15 +32,15 @@ export class Cache<Spec = unknown, Status = unknown> {
   readonly #objects = new Map<string, KubeObject<Spec, Status>>()
   readonly #indexes = new Map<string, Index<Spec, Status>>()
   readonly #listeners = new Set<Listener<Spec, Status>>()
-  /** Own removals that the watch has not come to yet. */
+  /** Own deletions that the watch has not reported yet. */
   readonly #removed = new Map<string, string>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #onListenerFailure: (error: unknown) => void
-  /** The cache has taken in everything up to this version; empty before the first list. */
+  /** The cache contains everything up to this version; empty before the first list. */
   #syncedVersion = ''
 
-  /** `onListenerFailure` is called when a listener threw, which is a bug of that listener; the others are called all
-   *  the same. */
+  /** `onListenerFailure` is called when a listener threw, which is a bug of that listener; the others are still
+   *  called. */
   constructor(type: ResourceType<Spec, Status>, onListenerFailure: (error: unknown) => void) {
     this.type = type
     this.#onListenerFailure = onListenerFailure
@@ -53,7 +51,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.addIndex('owner', ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid))
   }
 
-  /** Resolves when the first list is in. */
+  /** Resolves when the first list is complete. */
   ready(): Promise<void> {
     return this.#ready.promise
   }
@@ -70,7 +68,7 @@ export class Cache<Spec = unknown, Status = unknown> {
   get(key: Key): KubeObject<Spec, Status> | undefined {
     return this.#objects.get(keyText(key))
   }
-  /** In no particular order, as all lists here. */
+  /** In no particular order, like all lists here. */
   list(): KubeObject<Spec, Status>[] {
     return [...this.#objects.values()]
   }
@@ -84,13 +82,13 @@ export class Cache<Spec = unknown, Status = unknown> {
     return this.by('owner', uid)
   }
 
-  /** Objects whose keys in the named index hold the value. An index that was never added is a bug. */
+  /** Objects whose keys in the named index contain the value. An index that was never added is a bug. */
   by(index: string, value: string): KubeObject<Spec, Status>[] {
     const found = this.#indexes.get(index)
     if (found === undefined) throw new Error(`no index ${index} over ${this.type.plural}`)
     return [...found.at(value)].flatMap((key) => this.#objects.get(key) ?? [])
   }
-  /** Adds an index over the keys that a pure function gives; free when one of that name is there. */
+  /** Adds an index over the keys that a pure function returns; does nothing when one of that name exists. */
   addIndex(name: string, keysOf: KeysOf<Spec, Status>): void {
     if (this.#indexes.has(name)) return
     const index = new Index(keysOf)
@@ -98,8 +96,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#indexes.set(name, index)
   }
 
-  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners only take
-   *  note: what takes time is done elsewhere. */
+  /** Calls immediately with every existing object, then with each change, until the returned function is called.
+   *  Listeners only take note: slow work is done elsewhere. */
   subscribe(listen: Listener<Spec, Status>): () => void {
     this.#listeners.add(listen)
     for (const object of this.#objects.values())
@@ -107,7 +105,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     return () => this.#listeners.delete(listen)
   }
 
-  /** Takes in the answer of a write, ahead of the watch. Older news than what is known changes nothing. */
+  /** Stores the result of a write, ahead of the watch. An older version than the known one changes nothing. */
   apply(written: KubeObject<Spec, Status>): void {
     const key = keyText(keyOf(written))
     const version = versionOf(written)
@@ -117,7 +115,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#remove(key)
   }
 
-  /** The version up to which what is known of the object, or of its absence, is complete. */
+  /** The version up to which the knowledge of the object, or of its absence, is complete. */
   knownVersion(key: Key): string {
     const text = keyText(key)
     const object = this.#objects.get(text)
@@ -125,7 +123,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     return ahead !== undefined && isNewer(ahead, this.#syncedVersion) ? ahead : this.#syncedVersion
   }
 
-  /** Takes in all of a namespace, ahead of the watch. Older news than what is known changes nothing. */
+  /** Stores the complete state of a namespace, ahead of the watch. Older versions than the known ones change
+   *  nothing. */
   takeNamespace(namespace: string, list: ObjectList<Spec, Status>): void {
     for (const object of list.items) this.apply(object)
     const listed = new Set(list.items.map((object) => keyText(keyOf(object))))
@@ -137,8 +136,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     }
   }
 
-  /** Takes in the state of the server; answers how many objects differed from what was known. The list must not be
-   *  older than `seenVersion`. */
+  /** Stores the state of the server; returns how many objects differed from the known ones. The list must not be older
+   *  than `seenVersion`. */
   takeList(list: ObjectList<Spec, Status>): number {
     const isFirst = !this.isReady
     const listed = new Set<string>()
@@ -160,7 +159,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     return differences
   }
 
-  /** Takes in one event of the watch; false when it was known already. */
+  /** Stores one event of the watch; false when it was known already. */
   takeEvent(event: WatchEvent<Spec, Status>): boolean {
     const version = event.type === 'BOOKMARK' ? event.resourceVersion : versionOf(event.object)
     if (!isNewer(version, this.#syncedVersion)) return false
@@ -246,7 +245,7 @@ function withoutManagedFields<Spec, Status>(object: KubeObject<Spec, Status>): K
   return { ...object, metadata }
 }
 
-/** Freezes all the way down. */
+/** Freezes the value and everything in it. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const member of Object.values(value)) frozen(member)

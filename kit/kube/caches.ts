@@ -1,4 +1,4 @@
-/** The caches of one process: one reflector per kind, shared by everyone who asks for that kind. */
+/** The caches of one process: one reflector per kind, shared by all users of that kind. */
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import type { Registry } from '../sys/metrics.ts'
@@ -14,20 +14,20 @@ export interface CachesOptions {
   readonly random: Random
   readonly log: Logger
   readonly registry: Registry
-  /** What is watched of namespaced kinds: everything when absent. An agent names its own namespace. */
+  /** The namespace that is watched for namespaced kinds: all when absent. An agent names its own namespace. */
   readonly selection?: ListOptions
 }
 
 export interface Caches {
-  /** The cache of the kind; the first to ask brings it into being. Its reflector runs once the caches are started. */
+  /** The cache of the kind; the first request creates it. Its reflector runs once the caches are started. */
   of<Spec, Status>(type: ResourceType<Spec, Status>): Cache<Spec, Status>
-  /** The cache of the kind when someone has asked for it before. */
+  /** The cache of the kind if it was requested before. */
   known<Spec, Status>(type: ResourceType<Spec, Status>): Cache<Spec, Status> | undefined
-  /** Takes in the answer of a write, where the kind is cached. */
+  /** Stores the result of a write, if the kind is cached. */
   apply(type: ResourceType, written: KubeObject): void
-  /** Starts every reflector, now and of kinds asked for later, until the signal aborts. */
+  /** Starts every reflector, also of kinds that are requested later, until the signal aborts. */
   start(signal: AbortSignal): void
-  /** Resolves when every kind asked for so far has had its first list. */
+  /** Resolves when every kind requested so far has had its first list. */
   ready(): Promise<void>
   isReady(): boolean
 }
@@ -50,14 +50,14 @@ export function openCaches(options: CachesOptions): Caches {
       const name = nameOf(type)
       let cache = caches.get(name)
       if (cache === undefined) {
-        // a cache never looks inside spec and status
+        // a cache never reads inside spec and status
         cache = new Cache(type as ResourceType, (error) =>
           options.log.error('a listener failed', { kind: type.kind, error }),
         )
         caches.set(name, cache)
         if (running !== undefined) run(cache, running)
       }
-      return cache as unknown as Cache<Spec, Status> // made of this very type
+      return cache as unknown as Cache<Spec, Status> // created for this very type
     },
     known: <Spec, Status>(type: ResourceType<Spec, Status>) =>
       caches.get(nameOf(type)) as unknown as Cache<Spec, Status> | undefined, // as above

@@ -1,5 +1,5 @@
 /** The Store over a Transport: paths, content types, Status answers, pages, deadlines, and retries where they are safe.
- *  Lives here: what one request needs. Never here: connections (`https-transport.ts`) and caching (`reflector.ts`). */
+ *  It contains what one request needs. Connections are in `https-transport.ts`, caching in `reflector.ts`. */
 import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { backoffMilliseconds } from '../sys/backoff.ts'
@@ -12,7 +12,7 @@ import type { Transport, TransportRequest, TransportResponse } from './transport
 
 export interface ClientOptions {
   readonly transport: Transport
-  /** Who owns the fields that are written: one name per component, at most 128 characters. */
+  /** The owner of the written fields: one name per component, at most 128 characters. */
   readonly fieldManager: string
   readonly clock: Clock
   readonly random: Random
@@ -29,7 +29,7 @@ const RETRY_AFTER_MAXIMUM_SECONDS = 10
 const WATCH_SECONDS = { least: 300, most: 600 }
 
 const WHAT = 'the Kubernetes API'
-/** Of a body that is no Status. */
+/** Maximum length of the text of a body that is no Status. */
 const ERROR_TEXT_CHARACTERS_MAXIMUM = 200
 const CONTENT_TYPES = {
   json: 'application/json',
@@ -69,7 +69,7 @@ export function openClient(options: ClientOptions): Store {
       try {
         return await listPages(call, type, selection, PAGE_LIMIT)
       } catch (error) {
-        // The pages' snapshot was compacted meanwhile: ask for everything at once.
+        // The pages' snapshot was compacted meanwhile: request everything at once.
         if (error instanceof ApiError && error.code === 410) return listPages(call, type, selection, undefined)
         throw error
       }
@@ -107,10 +107,10 @@ export function openClient(options: ClientOptions): Store {
   }
 }
 
-/** One request with its whole answer as a value. Throws ApiError and Unavailable. */
+/** One request with its complete answer as a value. Throws ApiError and Unavailable. */
 type Call = (method: TransportRequest['method'], path: string, write?: Write) => Promise<unknown>
 
-/** Requests within their deadline, repeated where that is safe. */
+/** Sends requests within their deadline, repeated where that is safe. */
 function openCaller({ transport, clock, random, requestTimeoutMilliseconds: timeout }: ClientOptions): Call {
   const once = (request: TransportRequest): Promise<unknown> =>
     inSpanOfTrace(spanOf(request), (span) =>
@@ -154,7 +154,7 @@ const spanOf = ({ method, path }: TransportRequest): SpanDraft => {
   }
 }
 
-/** The Kubernetes API continues the trace, where it traces. */
+/** The Kubernetes API continues the trace, if it supports tracing. */
 function traced(request: TransportRequest): TransportRequest {
   const traceparent = currentTraceparent()
   return traceparent === undefined ? request : { ...request, headers: { ...request.headers, traceparent } }
@@ -238,7 +238,7 @@ async function* watch<Spec, Status>(
   }
 }
 
-/** A read may be repeated after any failure that can pass; a write only when the server says that it did not begin. */
+/** A read may be repeated after any temporary failure; a write only when the server says that it did not start. */
 function canRepeat(method: TransportRequest['method'], failure: ApiError | Unavailable): boolean {
   if (failure instanceof ApiError && failure.code === 429) return true
   return method === 'GET' && (failure instanceof Unavailable || failure.code >= 500)

@@ -1,12 +1,12 @@
 /** From a kind's zod schemas to its CustomResourceDefinition, and from CustomResourceDefinitions into a cluster.
- *  Refuses, with the path of the field, whatever a structural schema cannot say or leaves without a bound: the API
- *  server's cost estimate refuses rules over unbounded data, and a rule that silently vanishes is worse than none. */
+ *  Refuses, with the path of the field, everything that a structural schema cannot express or leaves unbounded: the API
+ *  server's cost estimate refuses rules over unbounded data, and a rule that is dropped silently is worse than none. */
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { CustomResourceDefinition, type KubeObject, type ResourceType } from './object.ts'
 import type { Store } from './store.ts'
 
-/** What a kind must say of itself to become a CRD. */
+/** The properties of a kind that its CRD needs. */
 export interface KindDefinition extends ResourceType {
   readonly singular: string
   readonly shortNames: readonly string[]
@@ -24,7 +24,7 @@ export interface KindDefinition extends ResourceType {
   readonly rules: readonly Rule[]
 }
 
-/** A CEL rule over the value that it stands at. */
+/** A CEL rule about the value that it is attached to. */
 export interface Rule {
   readonly rule: string
   readonly message: string
@@ -33,7 +33,7 @@ export interface Rule {
 export type Crd = KubeObject<Readonly<Record<string, unknown>>>
 
 /** The CustomResourceDefinition of a kind with one version, which has a status subresource. Throws on a schema that it
- *  cannot say. */
+ *  cannot express. */
 export function crdOf(kind: KindDefinition, category: string): Crd {
   const schema = {
     description: kind.description,
@@ -105,7 +105,7 @@ export function schemaOf(schema: z.ZodType, at: string): JsonSchema {
 
 const INTEGER_LIMIT = Number.MAX_SAFE_INTEGER
 const INT32 = { least: -(2 ** 31), most: 2 ** 31 - 1 }
-/** Formats whose values are short by themselves. */
+/** Formats whose values are always short. */
 const BOUNDED_FORMATS = new Set(['date-time', 'date', 'time', 'duration', 'uuid', 'ipv4', 'ipv6', 'cidrv4', 'cidrv6'])
 const BOUNDED_FORMAT_LENGTH = 64
 /** RE2 has neither lookaround nor back references. */
@@ -188,7 +188,7 @@ function integerOf(node: JsonSchema): JsonSchema {
   }
 }
 
-/** Text or number; one of several literals; or objects told apart by one field that each fixes to a literal. */
+/** Text or number; one of several literals; or objects distinguished by one field that each fixes to a literal. */
 function unionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
   const types = new Set(branches.map(({ type }) => type))
   if (types.size === 2 && types.has('string') && types.has('integer')) return { 'x-kubernetes-int-or-string': true }
@@ -199,8 +199,8 @@ function unionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
   throw new Error(`${at}: a CRD cannot say this union; name its members by a discriminator`)
 }
 
-/** Every member's fields side by side, none required but the common ones, and a CEL rule for each that belongs to some
- *  members only. */
+/** The fields of all members side by side, only the common ones required, and a CEL rule for each field that belongs to
+ *  some members only. */
 function taggedUnionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
   const tagOf = (branch: JsonSchema, name: string) => branch.properties?.[name]?.enum?.map(String) ?? []
   const names = [...new Set(branches.flatMap((branch) => Object.keys(branch.properties ?? {})))]
@@ -255,7 +255,7 @@ export async function installCrds(store: Store, crds: readonly Crd[], clock: Clo
   }
 }
 
-/** A definition with what is read of its status. */
+/** A definition with the parts of its status that are read. */
 const ServedDefinition: ResourceType<unknown, CrdStatus> = CustomResourceDefinition
 
 interface CrdStatus {

@@ -1,6 +1,6 @@
-/** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which hold
- *  a connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; watches without events
- *  are the reflector's business. */
+/** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which
+ *  occupy a connection each, never make a request wait. TCP keepalive detects a lost peer; the reflector handles
+ *  watches without events. */
 import { Agent, request as send } from 'undici'
 import { defined } from '../../domain/defined.ts'
 import { readLines, readText } from '../http/bounded.ts'
@@ -32,7 +32,7 @@ const REQUEST_CONNECTIONS_MAXIMUM = 32
 const WATCH_CONNECTIONS_MAXIMUM = 128
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000
 const KEEPALIVE_PROBE_MILLISECONDS = 30_000
-/** Shorter than the 60 s or more that servers and balancers keep idle connections. */
+/** Shorter than the 60 s or more that servers and load balancers keep idle connections. */
 const IDLE_MILLISECONDS = 30_000
 /** Of the largest page of a list, and of an event with the largest object. */
 const [ANSWER_BYTES_MAXIMUM, LINE_BYTES_MAXIMUM] = [256 * 1024 ** 2, 16 * 1024 ** 2]
@@ -45,7 +45,7 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
     ...defined({ ca: access.ca, cert: access.certificate, key: access.key, servername: access.serverName }),
     ...(access.isVerificationSkipped && { rejectUnauthorized: false }),
   }
-  // Deadlines are the client's, by its clock; undici's own stay off.
+  // The client enforces deadlines, by its clock; undici's own are disabled.
   const pool = { connect, keepAliveTimeout: IDLE_MILLISECONDS, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
   const requests = new Agent({ ...pool, connections: REQUEST_CONNECTIONS_MAXIMUM })
   const watches = new Agent({ ...pool, connections: WATCH_CONNECTIONS_MAXIMUM })

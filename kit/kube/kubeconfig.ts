@@ -1,6 +1,6 @@
-/** Where the API server is and who we are there: a kubeconfig file, or the ServiceAccount of the pod that we run in.
- *  Tokens and certificates are read here; credentials that a plugin makes (exec, auth providers) come from client-node,
- *  loaded only then. */
+/** The address of the API server and our identity there: from a kubeconfig file, or the ServiceAccount of the pod that
+ *  we run in. Tokens and certificates are read here; credentials from plugins (exec, auth providers) come from
+ *  client-node, which is loaded only then. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
@@ -10,7 +10,7 @@ import type { Clock } from '../sys/clock.ts'
 import type { ServerAccess } from './https-transport.ts'
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
-/** Projected tokens are replaced long before they expire; so often is the file read again. */
+/** How often the file is read again. Projected tokens are replaced long before they expire. */
 const TOKEN_FRESH_MILLISECONDS = 10_000
 
 const optional = z.string().optional()
@@ -56,8 +56,8 @@ const KubeconfigFile = z.object({
     .nullish(),
 })
 
-/** What a kubeconfig says of its current context. Paths in it are relative to the file, as kubectl reads them.
- *  Throws with one clear line when the file cannot be read or names something that it does not hold. */
+/** The current context of a kubeconfig. Paths in it are relative to the file, as kubectl reads them. Throws with one
+ *  clear line when the file cannot be read or names something that it does not contain. */
 export async function readKubeconfig(file: string, clock: Clock): Promise<ServerAccess> {
   const content = KubeconfigFile.parse(parse(await readFile(file, 'utf8')))
   const named = <T extends { readonly name: string }>(
@@ -106,7 +106,7 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
   }
 }
 
-/** The API server as a pod finds it; undefined outside a cluster. */
+/** The API server from within a pod; undefined outside a cluster. */
 export async function readServiceAccount(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,
@@ -133,14 +133,14 @@ function tokenFrom(file: string, clock: Clock): () => Promise<string> {
   }
 }
 
-/** client-node runs the plugin and keeps its answer until it expires. */
+/** client-node runs the plugin and caches its answer until it expires. */
 async function pluginAccess(file: string): Promise<Pick<ServerAccess, 'authorization' | 'certificate' | 'key'>> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   config.loadFromFile(file)
   const ask = async () => {
     const options: { headers?: Record<string, unknown>; cert?: unknown; key?: unknown } = { headers: {} }
-    // it fills in what the plugin gave
+    // it fills in the plugin's credentials
     await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0])
     return options
   }

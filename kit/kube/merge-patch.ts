@@ -1,14 +1,14 @@
 /** Merge patches (RFC 7396). */
 import { isDeepStrictEqual } from 'node:util'
 
-/** A merge patch that makes one map of another: what is left out is removed. */
+/** A merge patch that turns one map into another: missing keys are removed. */
 export const replacing = (
   from: Readonly<Record<string, string>>,
   to: Readonly<Record<string, string>>,
 ): Record<string, string | null> => ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })
 
-/** The merge patch that makes one value of another: what has left is null, and what is the same is left out. Lists are
- *  replaced as they are. */
+/** The merge patch that turns one value into another: removed members are null, and unchanged ones are left out. Lists
+ *  are replaced completely. */
 export function mergePatch(from: object, to: object): Record<string, unknown> {
   const [before, after] = [new Map<string, unknown>(Object.entries(from)), new Map<string, unknown>(Object.entries(to))]
   const removed = [...before.keys()].filter((key) => !after.has(key)).map((key) => [key, null] as const)

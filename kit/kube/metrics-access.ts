@@ -1,16 +1,16 @@
-/** Who may read /metrics: whoever the management cluster allows to `get` that path, as with its own components. The
- *  bearer token goes to a TokenReview, its user to a SubjectAccessReview. */
+/** Who may read /metrics: any user whom the management cluster allows to `get` that path, as with its own components.
+ *  The bearer token is sent to a TokenReview, its user to a SubjectAccessReview. */
 import { createHash } from 'node:crypto'
 import type { MetricsAccess } from '../http/probes.ts'
 import type { Clock } from '../sys/clock.ts'
 import { reviewAccess, reviewToken } from './reviews.ts'
 import type { Transport } from './transport.ts'
 
-/** A scraper comes every few seconds. */
+/** A scraper requests every few seconds. */
 const KEPT_MILLISECONDS = 5_000
 const KEPT_MAXIMUM = 100
 
-/** Asks the cluster once in KEPT_MILLISECONDS for each token. The answer rejects where the cluster does not answer. */
+/** Asks the cluster once in KEPT_MILLISECONDS for each token. Rejects when the cluster does not answer. */
 export function openMetricsAccess(
   kubernetes: Transport,
   clock: Clock,

@@ -1,6 +1,6 @@
-/** Rights that the platform's processes have in its own namespaces only. What bounds them is a RoleBinding in each
- *  namespace, which the process that works there first makes: with the namespace, or when it is refused in one that is
- *  older than the binding. See docs/decisions/0126-rights-end-at-namespaces.md. */
+/** Rights that the platform's processes have in its own namespaces only. A RoleBinding in each namespace limits them.
+ *  The process that works there first creates it: with the namespace, or when it is refused in one that is older than
+ *  the binding. See docs/decisions/0126-rights-end-at-namespaces.md. */
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { RoleBinding } from './object.ts'
@@ -15,7 +15,7 @@ const NamespaceRight = z.strictObject({
 })
 export type NamespaceRight = z.infer<typeof NamespaceRight>
 
-/** As the charts write them, in JSON; none where the processes may do everything. Throws what is wrong with it. */
+/** In the form of the charts, as JSON; none where the processes may do everything. Throws what is wrong with it. */
 export const NamespaceRights = z
   .string()
   .default('[]')
@@ -29,11 +29,11 @@ export const NamespaceRights = z
   })
   .pipe(z.array(NamespaceRight))
 
-/** A binding that was just made is known to every API server after a moment. */
+/** Every API server knows a new binding only after a moment. */
 const WAITS_MILLISECONDS = [0, 20, 50, 100, 200, 400, 800, 1_600, 3_200]
 
-/** The store, which makes the bindings of a namespace when it is refused something there for lack of a right. Throws
- *  what the store throws, and its refusal where the bindings do not help. */
+/** The store, which creates the bindings of a namespace when a request there is refused for lack of a right. Throws
+ *  what the store throws, and its refusal when the bindings do not help. */
 export function withNamespaceRights(
   store: Store,
   { rights, clock }: { readonly rights: readonly NamespaceRight[]; readonly clock: Clock },
@@ -54,7 +54,7 @@ export function withNamespaceRights(
     }
   }
 
-  /** `absent` is the answer for a namespace that is gone or on its way out. */
+  /** `absent` is the result for a namespace that is deleted or being deleted. */
   async function within<Result>(
     namespace: string | undefined,
     call: () => Promise<Result>,

@@ -1,19 +1,19 @@
-/** Namespaces of the platform's making, with what belongs to each. */
+/** Namespaces that the platform creates, with the objects that belong to each. */
 import { Namespace, ResourceQuota } from './object.ts'
 import { isAlreadyExists, type Store } from './store.ts'
 
 export interface WantedNamespace {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  /** How many plain objects of each kind it takes. */
+  /** How many plain objects of each kind it may contain. */
   readonly bounds: Readonly<Record<string, string>>
 }
 
 const BOUNDS_NAME = 'svccloud'
 
-/** Makes the namespace and all that belongs to it, as far as that is not there. Throws what the store throws. */
+/** Creates the namespace and everything that belongs to it, if missing. Throws what the store throws. */
 export async function makeNamespace(store: Store, { name, labels, bounds }: WantedNamespace): Promise<void> {
-  // What is there is not written again: whoever dies after each write gets on all the same.
+  // Existing objects are not written again: a process that dies after each write still makes progress.
   if ((await store.get(Namespace, { name })) === undefined)
     await unlessThere(store.create(Namespace, { metadata: { name, labels }, spec: {} }))
   const quota = { namespace: name, name: BOUNDS_NAME }

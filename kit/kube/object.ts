@@ -1,4 +1,4 @@
-/** The shape of every Kubernetes object, and what the client must know of a kind to reach it. */
+/** The shape of every Kubernetes object, and what the client needs to know of a kind to access it. */
 
 export interface OwnerReference {
   readonly apiVersion: string
@@ -40,7 +40,7 @@ export interface KubeObject<Spec = unknown, Status = unknown> {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** What the client needs to reach a kind. The definitions in `resources/` have this shape. */
+/** What the client needs to access a kind. The definitions in `resources/` have this shape. */
 export interface ResourceType<Spec = unknown, Status = unknown> {
   /** Empty for the core group. */
   readonly group: string

@@ -1,6 +1,6 @@
-/** Keeps a Cache equal to what the server holds: list, then watch from the version of the list, for ever.
- *  A broken watch is resumed from the last version taken in, so that nothing is missed; everything is listed again only
- *  when the server no longer has that version. Two safety nets below the protocol: a watch without events for 50 s is
+/** Keeps a Cache equal to the state of the server: list, then watch from the version of the list, for ever. A broken
+ *  watch is resumed from the last version received, so that nothing is missed; everything is listed again only when the
+ *  server no longer has that version. There are two safety nets below the protocol: a watch without events for 50 s is
  *  closed and resumed, because a half-open connection looks the same, and every few minutes everything is listed. */
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
@@ -26,8 +26,8 @@ export const WATCH_IDLE_MAXIMUM_MILLISECONDS = 50_000
 /** Spread by half of it, so that kinds do not list together. */
 export const RELIST_MILLISECONDS = 300_000
 const BACKOFF = { baseMilliseconds: 1_600, maximumMilliseconds: 30_000 }
-/** How long at most until a kind is asked for again that the server does not serve yet: on a new cluster it is being
- *  installed. */
+/** The longest interval at which a kind is requested again that the server does not serve yet: on a new cluster it is
+ *  being installed. */
 const ABSENT_MAXIMUM_MILLISECONDS = 2_000
 /** A watch that lived this long was healthy, even when nothing happened. */
 const HEALTHY_MILLISECONDS = 30_000
@@ -77,7 +77,7 @@ class Reflector<Spec, Status> {
   /** Monotonic milliseconds; a list is due at once. */
   #relistAt = 0
   #failures = 0
-  /** The server did not have the version when it was asked last. */
+  /** The server did not have the version at the last request. */
   #isExpired = false
   readonly #outages: Outages
 
@@ -99,7 +99,7 @@ class Reflector<Spec, Status> {
         if (this.#signal.aborted) return
         if (await this.#follow()) continue
       } catch (error) {
-        // A server may forget versions, also one that was away: it is asked for a list. Twice in a row is a fault.
+        // A server may forget versions, also one that was away: then request a list. Twice in a row is a fault.
         const isOrdinary = isExpired(error) && !this.#isExpired
         this.#isExpired = isExpired(error)
         if (!isOrdinary) metrics.failures.inc({ name: this.#name })
@@ -132,7 +132,7 @@ class Reflector<Spec, Status> {
     this.#relistAt = clock.monotonicMilliseconds() + RELIST_MILLISECONDS * (1 + random.fraction() / 2)
   }
 
-  /** Follows one watch until it ends, has been idle for too long or a list is due. Answers whether the watch was
+  /** Follows one watch until it ends, has been idle for too long or a list is due. Returns whether the watch was
    *  healthy. */
   #follow(): Promise<boolean> {
     const { store, cache, clock, metrics, selection = {} } = this.#options
@@ -152,7 +152,7 @@ class Reflector<Spec, Status> {
         metrics.objects.set({ name }, cache.size)
       }
     }
-    /** What failed before is over when the watch has brought something, or has lasted. */
+    /** Resets earlier failures when the watch has delivered something, or has lasted. */
     const noteHealth = (): boolean => {
       const isHealthy = hasProgressed || clock.monotonicMilliseconds() - openedAt >= HEALTHY_MILLISECONDS
       if (isHealthy) [this.#failures, this.#isExpired] = [0, false]
@@ -172,7 +172,7 @@ class Reflector<Spec, Status> {
       }
       const guard = () => {
         const now = clock.monotonicMilliseconds()
-        // Instants are compared, never durations: what is left of one may be too little for the sum to grow by it.
+        // Instants are compared, never durations: a remaining duration may be too small to change the sum.
         const idleAt = lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS
         if (now >= idleAt) metrics.idleWatches.inc({ name })
         const nextAt = Math.min(idleAt, this.#relistAt)
@@ -192,7 +192,7 @@ class Reflector<Spec, Status> {
 
 const isExpired = (error: unknown): boolean => error instanceof ApiError && error.code === 410
 
-/** Whether a watch can go on from the synced version: the server was busy or out of reach, but it did not say that it
- *  lacks that version (410; 504 for a version that it has not reached). */
+/** Whether a watch can continue from the synced version: the server was busy or unreachable, but it did not report that
+ *  it lacks that version (410; 504 for a version that it has not reached). */
 const canResume = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code === 429 || (error.code >= 500 && error.code !== 504)

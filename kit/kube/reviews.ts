@@ -1,4 +1,4 @@
-/** What a component asks of the cluster about somebody else: whose token it is, and what they may do. */
+/** Questions of a component to the cluster about somebody else: the owner of a token, and their rights. */
 import type { Transport } from './transport.ts'
 
 export interface ReviewedUser {

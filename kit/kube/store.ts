@@ -1,4 +1,5 @@
-/** What the control plane needs of a Kubernetes API, whichever answers: real, embedded over HTTPS, or in process. */
+/** The control plane's interface to a Kubernetes API, for every kind of server: real, embedded over HTTPS, or in
+ *  process. */
 import type { Key, KubeObject, ResourceType } from './object.ts'
 
 export interface ListOptions {
@@ -21,7 +22,7 @@ export type Draft<Spec, Status> = Pick<KubeObject<Spec, Status>, 'metadata' | 's
 
 /** Refusals are ApiErrors; a server that does not answer, or not in time, is `Unavailable`. */
 export interface Store {
-  /** Undefined when there is no such object (an unknown kind is an ApiError). Always reads through to the server. */
+  /** Undefined when there is no such object (an unknown kind is an ApiError). Always reads from the server. */
   get<Spec, Status>(type: ResourceType<Spec, Status>, key: Key): Promise<KubeObject<Spec, Status> | undefined>
   /** Every object (pages are followed). */
   list<Spec, Status>(type: ResourceType<Spec, Status>, options?: ListOptions): Promise<ObjectList<Spec, Status>>
@@ -51,8 +52,8 @@ export interface Store {
     draft: Draft<Partial<Spec>, Partial<Status>>,
     subresource?: 'status',
   ): Promise<KubeObject<Spec, Status>>
-  /** Idempotent: an object that is already gone is no error, also when another one has taken its name and `uid` tells
-   *  them apart. */
+  /** Idempotent: an object that is already deleted is no error, also when another one has taken its name and `uid`
+   *  distinguishes them. */
   delete(
     type: ResourceType,
     key: Key,
@@ -94,11 +95,11 @@ export class ApiError extends Error {
 }
 
 export const isApiError = (error: unknown): error is ApiError => error instanceof ApiError
-/** Somebody else has changed it since it was read. */
+/** Another client has changed it since it was read. */
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.reason === 'Conflict'
 export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof ApiError && error.reason === 'AlreadyExists'
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404
-/** The namespace is being deleted and takes nothing new. */
+/** The namespace is being deleted and accepts nothing new. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof ApiError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating')

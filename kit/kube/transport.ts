@@ -1,5 +1,5 @@
-/** The seam between the Kubernetes client and whatever answers it: HTTPS to a real or embedded API server, or a
- *  function call into the embedded server in the same process. The simulation puts its faults here. */
+/** The interface between the Kubernetes client and its server: HTTPS to a real or embedded API server, or a function
+ *  call into the embedded server in the same process. The simulation injects its faults here. */
 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -15,11 +15,11 @@ export interface TransportResponse {
   readonly status: number
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** The whole body. Call this or `lines`, once. */
+  /** The complete body. Call this or `lines`, once. */
   text(): Promise<string>
-  /** The body as it comes, split at newlines; ends with the stream, throws when the connection breaks. */
+  /** The body as it arrives, split at newlines; ends with the stream, throws when the connection breaks. */
   lines(): AsyncIterable<string>
 }
 
-/** Answers every HTTP status as a response; throws only when no response could be had. */
+/** Returns a response for every HTTP status; throws only when there was no response. */
 export type Transport = (request: TransportRequest) => Promise<TransportResponse>

@@ -1,4 +1,4 @@
-/** Conditions as KEP-1623 wants them. */
+/** Conditions as specified in KEP-1623. */
 import { defined } from '../../domain/defined.ts'
 import { toSeconds } from '../sys/clock.ts'
 import type { ConditionDraft } from './action.ts'
@@ -8,7 +8,7 @@ export interface KeptCondition extends ConditionDraft {
   readonly observedGeneration?: number
 }
 
-/** The drafts laid over the conditions there are, by type and in the order of first appearance. lastTransitionTime
+/** The drafts merged into the existing conditions, by type and in the order of first appearance. lastTransitionTime
  *  changes with status only. */
 export function mergeConditions(
   kept: readonly KeptCondition[],

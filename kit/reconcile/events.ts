@@ -1,7 +1,7 @@
-/** Kubernetes Events (events.k8s.io/v1): what happened to an object, for whoever describes it. They are for people and
- *  expire after an hour; nothing reads them to decide. Recording never waits and never fails: what cannot be written is
- *  dropped and logged. The name of an event follows from what it says, so that a process which takes over counts on
- *  instead of writing it anew. */
+/** Kubernetes Events (events.k8s.io/v1): what happened to an object, for people who describe it. They expire after an
+ *  hour; nothing reads them to decide. Recording never waits and never fails: an event that cannot be written is
+ *  dropped and logged. The name of an event is derived from its content, so that a process that takes over increments
+ *  its count instead of creating it again. */
 import { createHash } from 'node:crypto'
 import { Event, type KubeObject } from '../kube/object.ts'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, type Store } from '../kube/store.ts'
@@ -10,16 +10,16 @@ import type { Logger } from '../sys/log.ts'
 
 export interface EventDraft {
   readonly type: 'Normal' | 'Warning'
-  /** Why, as one CamelCase word of at most 128 characters. */
+  /** The reason, as one CamelCase word of at most 128 characters. */
   readonly reason: string
   /** What was done or tried, of at most 128 characters. */
   readonly action: string
   /** For people; cut at 1024 characters. */
   readonly note: string
-  /** Of something that happens once, such as the end of an operation: recorded once, however often it is reported.
+  /** For something that happens once, such as the end of an operation: recorded once, however often it is reported.
    *  Without it, each report counts in the series of the event. */
   readonly id?: string
-  /** Recorded only when it lasts: after LASTING_MILLISECONDS, unless another event of the id comes before. */
+  /** Recorded only when the state lasts: after LASTING_MILLISECONDS, unless another event of the id comes before. */
   readonly isTransient?: boolean
 }
 
@@ -47,21 +47,21 @@ interface EventSeries {
   readonly lastObservedTime: string
 }
 
-/** Where events of objects without a namespace are. */
+/** The namespace for events of objects without one. */
 const CLUSTER_EVENTS_NAMESPACE = 'default'
-/** An event that repeats is written this often at most; what happens in between is counted. */
+/** A repeated event is written at most this often; reports in between are counted. */
 const SERIES_MILLISECONDS = 60_000
 export const LASTING_MILLISECONDS = 30_000
-/** Events that this process remembers to count them; the oldest is forgotten, and read again when it comes back. */
+/** Events that this process remembers to count them; the oldest is forgotten, and read again when it returns. */
 const REMEMBERED_MAXIMUM = 4_096
-/** Events that wait to be written; others are dropped. */
+/** Maximum of events that wait to be written; others are dropped. */
 const WAITING_MAXIMUM = 1_000
 const NOTE_LENGTH_MAXIMUM = 1_024
 const WORD_LENGTH_MAXIMUM = 128
-/** Of the name of the object in the name of an event, which has 253 at most. */
+/** Length of the object's name in the name of an event, which has 253 at most. */
 const NAME_LENGTH_MAXIMUM = 220
 
-/** What this process knows of an event. */
+/** This process's record of an event. */
 interface Remembered {
   writtenAt: number
   /** Reports that are not written yet. */
@@ -73,7 +73,7 @@ export const openEventRecorder = (options: EventRecorderOptions): EventRecorder 
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions
   readonly #remembered = new Map<string, Remembered>()
-  /** How to forget what may pass, by its id. */
+  /** Cancels an event that may pass, by its id. */
   readonly #transient = new Map<string, () => void>()
   #waiting = 0
   #isDropping = false
@@ -120,7 +120,7 @@ class Recorder implements EventRecorder {
       try {
         await this.#write({ namespace, name }, regarding, event, { at, isKnown: known !== undefined, remembered })
       } catch (error) {
-        this.#remembered.delete(key) // the next report tries again
+        this.#remembered.delete(key) // the next report retries it
         if (!isNamespaceTerminating(error)) log.info('an event could not be recorded', { key, error })
       } finally {
         this.#waiting--
@@ -129,13 +129,13 @@ class Recorder implements EventRecorder {
     })
   }
 
-  /** Logged once until every event that waits is written. */
+  /** Logged once until every waiting event is written. */
   #drop(key: string): void {
     if (!this.#isDropping) this.#options.log.warn('too many events wait; new ones are dropped', { key })
     this.#isDropping = true
   }
 
-  /** The newest last, so that the oldest is forgotten first. */
+  /** The newest is last, so that the oldest is forgotten first. */
   #remember(key: string, remembered: Remembered): void {
     this.#remembered.delete(key)
     this.#remembered.set(key, remembered)
@@ -172,7 +172,7 @@ class Recorder implements EventRecorder {
 
   /** How often the event is known to have happened; undefined when it has expired. */
   async #seriesOf(key: { readonly namespace: string; readonly name: string }): Promise<{ count: number } | undefined> {
-    // the fields of an event are beside its metadata
+    // the fields of an event are at the same level as its metadata
     const known = (await this.#options.store.get(Event, key)) as (KubeObject & EventObject) | undefined
     return known === undefined ? undefined : { count: known.series?.count ?? 1 }
   }
@@ -193,7 +193,7 @@ class Recorder implements EventRecorder {
   }
 }
 
-/** One name for all reports of the same about the same object. */
+/** One name for all equal reports about the same object. */
 function nameOf({ kind, metadata: { name, uid = '' } }: KubeObject, event: EventDraft): string {
   const { type, reason, action, note, id } = event
   const text = id === undefined ? [type, action, note].join('\n') : id
@@ -201,5 +201,5 @@ function nameOf({ kind, metadata: { name, uid = '' } }: KubeObject, event: Event
   return `${name.slice(0, NAME_LENGTH_MAXIMUM)}.${hash}`
 }
 
-/** As the type MicroTime of Kubernetes is written. */
+/** In the format of Kubernetes' type MicroTime. */
 const microseconds = (at: Date): string => at.toISOString().replace('Z', '000Z')

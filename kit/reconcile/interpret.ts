@@ -1,6 +1,6 @@
-/** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the
- *  root is conditional on the version that the plan was made from. Throws where an action fails: what came before it
- *  stays, and the next reconcile plans again from the observed state. */
+/** The only place where a plan takes effect. Every action first checks whether it is true already; every write to the
+ *  root is conditional on the version that the plan was made from. Throws when an action fails: earlier actions remain,
+ *  and the next reconcile plans again from the observed state. */
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import canonicalize from 'canonicalize'
@@ -24,17 +24,17 @@ export interface Interpreter {
   readonly store: Store
   readonly caches: Caches
   readonly clock: Clock
-  /** Where records of operations are kept; a plan with an operation action and no port is a bug. */
+  /** Where records of operations are stored; a plan with an operation action and no port is a bug. */
   readonly operations?: Operations | undefined
   readonly effects?: Readonly<Record<string, Effect>> | undefined
-  /** What effects have answered before; nothing is judged when absent. */
+  /** The earlier results of effects; nothing is judged when absent. */
   readonly answers?: Answers | undefined
-  /** Tells people what happens to the root; nobody when absent. */
+  /** Reports events of the root to people; none when absent. */
   readonly events?: EventRecorder | undefined
   readonly finalizer?: string | undefined
-  /** Called before the finalizer goes, maybe more than once: the last time that the root is there for sure. */
+  /** Called before the finalizer is removed, possibly more than once: the last time that the root certainly exists. */
   readonly beforeGone?: ((type: ResourceType, root: KubeObject) => Promise<void>) | undefined
-  /** False once another process may have taken over: nothing takes effect any more. */
+  /** False once another process may have taken over: nothing takes effect any longer. */
   readonly mayAct: () => boolean
 }
 
@@ -43,19 +43,19 @@ export interface Interpreted {
   readonly waitSeconds: number | undefined
   /** Names of the actions that changed something or may have. */
   readonly done: readonly string[]
-  /** Of these, the effects that only read what moves by itself. */
+  /** Of these, the effects that only read something that changes by itself. */
   readonly readings: readonly string[]
 }
 
-/** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a
+/** The hash of the draft that was last applied to an object. It shows whether a draft has lost a field since, which a
  *  comparison of the draft with the object cannot. */
 const DRAFT_ANNOTATION = 'svccloud.dev/draft'
 
-/** The hash of the draft, as its plan writes it, that a cached object was found to agree with. Cached objects never
- *  change: the next version of one is another object, and is compared anew. */
+/** The hash of the draft, as its plan writes it, that a cached object was found to match. Cached objects never change:
+ *  the next version of one is another object, and is compared again. */
 const agreedDrafts = new WeakMap<object, string>()
 
-/** Carries out one plan for the root. */
+/** Executes one plan for the root. */
 export async function interpret(
   type: RootType,
   root: KubeObject,
@@ -66,7 +66,7 @@ export async function interpret(
   try {
     for (const action of actions) await execution.execute(action)
   } catch (error) {
-    await execution.writeStatus().catch(() => {}) // the error that matters is the first
+    await execution.writeStatus().catch(() => {}) // the first error is the important one
     throw error
   }
   await execution.writeStatus()
@@ -77,7 +77,7 @@ class PlanExecution {
   readonly #type: RootType
   readonly #in: Interpreter
   #root: KubeObject
-  /** The status to write, while something of it has been decided. */
+  /** The status to write, once a part of it has been decided. */
   #status: Record<string, unknown> | undefined
   /** Whether the plan itself has stated a status, and not only its effects and its operation. */
   #isStated = false
@@ -113,9 +113,9 @@ class PlanExecution {
     }
   }
 
-  /** Writes what was decided of the status, when it differs from what there is; always a whole status or none. What
-   *  effects have reported before the plan states the first status is not written: they report it again. Throws where
-   *  the plan states a status that lacks a required field. */
+  /** Writes the decided status, when it differs from the current one; always a complete status or none. Reports of
+   *  effects before the plan states the first status are not written: the effects report again. Throws when the plan
+   *  states a status that lacks a required field. */
   async writeStatus(): Promise<void> {
     const wanted = this.#status
     this.#status = undefined
@@ -150,7 +150,7 @@ class PlanExecution {
       ...draft,
       metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, ...own } },
     }
-    // what a draft holds is an object
+    // the content of a draft is an object
     this.#in.caches.apply(type, await this.#in.store.apply(type, marked as Draft<object, object>))
   }
 
@@ -183,7 +183,7 @@ class PlanExecution {
     if (mergePatchChangesNothing(this.#root, patch)) return
     const begun = operationBegunBy(this.#root, patch)
     if (begun === undefined) return this.#writeRoot('change', patch)
-    // What people or rules begin, and no request, begins its trace here.
+    // Changes that people or rules start without a request start their trace here.
     await inSpan({ name: `begin ${begun}`, attributes: { 'svccloud.object': this.#root.metadata.name } }, () =>
       this.#writeRoot('change', withOwnTrace(patch)),
     )
@@ -233,7 +233,7 @@ class PlanExecution {
     await this.#writeRoot('finalized', { metadata: { finalizers: finalizers.filter((each) => each !== finalizer) } })
   }
 
-  /** A merge patch of the root that only counts when the root is still the observed one. */
+  /** A merge patch of the root that applies only to the observed version of the root. */
   async #writeRoot(what: string, patch: Readonly<Record<string, unknown>>, subresource?: 'status'): Promise<void> {
     const { uid, resourceVersion } = this.#root.metadata
     const metadata = { ...recordOf(patch['metadata']), uid, resourceVersion }
@@ -252,7 +252,7 @@ class PlanExecution {
   }
 }
 
-/** The whole operation as one span of its trace, now that it has ended. */
+/** The complete operation as one span of its trace, now that it has ended. */
 function recordSpan({ id, kind, status, step }: Progress, stanza: Stanza | undefined, now: Date): void {
   if (stanza?.id !== id || stanza.traceparent === undefined || stanza.requestedAt === undefined) return
   const span = startSpan({
@@ -269,7 +269,7 @@ function recordSpan({ id, kind, status, step }: Progress, stanza: Stanza | undef
   span.end(now)
 }
 
-/** What the progress of an operation, recorded just now, tells people. */
+/** The events for people about the progress of an operation that was just recorded. */
 function operationEvents(progress: Progress, hasBegun: boolean): readonly EventDraft[] {
   const { id, kind, status, step, error, actor } = progress
   const event = (type: EventDraft['type'], reason: string, end: string): EventDraft => ({
@@ -289,13 +289,13 @@ function operationEvents(progress: Progress, hasBegun: boolean): readonly EventD
   ]
 }
 
-/** As it will be on the wire: without undefined. */
+/** In its serialized form: without undefined. */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T // its copy
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Never what every object inherits, such as `constructor`. */
+/** Never an inherited member of every object, such as `constructor`. */
 const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})

@@ -1,5 +1,5 @@
-/** Leader election by a Lease. Two rules make it safe: nobody takes a lease that was not given up before its whole
- *  duration has passed on its own clock since it last observed a change, and the holder stops acting well before that,
+/** Leader election by a Lease. Two rules make it safe. Nobody takes a lease that was not released before its full
+ *  duration has passed on its own clock since it last observed a change. The holder stops acting well before that,
  *  counted from the instant at which it sent the renewal. Clocks of different machines are never compared; only their
  *  rates must be alike (within a third). */
 import type { Clock } from '../sys/clock.ts'
@@ -14,9 +14,9 @@ export interface ElectionOptions {
   readonly store: Store
   readonly namespace: string
   readonly name: string
-  /** Unlike that of any other process, ever; never reused after a restart. */
+  /** Different from that of any other process, ever; never reused after a restart. */
   readonly identity: string
-  /** A holder whose process has certainly ended, as a supervisor knows: its lease counts as released. */
+  /** A holder whose process has certainly ended, according to a supervisor: its lease counts as released. */
   readonly endedIdentity?: string
   readonly clock: Clock
   readonly random: Random
@@ -27,7 +27,8 @@ export interface ElectionOptions {
 const DURATION_SECONDS = 15
 const RENEW_DEADLINE_MILLISECONDS = 10_000
 const RETRY_MILLISECONDS = 2_000
-/** Requests of a leader may take no longer, so that one which was sent in time is over before another may lead. */
+/** Requests of a leader may take no longer, so that one which was sent in time has ended before another process may
+ *  lead. */
 export const LEADER_REQUEST_TIMEOUT_MILLISECONDS = 4_000
 
 export interface Lead {
@@ -37,9 +38,9 @@ export interface Lead {
   readonly mayAct: () => boolean
 }
 
-/** Waits for the lead, runs `lead` and answers how it ended: `stopped` after the signal (the lease is given up once
- *  `lead` has finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more;
- *  the process should end). */
+/** Waits for the lead, runs `lead` and returns how it ended: `stopped` after the signal (the lease is released once
+ *  `lead` has finished, so that the next takes over at once), or `lost` (the rest of `lead` must do nothing more; the
+ *  process should end). */
 export async function runElected(
   options: ElectionOptions,
   lead: (lead: Lead) => Promise<void>,
@@ -73,13 +74,13 @@ export async function runElected(
   const ended = new AbortController()
   const over = new AbortController()
   const work = lead({ signal: ended.signal, mayAct: () => claimant.isHeld() }).finally(() => over.abort())
-  work.catch(() => {}) // looked at below, when it is time
+  work.catch(() => {}) // awaited below, when it is time
   signal.addEventListener('abort', () => ended.abort(), { once: true })
   if (signal.aborted) ended.abort()
   while (!over.signal.aborted && claimant.isHeld()) {
     await pause(over.signal)
     if (over.signal.aborted) break
-    // It is lost before a failure has lasted.
+    // The lead is lost before a failure counts as lasting.
     const renewed = claimant.claim().catch((error: unknown) => log.info('lease not renewed', { error }))
     await claimant.untilExpiry(renewed) // a renewal that hangs must not hide that the time is up
   }
@@ -89,7 +90,7 @@ export async function runElected(
     await work
     return 'stopped'
   }
-  // The supervisor starts the process anew, and metrics tell where nobody leads.
+  // The supervisor restarts the process, and metrics report that nobody leads.
   log.info('the lead is lost')
   claimant.abandon()
   ended.abort()
@@ -111,7 +112,7 @@ class Claimant {
     return !this.#isAbandoned && this.#options.clock.monotonicMilliseconds() < this.#heldUntil
   }
 
-  /** Waits for the work, at most until what is held now runs out. */
+  /** Waits for the work, at most until the current lease expires. */
   async untilExpiry(work: Promise<unknown>): Promise<void> {
     const { clock } = this.#options
     const over = new AbortController()
@@ -121,7 +122,7 @@ class Claimant {
     ])
   }
 
-  /** Holds nothing from now on, whatever a renewal that is still under way may bring. */
+  /** Gives up the lead from now on, even if a renewal that is still under way succeeds. */
   abandon(): void {
     this.#isAbandoned = true
   }
@@ -153,7 +154,7 @@ class Claimant {
     }
   }
 
-  /** Gives the lease up, when it is ours. Best effort: otherwise it runs out. */
+  /** Releases the lease, when it is ours. Best effort: otherwise it expires. */
   async release(): Promise<void> {
     if (!this.isHeld()) return
     this.#heldUntil = Number.NEGATIVE_INFINITY

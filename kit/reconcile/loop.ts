@@ -1,7 +1,6 @@
-/** Runs one reconciler: watches wake keys, workers take them, and each reconcile reads everything anew, plans, and
- *  interprets the plan.
- *  The loop owns what is the same for every reconciler: queueing, back-off, waits, finalizers, deadlines of operations,
- *  resync. */
+/** Runs one reconciler: watches wake keys, workers take them, and each reconcile reads everything again, plans, and
+ *  interprets the plan. The loop contains what is the same for every reconciler: queueing, back-off, waits, finalizers,
+ *  deadlines of operations, resync. */
 import { Unavailable } from '../../domain/problem.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { Caches } from '../kube/caches.ts'
@@ -31,23 +30,23 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics
   readonly operations?: Operations
   readonly events?: EventRecorder
-  /** Called before the first plan for a root that is being deleted, maybe more than once. */
+  /** Called before the first plan for a root that is being deleted, possibly more than once. */
   readonly beforeDeletion?: (type: ResourceType, root: KubeObject) => Promise<void>
-  /** Called before a root's finalizer goes, maybe more than once: the last time that it is there for sure. */
+  /** Called before a root's finalizer is removed, possibly more than once: the last time that it certainly exists. */
   readonly beforeGone?: (type: ResourceType, root: KubeObject) => Promise<void>
-  /** Whether this process still leads; always, when absent. */
+  /** Whether this process still leads; always true when absent. */
   readonly mayAct?: () => boolean
   readonly workers?: number
-  /** Whether this process looks after the root; every root, when absent. Never changes for a root. */
+  /** Whether this process handles the root; every root when absent. Never changes for a root. */
   readonly selects?: (root: KubeObject) => boolean
 }
 
 const WORKERS = 8
-/** Every root is reconciled this often at least; spread by half of it. */
+/** Every root is reconciled at least this often; spread by half of it. */
 const RESYNC_MILLISECONDS = 600_000
 /** The longest back-off while a dependency is unavailable. */
 const UNAVAILABLE_MAXIMUM_MILLISECONDS = 30_000
-/** So often a plan may do the same to a root that does not change; then it waits longer each time. */
+/** How often a plan may repeat itself for an unchanged root; after that it waits longer each time. */
 const REPEATS_TOLERATED = 10
 const REPEATED_MAXIMUM_MILLISECONDS = 30_000
 /** A reconcile that still fails this long after its operation's deadline ends the operation without the reconciler. */
@@ -55,12 +54,11 @@ const OVERDUE_GRACE_MILLISECONDS = 60_000
 
 export interface Controller {
   readonly name: string
-  /** Runs from the moment that its caches are ready until the signal aborts, then finishes the reconciles that it has
-   *  begun. */
+  /** Runs from the time that its caches are ready until the signal aborts, then finishes the started reconciles. */
   run(signal: AbortSignal): Promise<void>
 }
 
-/** The controller of a reconciler. Asks for the caches it needs, so it is made before they are awaited. */
+/** The controller of a reconciler. It requests the caches that it needs, so create it before you await them. */
 export const openController = <Spec, Status, Observed>(
   reconciler: Reconciler<Spec, Status, Observed>,
   options: ControllerOptions,
@@ -75,7 +73,8 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   readonly #roots: Cache<Spec, Status>
   readonly #watched: readonly (Pick<Watch, 'toKeys'> & { readonly cache: Cache })[]
   readonly #interpreter: Interpreter
-  /** What the newest plan of a root did, and how often in a row it did exactly that to the same version of the root. */
+  /** The actions of a root's newest plan, and how often in a row it did exactly these to the same version of the
+   *  root. */
   readonly #repeats = new Map<string, { readonly what: string; readonly count: number }>()
   /** Of roots, by key. */
   readonly #outages: Outages
@@ -91,7 +90,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#outages = new Outages({ log: this.#log, clock }, 'reconcile failed')
     this.#roots = caches.of(type)
     this.#watched = reconciler.watches.map((watch) => ({ cache: caches.of(watch.type), toKeys: watch.toKeys }))
-    const effects = reconciler.effects as Interpreter['effects'] // they are handed roots of `type` only
+    const effects = reconciler.effects as Interpreter['effects'] // they get roots of `type` only
     const answers = openAnswers()
     this.#interpreter = { store, caches, clock, operations, events, finalizer, beforeGone, mayAct, effects, answers }
   }
@@ -114,7 +113,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#log.info('controller stopped')
   }
 
-  /** Queues roots for every change that concerns them; the answers end it. */
+  /** Queues roots for every change that concerns them; the returned functions stop it. */
   #subscribe(queue: WorkQueue): (() => void)[] {
     return [
       this.#roots.subscribe((change) =>
@@ -182,9 +181,9 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#wakeAtDeadline(key, queue, planned)
   }
 
-  /** How long a root rests at least whose plan did the same again without any trace in the root, in milliseconds: what
-   *  it did does not take, and doing it every second until the deadline helps nobody. 0 in every other case: what is
-   *  only read may stay as it is, and is asked for as often as the plan says. */
+  /** The minimum pause, in milliseconds, of a root whose plan repeated its actions without any effect on the root: the
+   *  actions do not help, and repeating them every second until the deadline would not either. 0 in every other case: a
+   *  state that is only read may stay the same, and is read as often as the plan says. */
   #backoffOf(key: string, { metadata }: KubeObject<Spec, Status>, result: Interpreted | undefined): number {
     const done = result?.done.filter((each) => !result.readings.includes(each)) ?? []
     if (done.length === 0) {
@@ -201,7 +200,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     return Math.min(1_000 * 2 ** (count - REPEATS_TOLERATED), REPEATED_MAXIMUM_MILLISECONDS)
   }
 
-  /** The attempt as a span of the trace that the root belongs to. One that did nothing is not worth a span. */
+  /** The attempt as a span of the trace that the root belongs to. An attempt without actions gets no span. */
   async #traced(key: string, root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
     const trace = traceOf(root, this.#options.clock.now())
     if (trace === undefined) return this.#attempt(root)
@@ -237,7 +236,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     return interpret(this.#reconciler.type, owned, this.#reconciler.plan(owned, observed, now), this.#interpreter)
   }
 
-  /** The root with the reconciler's finalizer; undefined when it is none of ours any more. */
+  /** The root with the reconciler's finalizer; undefined when it is no longer ours. */
   async #withFinalizer(root: KubeObject<Spec, Status>): Promise<KubeObject<Spec, Status> | undefined> {
     const { finalizer, type } = this.#reconciler
     const { finalizers = [], deletionTimestamp, uid, resourceVersion } = root.metadata
@@ -258,7 +257,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#log.error('reconcile failed by a bug', { key, error })
   }
 
-  /** A plan that was made before the deadline is always followed by one made after it, also when the deadline passed in
+  /** A plan that was made before the deadline is always followed by one made after it, even if the deadline passed in
    *  between. */
   #wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
     const root = this.#roots.get(keyFromText(key))
@@ -269,7 +268,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   }
 
   /** An operation whose reconciler keeps failing ends as failed, so that no client waits for ever: after its deadline,
-   *  and at once where repetition cannot help. */
+   *  and at once when repetition cannot help. */
   async #endFailing(root: KubeObject<Spec, Status>, failure: unknown): Promise<void> {
     const { clock, operations } = this.#options
     const current = this.#roots.get(keyFromText(keyOfRoot(root)))
@@ -290,15 +289,15 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     try {
       await interpret(this.#reconciler.type, current, [end], this.#interpreter)
     } catch (error) {
-      // Tried again after the next reconcile that fails, which tells when nothing helps.
+      // Retried after the next reconcile that fails, which reports it if nothing helps.
       if (!isLostRace(error))
         this.#log.info('an overdue operation could not be ended', { key: keyOfRoot(current), error })
     }
   }
 }
 
-/** Somebody else changed or deleted what the plan was made from. It is expected: the next reconcile plans from what
- *  there is then. */
+/** Another client changed or deleted the object that the plan was made from. This is expected: the next reconcile plans
+ *  from the new state. */
 const isLostRace = (error: unknown): boolean => isConflict(error) || isNotFound(error) || isNamespaceTerminating(error)
 
 const keyOfRoot = ({ metadata }: KubeObject): string => keyText(metadata)

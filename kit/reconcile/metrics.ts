@@ -1,10 +1,10 @@
-/** Metrics of controllers, under the names that controller-runtime gave them, so that dashboards and alerts fit. */
+/** Metrics of controllers, under the names of controller-runtime, so that dashboards and alerts fit. */
 import { Counter, Gauge, Histogram, type Registry } from '../sys/metrics.ts'
 
 /** A queue at one instant. Instants are monotonic milliseconds. */
 export interface QueueLook {
   readonly depth: number
-  /** Since when each key that is worked on has been. */
+  /** Since when each key has been processed. */
   readonly since: readonly number[]
   readonly now: number
 }
@@ -53,7 +53,7 @@ function openQueueMetrics(registry: Registry): QueueMetrics {
   }
 }
 
-/** Gauges that look at every queue when they are collected. */
+/** Gauges that read every queue when they are collected. */
 function openQueueGauges(registry: Registry): QueueMetrics['observe'] {
   const looks = new Map<string, Parameters<QueueMetrics['observe']>[1]>()
   const gauge = (name: string, help: string, valueOf: (look: QueueLook) => number) =>

@@ -1,5 +1,5 @@
-/** The operation of a root object, as the machinery sees it: the stanza `spec.operation` that asked for it, its mirror
- *  `status.operation`, and the port through which its record is kept. */
+/** The operation of a root object, as the machinery sees it: the stanza `spec.operation` that requested it, its mirror
+ *  `status.operation`, and the port through which its record is stored. */
 import { isFinal, type OperationStatus } from '../../domain/operations.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { OperationAction } from './action.ts'
@@ -26,19 +26,18 @@ export interface Progress {
   readonly actor: string
 }
 
-/** Keeps the records of operations. Each call is idempotent: it may be made again after a crash anywhere inside it. */
+/** Stores the records of operations. Each call is idempotent: it may be repeated after a crash anywhere inside it. */
 export interface Operations {
-  /** Brings the Operation object to this step or outcome (making it when it is missing; events appended once, the
-   *  newest kept), then, when it has ended, puts it into history. Answers the mirror that belongs into
-   *  `status.operation` of the root.
-   *  The mirror is written after this, so an operation that looks ended on its root is ended everywhere. */
+  /** Brings the Operation object to this step or outcome (creating it when it is missing; events appended once, the
+   *  newest kept), then, when it has ended, writes it to history. Returns the mirror for `status.operation` of the
+   *  root. The mirror is written after this, so an operation that looks ended on its root is ended everywhere. */
   record(root: KubeObject, action: OperationAction, now: Date): Promise<Progress>
 }
 
 /** The requested operation, ended or not. */
 export const stanzaOf = (root: KubeObject): Stanza | undefined =>
   (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
-/** The progress of the operation that was reconciled last. */
+/** The progress of the last reconciled operation. */
 export const progressOf = (root: KubeObject): Progress | undefined =>
   (root.status as { operation?: Progress } | undefined)?.operation // as above
 

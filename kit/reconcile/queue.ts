@@ -1,7 +1,6 @@
-/** The work queue of one controller: which keys need a look, and when. It holds keys, never events: a key is in it once
- *  however often it was added, and is never handed to two workers; one that is added while it is worked on comes back
- *  once.
- *  All waiting is the clock's. */
+/** The work queue of one controller: which keys need a reconcile, and when. It contains keys, never events: a key is in
+ *  it once, however often it was added, and is never given to two workers; one that is added while it is processed
+ *  comes back once. All waiting uses the clock. */
 import { backoffMilliseconds, type BackoffLimits } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Random } from '../sys/random.ts'
@@ -18,9 +17,9 @@ export interface QueueOptions {
 }
 
 const BACKOFF: BackoffLimits = { baseMilliseconds: 5, maximumMilliseconds: 1_000_000 }
-/** What is due later is looked at early, which does no harm; timers cannot count much further. */
+/** A key that is due later is processed early, which does no harm; timers cannot count much further. */
 const DELAY_MAXIMUM_MILLISECONDS = 86_400_000
-/** So many keys of normal priority may overtake one of low priority. */
+/** How many keys of normal priority may overtake one of low priority. */
 const OVERTAKING_MAXIMUM = 16
 
 interface Delay {
@@ -30,8 +29,8 @@ interface Delay {
 
 export class WorkQueue {
   readonly #options: QueueOptions
-  /** Keys that need a look, with the instant since when; a key that is being worked on is here when it needs
-   *  another. */
+  /** Keys that need a reconcile, with the instant since when; a key that is being processed is here when it needs
+   *  another one. */
   readonly #dirty = new Map<string, { priority: Priority; since: number }>()
   readonly #processing = new Map<string, number>()
   readonly #lanes: Readonly<Record<Priority, Lane>> = { normal: new Lane(), low: new Lane() }
@@ -50,7 +49,7 @@ export class WorkQueue {
     }))
   }
 
-  /** The key needs a look now. It replaces a pending delay. */
+  /** The key needs a reconcile now. This replaces a pending delay. */
   add(key: string, priority: Priority = 'normal'): void {
     if (this.#isStopped) return
     this.#dropDelay(key)
@@ -71,9 +70,9 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway.
-   *  None at all passes through the clock too, so that a plan that never comes to rest leaves the process room for
-   *  everything else. */
+  /** The key needs a reconcile after the delay; of several delays the earliest counts. Does nothing when a reconcile is
+   *  due anyway. A delay of zero uses the clock too, so that a plan that never comes to rest leaves the process time
+   *  for everything else. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped || this.#dirty.has(key)) return
     const atMilliseconds = this.#now() + milliseconds
@@ -86,7 +85,7 @@ export class WorkQueue {
     })
   }
 
-  /** The key failed: another look after a delay that doubles with each failure, 5 ms to the maximum. */
+  /** The key failed: another reconcile after a delay that doubles with each failure, 5 ms to the maximum. */
   addFailed(key: string, maximumMilliseconds = BACKOFF.maximumMilliseconds): void {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
@@ -94,7 +93,7 @@ export class WorkQueue {
     this.addAfter(key, backoffMilliseconds(failures, { ...BACKOFF, maximumMilliseconds }, this.#options.random))
   }
 
-  /** The key is well again: its next failure is its first. */
+  /** The key succeeded: its next failure is its first. */
   forget(key: string): void {
     this.#failures.delete(key)
   }
@@ -117,7 +116,7 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** Hands out nothing more and forgets every delay. */
+  /** Returns no more keys and forgets every delay. */
   stop(): void {
     this.#isStopped = true
     for (const { cancel } of this.#delays.values()) cancel()

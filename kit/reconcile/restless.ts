@@ -1,14 +1,14 @@
-/** Finds effects whose answer moves by nothing but their repetition. A plan that waits for such an answer to come true
- *  waits for ever: each look moves what it waits for. */
+/** Detects effects whose result changes only because they are repeated. A plan that waits for such a result waits for
+ *  ever: each reconcile changes what it waits for. */
 import { hash } from 'node:crypto'
 import type { EffectReport } from './reconciler.ts'
 
-/** So often in a row an effect may answer another status for the same input: what it answers of may be under way. */
+/** How often in a row an effect may return another status for the same input: its work may be under way. */
 const MOVES_TOLERATED = 10
-/** Of so many pairs of root and effect the newest answer is remembered. */
+/** The newest result is remembered for so many pairs of root and effect. */
 const ANSWERS_MAXIMUM = 10_000
 
-/** A bug of the effect: it answers another status each time it is asked for the same. */
+/** A bug of the effect: it returns another status at each call with the same input. */
 export class RestlessEffect extends Error {
   constructor(name: string) {
     super(`the effect ${name} changes what it answers by its repetition`)
@@ -23,11 +23,11 @@ interface Answer {
 }
 
 export interface Answers {
-  /** Throws RestlessEffect when the effect has answered something else too often in a row, for the same input. */
+  /** Throws RestlessEffect when the effect has returned different results too often in a row, for the same input. */
   judge(effect: { readonly uid: string; readonly name: string }, input: unknown, report: EffectReport): void
 }
 
-/** Of one controller. Readings are not judged: they follow something that moves by itself. */
+/** For one controller. Readings are not judged: they follow something that changes by itself. */
 export function openAnswers(): Answers {
   const answers = new Map<string, Answer>()
   return {

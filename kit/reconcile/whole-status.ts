@@ -1,4 +1,4 @@
-/** Whether a status has what its kind requires of it. The API server refuses one that has not; here that is known
+/** Checks whether a status is complete as its kind requires. The API server refuses an incomplete one; this detects it
  *  before the request. */
 import type { z } from 'zod'
 import { type JsonSchema, schemaOf } from '../kube/crd.ts'
@@ -6,7 +6,7 @@ import { type JsonSchema, schemaOf } from '../kube/crd.ts'
 const schemas = new WeakMap<z.ZodType, JsonSchema>()
 
 /** Paths of the fields that the kind's CustomResourceDefinition requires and the value lacks, at any depth, such as
- *  `status.state`; empty when it is whole. Nothing else about the value is judged. */
+ *  `status.state`; empty when it is complete. Nothing else about the value is checked. */
 export function missingFields(status: z.ZodType, value: unknown): readonly string[] {
   const schema = schemas.get(status) ?? schemaOf(status, 'status')
   schemas.set(status, schema)

@@ -1,12 +1,12 @@
-/** Requests that were signed for another region than the engine's: signed again by the same secret, once they are
- *  proven. Pure. */
+/** Requests that were signed for another region than the engine's: verified, and then signed again with the same
+ *  secret. Pure. */
 import { authorizationOf, scopeText, type Signature, signatureOf, signingKey } from './signature.ts'
 import { ChunksAnew } from './signed-chunks.ts'
 import type { RawRequest } from './target.ts'
 
 export interface Resigned {
   readonly raw: RawRequest
-  /** Of a body in signed chunks. */
+  /** For a body in signed chunks. */
   readonly chunks: ChunksAnew | undefined
 }
 
@@ -30,7 +30,7 @@ export function signForRegion(raw: RawRequest, signature: Signature, secret: str
   return { raw: { ...raw, rawHeaders }, chunks }
 }
 
-/** With another body, of which nothing but its digest is said. */
+/** With another body, of which only the digest is given. */
 export function signWithBody(
   raw: RawRequest,
   signature: Signature,

@@ -1,4 +1,4 @@
-/** From where an operation copies. Pure. */
+/** The source of a copy operation. Pure. */
 import { checkBucket, checkKey } from './names.ts'
 import { invalidArgument, invalidRequest } from './refusal.ts'
 
@@ -6,14 +6,14 @@ export interface CopySource {
   readonly bucket: string
   readonly key: string
   readonly versionId: string | undefined
-  /** How much of it, when that is told. */
+  /** The range of bytes to copy, if given. */
   readonly bytes: number | undefined
 }
 
 const VERSION = /^versionId=((?!\.+$)[A-Za-z0-9._-]{1,64})$/
 const RANGE = /^bytes=(\d{1,15})-(\d{1,15})$/
 
-/** Throws the Refusal. A "+" is one for some servers and a space for others. */
+/** Throws the Refusal. Some servers read a "+" as one, others as a space. */
 export function readCopySource(source: string, range: string | undefined): CopySource {
   const index = source.indexOf('?')
   const [path, version] = index < 0 ? [source] : [source.slice(0, index), source.slice(index + 1)]
@@ -22,7 +22,7 @@ export function readCopySource(source: string, range: string | undefined): CopyS
   if (version !== undefined && versionId === undefined) throw invalidRequest('x-amz-copy-source names no version.')
   const plain = decode(path)
   if (plain.includes('?versionId=')) throw invalidRequest('A key with "?versionId=" cannot be copied.')
-  // Clients encode the slash behind the bucket or leave it, and leave out the first one.
+  // Clients may encode the slash after the bucket, and may omit the first slash.
   const rest = plain.startsWith('/') ? plain.slice(1) : plain
   const slash = rest.indexOf('/')
   if (slash < 0 || slash === rest.length - 1) throw invalidRequest('x-amz-copy-source names no object.')

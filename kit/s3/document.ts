@@ -1,15 +1,15 @@
-/** The documents that clients send: of which elements each may consist, how many, and which names they may have. An
- *  element that is not here would be overlooked by somebody, so it is refused. Pure. */
+/** The documents that clients send: the elements that each may contain, how many, and the names that they may have. An
+ *  element that is not listed here would be overlooked by some reader, so it is refused. Pure. */
 import { checkKey } from './names.ts'
 import { invalidArgument, malformedXml, notOffered, Refusal } from './refusal.ts'
 import { type Element, readXml } from './xml.ts'
 
 interface Shape {
-  /** Of the same name in the element before it. */
+  /** Occurrences of the element within its parent. */
   readonly minimum?: number
   readonly maximum?: number
   readonly children?: Readonly<Record<string, Shape>>
-  /** Of the text; without it any. Space around it is not its own unless it `isExact`. */
+  /** Pattern of the text; any text without it. Surrounding space is ignored unless `isExact`. */
   readonly pattern?: RegExp
   readonly isExact?: true
 }
@@ -36,9 +36,9 @@ const PARTS_MAXIMUM = 10_000
 
 interface Document {
   readonly bytesMaximum: number
-  /** Undefined for one that says nothing to whoever keeps it here. */
+  /** Undefined for a document whose content is ignored. */
   readonly children?: Readonly<Record<string, Shape>>
-  /** Without a body the request is good too. */
+  /** A request without a body is valid too. */
   readonly isOptional?: true
 }
 
@@ -114,7 +114,7 @@ export const DOCUMENTS = {
 
 export type DocumentName = keyof typeof DOCUMENTS
 
-/** What a document says of objects. */
+/** What a document says about objects. */
 export interface ReadDocument {
   /** Of DeleteObjects. */
   readonly keys: readonly string[]

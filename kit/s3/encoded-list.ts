@@ -1,5 +1,5 @@
-/** Lists whose names are escaped as in URLs, because XML cannot hold all of them: the engine of a single host does not
- *  know that. Pure. */
+/** Lists whose names are escaped as in URLs, because XML cannot contain all of them: the engine of a single host does
+ *  not support that. Pure. */
 import { escapeForSignature } from './signature.ts'
 import type { Operation } from './operation.ts'
 
@@ -12,11 +12,11 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 }
 const SIGNS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** Whether the answer of the engine has to be encoded. */
+/** Whether the answer of the engine must be encoded. */
 export const isEncoded = ({ name, parameters }: Operation): boolean =>
   parameters.has('encoding-type') && NAMES[name] !== undefined
 
-/** The answer to a request for an escaped list, from one whose names are as they are. */
+/** Converts an answer with plain names into one to a request for an escaped list. */
 export function encodeList(xml: string, { name }: Operation): string {
   const names = NAMES[name] ?? []
   const pattern = new RegExp(`<(${names.join('|')})>([^<]*)</\\1>`, 'g')

@@ -1,5 +1,5 @@
-/** Signed requests to an S3 server, whose certificate may be signed by an authority of its own. Connections are kept;
- *  bodies are streamed where they may be large. */
+/** Signed requests to an S3 server, whose certificate may be signed by its own authority. Connections are reused; large
+ *  bodies are streamed. */
 import { Agent as PlainAgent, type IncomingMessage, request as sendPlain } from 'node:http'
 import { Agent as SecureAgent, request as sendSecure } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -12,19 +12,19 @@ import { byTheMachine, type Clock } from '../sys/clock.ts'
 export interface StoreAddress {
   /** `http(s)://host[:port]`. */
   readonly url: string
-  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  /** PEM of the authority of its certificate; null when that is publicly trusted. */
   readonly authority: string | null
-  /** Without a region: the one that S3 servers take when they have none. */
+  /** Without a region: the default region of S3 servers. */
   readonly credentials: Omit<S3Credentials, 'region'> & Partial<Pick<S3Credentials, 'region'>>
   readonly clock: Clock
 }
 
 export interface StoreRequest extends Pick<S3Request, 'method' | 'headers' | 'body'> {
-  /** Segments as they are; undefined and empty for the server itself. */
+  /** Unescaped segments; undefined and empty for the server itself. */
   readonly path?: string
-  /** Without a value: the empty text. */
+  /** Without a value: an empty text. */
   readonly query?: Readonly<Record<string, string>>
-  /** Instead of `body`. */
+  /** Used instead of `body`. */
   readonly stream?: { readonly content: Readable; readonly bytes: number }
 }
 
@@ -35,16 +35,16 @@ export interface StoreAnswer {
 }
 
 export interface StoreExchange {
-  /** Resolves with the head of the answer, whatever it says; its body must be read or destroyed. */
+  /** Resolves with the head of every answer; its body must be read or destroyed. */
   ask(request: StoreRequest, signal?: AbortSignal): Promise<IncomingMessage>
-  /** With the whole answer, within the time. */
+  /** Resolves with the complete answer, within the time. */
   askWhole(request: StoreRequest, milliseconds?: number): Promise<StoreAnswer>
 }
 
-/** S3 servers take any. */
+/** S3 servers accept any. */
 const REGION = 'us-east-1'
 const CONNECTIONS_MAXIMUM = 64
-/** Without a byte either way. */
+/** Timeout without a byte in either direction. */
 const IDLE_MILLISECONDS = 120_000
 const WHOLE_MILLISECONDS = 20_000
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
@@ -79,7 +79,7 @@ export function openExchange({ url, authority, credentials, clock }: StoreAddres
       request.once('response', resolve)
       request.on('error', reject)
       if (stream === undefined) request.end(body)
-      // Whatever breaks the one breaks the other; the caller hears of the request.
+      // An error of one breaks the other too; the caller gets that of the request.
       else pipeline(stream.content, request).catch((error: unknown) => reject(error))
     })
   return {

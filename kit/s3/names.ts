@@ -1,23 +1,24 @@
-/** Names of buckets and objects: their exact form, and what the engine of a single host cannot keep apart. Pure. */
+/** Names of buckets and objects: their exact format, and names that the engine of a single host cannot distinguish.
+ *  Pure. */
 import { invalidArgument, invalidRequest, type Refusal, Refusal as Refused } from './refusal.ts'
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}$/
 const KEY_BYTES_MAXIMUM = 1_024
-/** Of a file system that Linux has. */
+/** Limits of file systems on Linux. */
 const SEGMENT_BYTES_MAXIMUM = 255
-/** What XML 1.0 cannot hold, however it is escaped: no list could show such a key. */
+/** Characters that XML 1.0 cannot contain, even escaped: no list could show such a key. */
 const UNLISTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
-/** Folders and files that the engine makes for itself beside objects. */
+/** Folders and files that the engine creates for itself beside objects. */
 const RESERVED = /\.sgwtmp(?:$|\.)/i
 
-/** Throws the Refusal for what cannot be the name of a bucket. */
+/** Throws the Refusal for an invalid name of a bucket. */
 export function checkBucket(bucket: string): void {
   if (!BUCKET.test(bucket) || bucket.includes('..') || ADDRESS.test(bucket))
     throw new Refused(400, 'InvalidBucketName', 'The specified bucket is not valid.')
 }
 
-/** Throws the Refusal for what can be no key on any server. */
+/** Throws the Refusal for a key that no server accepts. */
 export function checkKey(key: string): void {
   if (key === '') throw invalidArgument('A key has at least one character.')
   if (!key.isWellFormed() || key.includes('\0')) throw invalidRequest('A key is UTF-8 without the byte 0.')
@@ -28,8 +29,8 @@ export function checkKey(key: string): void {
 
 const isClimbing = (segment: string): boolean => segment === '.' || segment === '..'
 
-/** Why the engine of a single host, where an object is a file, cannot keep this key; undefined when it can. `isAdded`:
- *  what was stored under a name before it was reserved can still be read and deleted. */
+/** Why the engine of a single host, where an object is a file, cannot store this key; undefined when it can. `isAdded`:
+ *  objects that were stored under a name before it was reserved can still be read and deleted. */
 export function engineKeyRefusal(key: string, isAdded: boolean): Refusal | undefined {
   const segments = key.split('/')
   if (segments[0] === '') return invalidRequest('A key does not begin with "/" here.')

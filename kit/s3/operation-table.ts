@@ -1,27 +1,27 @@
-/** Every operation of S3 that is offered: which requests it is, which parameters and headers it knows, what it does to
- *  what is stored, and which body it has. What is not here is refused before anybody acts on it. */
+/** Every offered operation of S3: the requests that invoke it, its parameters and headers, its effect on stored data,
+ *  and its body. A request that is not listed here is refused before anything acts on it. */
 import type { DocumentName } from './document.ts'
 
 export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
 
-/** For suspension and quota: what `removes` is never held up by either. */
+/** For suspension and quota: neither ever blocks an operation that `removes`. */
 export type OperationClass = 'reads' | 'adds' | 'removes'
 
 export interface OperationRule {
   readonly method: Method
   readonly resource: 'service' | 'bucket' | 'object'
-  /** Parameters that make a request this operation; each must be there. */
+  /** Parameters that make a request this operation; each must be present. */
   readonly selectors?: readonly string[]
-  /** Whether it says from where to copy. */
+  /** Whether it has a copy source. */
   readonly isCopy?: true
   /** Further parameters. */
   readonly parameters?: readonly string[]
-  /** Headers that begin with `x-amz-`, without the beginning, besides those that every operation knows. */
+  /** Headers with the prefix `x-amz-`, without that prefix, in addition to those that every operation accepts. */
   readonly headers?: readonly string[]
   readonly class: OperationClass
   /** Bytes of an object or a part, a document, or none. */
   readonly body?: 'bytes' | DocumentName
-  /** Only where a tenant has moved to another store: the engine of a single host has no such thing. */
+  /** Only for tenants that have moved to another store: the engine of a single host does not support it. */
   readonly isElsewhere?: true
 }
 
@@ -242,7 +242,7 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS
 
-/** Whoever signs a request, and what clients say of themselves. */
+/** Identification of the signer, and of the client program. */
 export const COMMON_HEADERS: readonly string[] = [
   'content-sha256',
   'date',
@@ -253,10 +253,10 @@ export const COMMON_HEADERS: readonly string[] = [
   'api-version',
   'te',
 ]
-/** The beginning of headers that are kept with an object. */
+/** Prefix of headers that are stored with an object. */
 export const METADATA = 'x-amz-meta-'
-/** In addresses that are signed (those of the second version are refused for that), and what clients add to them. A
- *  name stands for itself in this case alone. */
+/** Parameters of signed addresses (those of version 2 are refused because of them), and parameters that clients add to
+ *  such addresses. Names are valid in exactly this letter case. */
 export const COMMON_PARAMETERS: readonly string[] = [
   'x-id',
   'X-Amz-Algorithm',
@@ -272,5 +272,5 @@ export const COMMON_PARAMETERS: readonly string[] = [
   'Signature',
   'Expires',
 ]
-/** Signed addresses of writes say these of a body that they have not seen. */
+/** Signed addresses for writes have these values for a body that the signer has not seen. */
 export const CHECKSUM_PARAMETERS: readonly string[] = CHECKSUMS.map((name) => `x-amz-${name}`)

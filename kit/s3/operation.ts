@@ -1,5 +1,5 @@
-/** Which operation of S3 a request is, or why it is none: by the table alone. Whatever two readers could understand
- *  differently is refused. Pure. */
+/** Finds the S3 operation of a request, or why it is none: by the table alone. Anything that two readers could
+ *  understand differently is refused. Pure. */
 import { checkBucket, checkKey } from './names.ts'
 import {
   CHECKSUM_PARAMETERS,
@@ -20,7 +20,7 @@ export interface Operation {
   readonly rule: OperationRule
   /** Undefined for the list of buckets. */
   readonly bucket: string | undefined
-  /** As it is stored, decoded. */
+  /** In its stored form, decoded. */
   readonly key: string | undefined
   readonly parameters: Parameters
   readonly headers: Headers
@@ -37,7 +37,7 @@ const ENTRIES: readonly Entry[] = Object.keys(OPERATIONS)
   .map((name) => ({ name, ...OPERATIONS[name] }))
 const METHODS: ReadonlySet<string> = new Set(ENTRIES.map(({ method }) => method))
 
-/** Answers the Refusal for whatever is not in the table, and for names and values that have not their exact form. */
+/** Returns the Refusal for anything that is not in the table, and for names and values without their exact format. */
 export function readOperation(request: RawRequest): Operation | Refusal {
   try {
     return operationOf(request)
@@ -79,7 +79,7 @@ const splitTarget = (target: string): { readonly path: string; readonly paramete
     : { path: target.slice(0, index), parameters: readParameters(target.slice(index + 1)) }
 }
 
-/** The one that asks for most of what is there. */
+/** The operation that requires the most of what is present. */
 function findEntry(
   method: string,
   resource: OperationRule['resource'],
@@ -114,5 +114,5 @@ function isKnownHeader(entry: Entry, name: string): boolean {
   return COMMON_HEADERS.includes(rest) || (entry.headers ?? []).includes(rest)
 }
 
-/** Operations by name, for those who list them. */
+/** Operations by name, for lists of them. */
 export const operationEntries = (): readonly Entry[] => ENTRIES

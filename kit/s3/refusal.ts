@@ -1,4 +1,4 @@
-/** What a client of S3 is answered instead of what it asked for, in S3's words. */
+/** An error answer to a client of S3, in S3's terms. */
 
 /** `status` of HTTP, `code` of S3. */
 export class Refusal extends Error {

@@ -1,5 +1,5 @@
 /** Signature version 4 of Amazon's S3, in the header or in the address: what is signed, and how a server reads and
- *  proves it. Source: "Authenticating Requests (AWS Signature Version 4)" of its API reference. Pure. */
+ *  verifies it. Source: "Authenticating Requests (AWS Signature Version 4)" of its API reference. Pure. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { accessDenied, invalidRequest, Refusal } from './refusal.ts'
 import { type Headers, type Parameters, type RawRequest, readHeaders, readParameters } from './target.ts'
@@ -15,7 +15,7 @@ export interface Signature {
   readonly signedHeaders: readonly string[]
   /** Hexadecimal. */
   readonly signature: string
-  /** Of one in an address. */
+  /** For a signature in an address. */
   readonly expiresSeconds: number | undefined
 }
 
@@ -30,7 +30,7 @@ const CREDENTIAL = /^([A-Za-z0-9]{1,128})\/(\d{8})\/([A-Za-z0-9_.-]{1,64})\/s3\/
 const INSTANT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/
 const OLD = ['AWSAccessKeyId', 'Signature', 'Expires']
 
-/** Throws the Refusal where nothing is signed, or in another way. */
+/** Throws the Refusal when nothing is signed, or with another method. */
 export function readSignature(headers: Headers, parameters: Parameters): Signature {
   const authorization = headers.get('authorization')
   const names = [...parameters.keys()]
@@ -87,23 +87,23 @@ function scopeOf(credential: string, instant: string): Pick<Signature, 'accessKe
   return { accessKeyId, day, region }
 }
 
-/** Of bytes, as headers have them. */
+/** SHA-256 of bytes, in the format of headers. */
 const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
 const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-/** What a secret signs with on one day in one region. */
+/** The key with which a secret signs on one day in one region. */
 export function signingKey(secretAccessKey: string, day: string, region: string): Buffer {
   let key = hmac(`AWS4${secretAccessKey}`, day)
   for (const text of [region, SERVICE, 'aws4_request']) key = hmac(key, text)
   return key
 }
 
-/** Answers the same as `signingKey`, which takes longer than all else of a proof. */
+/** Returns the same as `signingKey`, which takes longer than the rest of a verification. */
 export type SigningKeys = (secretAccessKey: string, scope: Pick<Signature, 'day' | 'region'>) => Buffer
 
 const KEYS_MAXIMUM = 1_024
 
-/** Keeps the keys of those who came lately. */
+/** Caches the keys of recent signers. */
 export function openSigningKeys(): SigningKeys {
   const kept = new Map<string, Buffer>()
   return (secretAccessKey, { day, region }) => {
@@ -120,7 +120,7 @@ export function openSigningKeys(): SigningKeys {
 export const scopeText = ({ day, region }: Pick<Signature, 'day' | 'region'>): string =>
   `${day}/${region}/${SERVICE}/aws4_request`
 
-/** As signatures need it: everything but letters, digits and `-_.~`. */
+/** Escapes for signatures: everything but letters, digits and `-_.~`. */
 export const escapeForSignature = (value: string): string =>
   encodeURIComponent(value).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
@@ -140,16 +140,16 @@ export const authorizationOf = (
 
 interface Canonical {
   readonly method: string
-  /** Escaped by `escapeForSignature`, in segments. */
+  /** Escaped by `escapeForSignature`, segment by segment. */
   readonly path: string
   /** Escaped likewise, and sorted. */
   readonly query: string
   readonly headers: Headers
-  /** The digest of the body, or what is said instead of it. */
+  /** The digest of the body, or the value that replaces it. */
   readonly payload: string
 }
 
-/** What is signed of a request. Of several spaces in a header one counts. */
+/** The signed form of a request. Several spaces in a header count as one. */
 export const canonicalText = (
   { method, path, query, headers, payload }: Canonical,
   { signedHeaders }: Pick<Signature, 'signedHeaders'>,
@@ -164,7 +164,7 @@ export const canonicalText = (
     payload,
   ].join('\n')
 
-/** Hexadecimal: of the canonical text, by the key of its day and region. */
+/** Hexadecimal: the signature of the canonical text, with the key of its day and region. */
 export const signatureOfText = (
   canonical: string,
   signature: Pick<Signature, 'day' | 'region' | 'instant'>,
@@ -172,11 +172,11 @@ export const signatureOfText = (
 ): string =>
   hmac(key, [ALGORITHM, signature.instant, scopeText(signature), sha256(canonical)].join('\n')).toString('hex')
 
-/** As `signatureOfText`, of a request as it came. */
+/** As `signatureOfText`, for a request as received. */
 export const signatureOf = (request: RawRequest, signature: Signature, key: Buffer): string =>
   signatureOfText(canonicalRequest(request, signature), signature, key)
 
-/** Throws the Refusal for a signature that is not by the key, or not of now. */
+/** Throws the Refusal for a signature that was not made with the key, or is not current. */
 export function prove(request: RawRequest, signature: Signature, key: Buffer, now: Date): void {
   const at = instantOf(signature.instant).getTime()
   const { expiresSeconds } = signature

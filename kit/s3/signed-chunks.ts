@@ -1,18 +1,18 @@
-/** Bodies in chunks that are signed one by one: each is proven with the key of the one who sent it, and signed again
- *  with another key of the same secret. Every byte but those of signatures stays where it is. */
+/** Bodies in chunks that are signed one by one: each is verified with the key of the sender, and signed again with
+ *  another key of the same secret. Every byte except those of signatures stays where it is. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { Transform, type TransformCallback } from 'node:stream'
 import { invalidRequest, Refusal } from './refusal.ts'
 
 export interface ChunkSigner {
   readonly key: Buffer
-  /** As in a string to sign. */
+  /** In the format of a string to sign. */
   readonly scope: string
-  /** Hexadecimal: of the header, which the first chunk is signed behind. */
+  /** Hexadecimal: the signature of the header, on which the signature of the first chunk depends. */
   readonly seed: string
 }
 
-/** What clients use is 64 or 128 KiB. */
+/** Clients use 64 or 128 KiB. */
 export const CHUNK_BYTES_MAXIMUM = 1024 * 1024
 const LINE_BYTES_MAXIMUM = 1_024
 const TRAILERS_MAXIMUM = 8
@@ -60,7 +60,7 @@ export class ChunksAnew extends Transform {
     done(isWhole ? null : new Refusal(400, 'IncompleteBody', 'The body ends before its last chunk.'))
   }
 
-  /** Whether there was enough for one. */
+  /** Whether there were enough bytes for one. */
   #step(): boolean {
     if (this.#part === 'end') {
       if (this.#rest.length > 0) throw malformed()
@@ -122,7 +122,7 @@ export class ChunksAnew extends Transform {
     this.push(`${name}:${this.#sign('TRAILER', [sha256(this.#trailers.join(''))])}\r\n`)
   }
 
-  /** Proves what the sender claims, and answers the other one. */
+  /** Verifies the sender's signature, and returns the new one. */
   #sign(kind: 'PAYLOAD' | 'TRAILER', digests: readonly string[]): string {
     const by = ({ key, scope }: ChunkSigner, last: string): string =>
       createHmac('sha256', key)

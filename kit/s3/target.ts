@@ -1,34 +1,35 @@
-/** The parts of a request as they came: path and parameters decoded once, headers by lower-case name. Pure. */
+/** The parts of a request as received: path and parameters decoded once, headers by lower-case name. Pure. */
 import { invalidArgument, invalidRequest } from './refusal.ts'
 
 export interface RawRequest {
   readonly method: string
   /** As in the request line. */
   readonly target: string
-  /** Names and values by turns, as they came. */
+  /** Names and values alternate, as received. */
   readonly rawHeaders: readonly string[]
 }
 
 export type Headers = ReadonlyMap<string, string>
 export type Parameters = ReadonlyMap<string, string>
 
-/** What RFC 3986 has in a path and a query; anything else is escaped. Others cut at what is not, or keep it. */
+/** Characters that RFC 3986 allows in a path and a query; anything else must be escaped. Other readers cut the text at
+ *  a different character, or keep it. */
 const PLAIN = /^[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/
 const ESCAPES = /%(?![0-9A-Fa-f]{2})/
 const PARAMETERS_MAXIMUM = 64
 
-/** Decoded once; a "+" stays one. */
+/** Decoded once; a "+" stays a "+". */
 function decode(text: string): string {
   try {
     if (!text.includes('%')) return text
     if (!ESCAPES.test(text)) return decodeURIComponent(text)
   } catch {
-    // No UTF-8.
+    // Not UTF-8.
   }
   throw invalidRequest('The address is not encoded as a URL.')
 }
 
-/** The bucket stands in the path as it is, so that nobody decodes it into another one. */
+/** The bucket must not be escaped in the path, so that nobody decodes it into another one. */
 export function readPath(path: string): { readonly bucket: string | undefined; readonly key: string | undefined } {
   if (!path.startsWith('/')) throw invalidRequest('The path must be absolute.')
   if (!PLAIN.test(path)) throw invalidRequest('The address is not encoded as a URL.')
@@ -39,7 +40,7 @@ export function readPath(path: string): { readonly bucket: string | undefined; r
   return { bucket: path.slice(1, index), key: key === '' ? undefined : key }
 }
 
-/** Throws the Refusal for one that is there twice, in whatever case. */
+/** Throws the Refusal for a name that is present twice, in any case. */
 export function readParameters(search: string): Parameters {
   if (!PLAIN.test(search)) throw invalidRequest('The address is not encoded as a URL.')
   const parameters = new Map<string, string>()
@@ -58,7 +59,7 @@ export function readParameters(search: string): Parameters {
   return parameters
 }
 
-/** A second one of these could be read by one of us and overlooked by the other. */
+/** A second value of these could be read by one reader and overlooked by another. */
 const SINGLE: ReadonlySet<string> = new Set([
   'authorization',
   'content-encoding',

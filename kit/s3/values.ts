@@ -1,4 +1,4 @@
-/** The exact form of what parameters and headers say. What is not kept is refused, and not accepted in silence.
+/** The exact format of parameter and header values. A value that is not supported is refused, and not ignored silently.
  *  Pure. */
 import type { OperationName } from './operation-table.ts'
 import { invalidArgument, invalidRequest, notOffered, Refusal } from './refusal.ts'
@@ -17,7 +17,7 @@ const UPLOAD_ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|2~[A-Za-z0-9_
 const PART_NUMBER = form(/^(?:[1-9]\d{0,3}|10000)$/)
 const COUNT = form(/^\d{1,10}$/)
 const EMPTY = form(/^$/)
-/** A value that climbs is no beginning of any key. */
+/** A value with segments `.` or `..` is the prefix of no key. */
 const BEGINNING = form(/^(?!\.\.?\/)(?!.*\/\.\.?\/)/s)
 const TOKEN = form(/^(?!$)(?!\.\.?\/)(?!.*\/\.\.?\/)/s)
 
@@ -85,7 +85,7 @@ const HEADERS: Readonly<Record<string, Form>> = {
 
 const STREAMING = /^STREAMING-/
 
-/** Throws the Refusal for what has not its form, or would be overlooked. */
+/** Throws the Refusal for a value without its format, or one that would be overlooked. */
 export function checkValues(name: OperationName, parameters: Parameters, headers: Headers): void {
   for (const [parameter, value] of parameters) check(PARAMETERS, parameter, value)
   for (const [header, value] of headers) check(HEADERS, header, value)

@@ -1,6 +1,6 @@
-/** A strict reader of the documents that clients of S3 send. What another reader could understand differently is
- *  refused: document types, CDATA, comments, processing instructions, entities but the five, prefixes, attributes other
- *  than the name space of S3. Pure. */
+/** A strict reader of the documents that clients of S3 send. Anything that another reader could understand differently
+ *  is refused: document types, CDATA, comments, processing instructions, entities except the five predefined ones,
+ *  prefixes, attributes other than the name space of S3. Pure. */
 import { malformedXml } from './refusal.ts'
 
 export interface Element {
@@ -11,7 +11,7 @@ export interface Element {
 }
 
 const DEPTH_MAXIMUM = 32
-/** Of ten thousand parts, each with all its digests. */
+/** The size of ten thousand parts, each with all its digests. */
 const ELEMENTS_MAXIMUM = 150_000
 const DECLARATION =
   /^<\?xml\s+version=(?:"1\.0"|'1\.0')(?:\s+encoding=(?:"utf-8"|'utf-8'))?(?:\s+standalone=["'](?:yes|no)["'])?\s*\?>/i
@@ -21,7 +21,7 @@ const TEXT = /[^<]+/y
 const REFERENCE_CHARACTERS_MAXIMUM = 9
 const NUMBER = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/
 const SIGNS: ReadonlyMap<string, string> = new Map(Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }))
-/** Everything but what XML 1.0 allows. */
+/** Everything outside the characters of XML 1.0. */
 const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
 
 const malformed = () => malformedXml('The XML you provided was not well-formed or did not validate against our schema.')
@@ -32,7 +32,7 @@ interface Open {
   text: string
 }
 
-/** The element that the document is. Throws the Refusal for anything else. */
+/** The root element of the document. Throws the Refusal for anything else. */
 export function readXml(bytes: Uint8Array): Element {
   const source = decode(bytes)
   const root: Open = { name: '', children: [], text: '' }
@@ -71,7 +71,7 @@ function decode(bytes: Uint8Array): string {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     if (!FORBIDDEN.test(text)) return text.replaceAll(/\r\n?/g, '\n')
   } catch {
-    // No UTF-8.
+    // Not UTF-8.
   }
   throw malformed()
 }
@@ -81,7 +81,7 @@ function close(parent: Open, { name, children, text }: Open): void {
   parent.children.push({ name, children, text: children.length > 0 ? '' : text })
 }
 
-/** By hand: a body may consist of references, and others wait. */
+/** Written by hand, because a body may consist of references only, and other requests wait. */
 function unescapeText(piece: string): string {
   if (piece.includes(']]>')) throw malformed()
   let [text, from] = ['', 0]

@@ -7,8 +7,8 @@ export interface BackoffLimits {
   readonly maximumMilliseconds: number
 }
 
-/** Doubles with each failure up to the maximum; spread over its upper half, so that those who failed together do not
- *  come again together. */
+/** Doubles with each failure up to the maximum; spread over its upper half, so that clients that failed together do not
+ *  return together. */
 export function backoffMilliseconds(failures: number, limits: BackoffLimits, random: Random): number {
   const ceiling = Math.min(limits.maximumMilliseconds, limits.baseMilliseconds * 2 ** Math.min(failures, 30))
   return ceiling / 2 + (ceiling / 2) * random.fraction()

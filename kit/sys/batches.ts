@@ -8,9 +8,9 @@ export interface PendingItem<Item, Result> {
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** In one batch; as many as there are, when absent. */
+  /** Maximum of one batch; unlimited when absent. */
   readonly itemsMaximum?: number
-  /** Answers each of them, and never throws. Batches of one key are done one after the other. */
+  /** Resolves each of them, and never throws. Batches of one key are done one after the other. */
   readonly work: (batch: readonly PendingItem<Item, Result>[], key: string) => Promise<void>
 }
 
@@ -19,7 +19,7 @@ export function inBatches<Item, Result>({
   itemsMaximum = Number.POSITIVE_INFINITY,
   work,
 }: BatchesOptions<Item, Result>): (key: string, item: Item) => Promise<Result> {
-  /** Of each key that is worked on: what waits for the batch before. */
+  /** For each key in progress: the items that wait for the current batch. */
   const queues = new Map<string, PendingItem<Item, Result>[]>()
 
   async function run(key: string, queue: PendingItem<Item, Result>[]): Promise<void> {

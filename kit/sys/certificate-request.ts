@@ -1,4 +1,4 @@
-/** What a request for a certificate (PKCS #10) asks for. */
+/** The content of a certificate request (PKCS #10). */
 import 'reflect-metadata'
 import { SocketAddress } from 'node:net'
 import * as x509 from '@peculiar/x509'
@@ -7,9 +7,9 @@ export interface RequestedNames {
   readonly commonName: string
   readonly organizations: readonly string[]
   readonly dnsNames: readonly string[]
-  /** As they are written elsewhere: IPv6 in its short form. */
+  /** In canonical form: IPv6 in its short form. */
   readonly ipAddresses: readonly string[]
-  /** It asks for something else besides: further parts of the name, names of other kinds, other extensions. */
+  /** It requests something else too: further parts of the name, names of other kinds, other extensions. */
   readonly hasMore: boolean
 }
 
@@ -17,7 +17,7 @@ const SUBJECT_ALTERNATIVE_NAMES = '2.5.29.17'
 const COMMON_NAME = 'CN'
 const ORGANIZATION = 'O'
 
-/** Throws for what is no such request. Its signature is for whoever signs to check. */
+/** Throws for anything that is no such request. The signer must check its signature. */
 export function readCertificateRequest(pem: string): RequestedNames {
   const { subjectName, extensions } = new x509.Pkcs10CertificateRequest(pem)
   const subject = subjectName.toJSON().flatMap((part) => Object.entries(part))

@@ -1,5 +1,5 @@
-/** X.509 certificates that processes make for themselves: signed by their own key, or by an authority's. Keeping them
- *  is their owners' business. */
+/** X.509 certificates that processes create for themselves: signed by their own key, or by an authority's. The owners
+ *  store them. */
 import 'reflect-metadata'
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -15,17 +15,17 @@ export interface Certificate {
 
 export interface CertificateOptions {
   readonly commonName: string
-  /** Groups, of a client. */
+  /** Groups, for a client. */
   readonly organization?: string
-  /** From a day ago, since clocks differ. */
+  /** Valid from a day ago, since clocks differ. */
   readonly days: number
-  /** DNS names and addresses that a server answers as; none for what is not one. */
+  /** DNS names and addresses of a server; none for a client. */
   readonly hosts?: readonly string[]
-  /** Whether it says who a client is. */
+  /** Whether it identifies a client. */
   readonly isClient?: boolean
   /** Whether it may sign others. */
   readonly isAuthority?: boolean
-  /** Its own key signs when there is none. */
+  /** Without it, the certificate's own key signs. */
   readonly authority?: Certificate
   readonly now: Date
   readonly random: Random

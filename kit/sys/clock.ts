@@ -1,4 +1,4 @@
-/** Time as an input. Everything that waits or reads the time takes a Clock, so that the simulation can own it.
+/** Time as an input. Everything that waits or reads the time takes a Clock, so that the simulation can control it.
  *  Never elsewhere: Date.now, new Date() without arguments, setTimeout, setInterval. */
 import { environment, isSupervised } from './process.ts'
 
@@ -9,15 +9,15 @@ export interface Clock {
   monotonicMilliseconds(): number
   /** Resolves after the given milliseconds, or at once (without an error) when the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
-  /** Calls `work` once after the given milliseconds; the answer cancels it. Never keeps a process alive. */
+  /** Calls `work` once after the given milliseconds; the returned function cancels it. Never keeps a process alive. */
   after(milliseconds: number, work: () => void): () => void
 }
 
-/** Milliseconds that the components of a test cloud are ahead of the machine by: `npm start -- --test-clock`. */
+/** Milliseconds by which the components of a test cloud are ahead of the machine: `npm start -- --test-clock`. */
 export const TEST_CLOCK_VARIABLE = 'SVCCLOUD_TEST_CLOCK_AHEAD_MILLISECONDS'
 
-/** Only a supervisor on the same machine may set it: what runs in a cluster shares its time with others. Throws for any
- *  other process that has it. */
+/** Only a supervisor on the same machine may set it: processes in a cluster share their time with others. Throws for
+ *  any other process that has it. */
 function readAhead(): number {
   const text = environment()[TEST_CLOCK_VARIABLE]
   if (text === undefined || text === '') return 0
@@ -28,7 +28,7 @@ function readAhead(): number {
 }
 const AHEAD_MILLISECONDS = readAhead()
 
-/** The same instant by the clock of the machine, which others judge certificates by. */
+/** The same instant by the clock of the machine, by which others judge certificates. */
 export const byTheMachine = (at: Date): Date => new Date(at.getTime() - AHEAD_MILLISECONDS)
 
 export const systemClock: Clock = {

@@ -1,13 +1,13 @@
-/** Waiting for a reader, but not for ever: one that takes nothing of its stream any more would hold its connection, and
- *  whatever feeds the stream, also after it lost the right to read. */
+/** Waiting for a reader, but not for ever: one that stops reading its stream would keep its connection, and the source
+ *  of the stream, even after it lost the right to read. */
 import type { Writable } from 'node:stream'
 import type { Clock } from './clock.ts'
 
-/** How long a reader may leave what was written to it. */
+/** How long a reader may leave written data unread. */
 const DRAIN_TIMEOUT_MILLISECONDS = 30_000
 
-/** Resolves with true when the stream has got rid of what was written (`drain`), or of everything (`finish`); with
- *  false when it was closed, or its reader took too long: then the stream is destroyed. */
+/** Resolves with true when the stream has flushed what was written (`drain`), or everything (`finish`); with false when
+ *  it was closed, or its reader took too long: then the stream is destroyed. */
 export function drained(stream: Writable, event: 'drain' | 'finish', clock: Clock): Promise<boolean> {
   if (stream.destroyed) return Promise.resolve(false)
   return new Promise((resolve) => {

@@ -1,23 +1,22 @@
-/** Files that are whole or absent, whatever is killed when, also by a power cut. */
+/** Files that are complete or absent, even if a process is killed or the power fails at any moment. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { newBase62, systemRandom } from './random.ts'
 
-/** What was being written when its writer was killed; whoever opens the folder may remove it. */
+/** A file that was being written when its writer was killed; the process that opens the folder may remove it. */
 export const UNFINISHED = '.new'
 const OWNER_ONLY = 0o600
 const NAME_LETTERS = 8
 
 /** Replaces the file's content: readers see the old one or the new one, and on return the new one is on the disk. Only
- *  the owner may read it.
- *  Several processes may write the same file: the last one's content stays. Throws what the file system says, and then
- *  leaves nothing behind. */
+ *  the owner may read it. Several processes may write the same file: the last one's content stays. Throws the error of
+ *  the file system, and then leaves nothing behind. */
 export async function writeDurably(path: string, content: string | Buffer): Promise<void> {
   await writeWhole(path, content)
   await syncToDisk(dirname(path))
 }
 
-/** As `writeDurably`, but that a power cut may undo it until the file's folder is synced. */
+/** As `writeDurably`, except that a power failure may undo it until the file's folder is synced. */
 export async function writeWhole(path: string, content: string | Buffer): Promise<void> {
   const unfinished = `${path}.${newBase62(systemRandom, NAME_LETTERS)}${UNFINISHED}`
   const file = await open(unfinished, 'wx', OWNER_ONLY)

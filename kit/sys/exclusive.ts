@@ -1,18 +1,18 @@
-/** One at a time over all processes of a person, by a file that is there meanwhile. For commands that run on any
- *  system and any Node; long-lived processes have locks that die with them (`file-lock.ts`). */
+/** Mutual exclusion of all processes of a user, by a file that exists meanwhile. For commands that run on any system
+ *  and any Node; long-lived processes have locks that are released when they die (`file-lock.ts`). */
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from './clock.ts'
 import { newBase62, systemRandom } from './random.ts'
 
-/** What is done meanwhile takes milliseconds: a file so old was left by a process that was killed. */
+/** The work takes milliseconds: a file as old as this was left by a process that was killed. */
 const STALE_MILLISECONDS = 10_000
 const LOOK_MILLISECONDS = 20
 const NAME_LETTERS = 8
 const OWNER_ONLY = { file: 0o600, folder: 0o700 }
 
-/** Does the work, which must be short, while the file is there; waits before that while it is another's. The file's
- *  folder is made when it is missing. Throws what the file system says. */
+/** Does the work, which must be short, while the file exists; first waits while it is another process's. Creates the
+ *  file's folder when it is missing. Throws the error of the file system. */
 export async function exclusively<Result>(
   file: string,
   clock: Pick<Clock, 'now' | 'sleep'>,
@@ -39,11 +39,11 @@ const take = (file: string): Promise<boolean> =>
     },
   )
 
-/** Moved away before it is removed: of several that find it only one gets it. */
+/** Renamed before it is removed: of several processes that find it, only one succeeds. */
 async function dropStale(file: string, clock: Pick<Clock, 'now'>): Promise<void> {
   const found = await stat(file).catch(() => undefined)
   if (found === undefined || clock.now().getTime() - found.mtimeMs < STALE_MILLISECONDS) return
   const aside = `${file}.${newBase62(systemRandom, NAME_LETTERS)}`
-  await rename(file, aside).catch(() => {}) // another was faster
+  await rename(file, aside).catch(() => {}) // another process was faster
   await rm(aside, { force: true })
 }

@@ -1,10 +1,10 @@
-/** A lock that the system gives back when its holder dies, however it dies: SQLite's lock on a file. */
+/** A lock that the operating system releases when its holder dies, in any way: SQLite's lock on a file. */
 import { DatabaseSync } from 'node:sqlite'
 
 const SQLITE_BUSY = 5
 
-/** Takes the lock on the file, which is made when it is missing; undefined when somebody has it, in this process or in
- *  another. The answer gives it back. Throws when the file cannot be opened. */
+/** Takes the lock on the file, which is created when it is missing; undefined when another holder has it, in this
+ *  process or another. The returned function releases it. Throws when the file cannot be opened. */
 export function tryLock(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 })
   try {

@@ -46,7 +46,7 @@ export function openLog(component: string, level: string): Logger {
   )
 }
 
-/** For tests and tools that have nothing to say. */
+/** For tests and tools without logs. */
 export const silentLog: Logger = { debug() {}, info() {}, warn() {}, error() {}, with: () => silentLog }
 
 /** An error with its causes as plain data; anything else as text. */

@@ -1,9 +1,10 @@
-/** Makes folders. */
+/** Creates folders. */
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Makes the folder with those above it; free when it is there. Node's own `recursive` tries for ever where the system
- *  says that a folder that exists does not, as /proc does. Rejects with the system's error, EEXIST for a file. */
+/** Creates the folder and its parents; does nothing when it exists. Node's own `recursive` retries for ever where the
+ *  system reports that an existing folder does not exist, as /proc does. Rejects with the system's error, EEXIST for a
+ *  file. */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
   try {
     await makeOne(path, mode)

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 export { Counter, Gauge, Histogram } from 'prom-client'
 export type { Registry } from 'prom-client'
 
-/** `isProcessWide`: with the figures of the process itself. `build`: which program of which version it is. */
+/** `isProcessWide`: includes the metrics of the process itself. `build`: the program and its version. */
 export function openRegistry({
   isProcessWide,
   build,

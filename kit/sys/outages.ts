@@ -1,9 +1,9 @@
-/** Failures of what is tried again anyway. A log line at `warn` is worth waking somebody, and a failure that the next
- *  attempt makes good is not: a part that is started anew costs the others a minute of them. */
+/** Failures of work that is retried anyway. A log line at `warn` is worth waking somebody, but a failure that the next
+ *  attempt repairs is not: a restarted component causes failures in the others for a minute. */
 import type { Clock } from './clock.ts'
 import type { Logger } from './log.ts'
 
-/** How long something fails before that is worth waking somebody. */
+/** How long something must fail before that is worth waking somebody. */
 export const OUTAGE_MILLISECONDS = 120_000
 
 /** Further keys are counted together. */
@@ -15,7 +15,7 @@ interface Outage {
   isReported: boolean
 }
 
-/** What one kind of attempt has come to, by key: each failure is logged at `info`, and once at `warn` when all attempts
+/** The outcome of one kind of attempt, by key: each failure is logged at `info`, and once at `warn` when all attempts
  *  have failed for OUTAGE_MILLISECONDS. */
 export class Outages {
   readonly #log: Logger
@@ -29,8 +29,8 @@ export class Outages {
     this.#message = message
   }
 
-  /** An attempt has failed. `fields` are logged with it; one `key` for each thing that succeeds or fails alone, which
-   *  is forgotten by `over` only. */
+  /** An attempt has failed. `fields` are logged with it. Use one `key` for each thing that succeeds or fails alone;
+   *  only `over` forgets it. */
   failed(error: unknown, fields: Readonly<Record<string, unknown>> = {}, key = ''): void {
     const now = this.#clock.monotonicMilliseconds()
     const counted = this.#current.has(key) || this.#current.size < KEYS_MAXIMUM ? key : OTHERS

@@ -2,10 +2,10 @@
 import { hostname } from 'node:os'
 import { type Server, Socket } from 'node:net'
 
-/** Those of the program, without Node and the file. */
+/** The arguments of the program, without Node and the file. */
 export const processArguments = (): readonly string[] => process.argv.slice(2)
 export const environment = (): Readonly<Record<string, string | undefined>> => process.env
-/** The environment of now. The variable is not in it from then on, so that no child of this process inherits it. */
+/** The current environment. The variable is removed from it, so that no child of this process inherits it. */
 export function takeEnvironment(variable: string): Readonly<Record<string, string | undefined>> {
   const all = { ...process.env }
   delete process.env[variable]
@@ -13,12 +13,12 @@ export function takeEnvironment(variable: string): Readonly<Record<string, strin
 }
 /** The Node binary that runs this process; children are always started with it. */
 export const nodeBinary = (): string => process.execPath
-/** Of the machine, or of the pod. */
+/** Name of the machine, or of the pod. */
 export const hostName = (): string => hostname()
 export const processId = (): number => process.pid
-/** What live and dead objects take. */
+/** Memory of live and dead objects. */
 export const heapBytes = (): number => process.memoryUsage().heapUsed
-/** Of this process so far, in user and system mode. */
+/** CPU time of this process so far, in user and system mode. */
 export const cpuSeconds = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -26,27 +26,27 @@ export const cpuSeconds = (): number => {
 export const isRoot = (): boolean => process.getuid?.() === 0
 export const workingDirectory = (): string => process.cwd()
 export const isTerminal = (): boolean => process.stdout.isTTY === true
-/** For programs that hand bytes through. */
+/** For programs that pass bytes through. */
 export const standardStreams = () => ({ input: process.stdin, output: process.stdout })
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
-/** A line that cannot be printed, as on a full disk, is lost, and ends nothing. */
+/** A line that cannot be printed, for example because a disk is full, is lost, and does not end the process. */
 export function surviveFailedPrints(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
 export const printErrorLine = (line: string): void => void process.stderr.write(`${line}\n`)
 
-/** Gives up every right of root for good: the process is that user and group from then on, in no other group. */
+/** Gives up every right of root for good: from then on the process has that user and group, and no other group. */
 export function becomeUser(user: number, group: number): void {
   process.setgroups?.([])
   process.setgid?.(group)
   process.setuid?.(user)
 }
 
-/** A descriptor that whoever started this process has handed over. */
+/** A descriptor from the process that started this one. */
 export const inheritedSocket = (descriptor: number): Socket =>
   new Socket({ fd: descriptor, readable: true, writable: true })
 
-/** The first line of the input. `onEnd` is called when the input ends, before it or later. */
+/** The first line of the input. `onEnd` is called when the input ends, before or after that line. */
 export function readFirstLine(onEnd: () => void): Promise<string> {
   process.stdin.setEncoding('utf8').once('end', onEnd)
   return new Promise((resolve) => {
@@ -59,7 +59,7 @@ export function readFirstLine(onEnd: () => void): Promise<string> {
   })
 }
 
-/** Resolves when the text is on its way, so that the process may end. */
+/** Resolves when the text is written, so that the process may end. */
 export const writeOut = (text: string): Promise<void> =>
   new Promise((resolve) => {
     process.stdout.write(text, () => resolve())
@@ -69,10 +69,10 @@ export const writeOut = (text: string): Promise<void> =>
 export function exitProcess(code: number): never {
   process.exit(code)
 }
-/** Of an end that comes by itself. */
+/** Sets the exit code of a normal end. */
 export const setExitCode = (code: number): void => void (process.exitCode = code)
 
-/** Sends a signal; false when no such process exists. Signal 0 only asks. */
+/** Sends a signal; false when no such process exists. Signal 0 only checks. */
 export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -95,25 +95,25 @@ export function stopSignal(): AbortSignal {
 
 /** Whether a parent has started it with a channel to itself. */
 export const isSupervised = (): boolean => process.send !== undefined
-/** Tells a supervising parent something (no effect without one). */
+/** Sends a message to a supervising parent (no effect without one). */
 export const sendToParent = (message: object): void =>
-  // of a parent that is gone: this process ends with it, and nobody is to be told
+  // the parent is dead: this process ends with it, and there is nobody to send to
   void process.send?.(message, () => undefined)
-/** Sends the message, and ends the process once it is on its way. */
+/** Sends the message, and ends the process once it is sent. */
 export const sendAndExit = (message: object, code: number): Promise<never> =>
   new Promise(() => {
     const end = () => process.exit(code)
     if (process.send === undefined) end()
     else process.send(message, end)
   })
-/** Gives a supervising parent a server that listens; it is the parent's alone from then on. */
+/** Passes a listening server to a supervising parent, which owns it from then on. */
 export const giveToParent = (message: object, server: Server): void =>
   void process.send?.(message, server, () => void server.close())
 /** With the handle that came with it, such as a socket. */
 export const onParentMessage = (listen: (message: unknown, handle?: unknown) => void): void =>
   void process.on('message', listen)
 
-/** Last words for errors that nobody caught: a component must restart rather than go on in an unknown state. */
+/** Logs errors that nobody caught: a component must restart rather than continue in an unknown state. */
 export function onFatal(report: (error: unknown) => void): void {
   const end = (error: unknown) => {
     report(error)

@@ -12,7 +12,7 @@ export const systemRandom: Random = {
   fraction: () => fromPool(6).readUIntBE(0, 6) / 2 ** 48,
 }
 
-/** Asking the system costs more than what it gives: small amounts come from a larger one, each byte once. */
+/** A system call costs more than the bytes that it returns: small amounts come from a larger one, each byte once. */
 const POOL_BYTES = 4_096
 const SMALL_BYTES = 64
 let pool = Buffer.alloc(0)
@@ -45,7 +45,7 @@ export function newOrderedUuid(random: Random, at: Date): string {
 }
 
 function uuidOf(bytes: Buffer, version: 4 | 7): string {
-  bytes[6] = (bytes[6]! & 0x0f) | (version << 4) // 16 bytes were asked for
+  bytes[6] = (bytes[6]! & 0x0f) | (version << 4) // 16 bytes were requested
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   const hex = bytes.toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
@@ -53,7 +53,7 @@ function uuidOf(bytes: Buffer, version: 4 | 7): string {
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** `length` characters of 0-9A-Za-z, each uniform (bytes of 248 and above are thrown away). */
+/** `length` characters of 0-9A-Za-z, each uniform (bytes of 248 and above are discarded). */
 export function newBase62(random: Random, length: number): string {
   let text = ''
   while (text.length < length) {

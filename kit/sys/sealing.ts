@@ -1,24 +1,25 @@
 /** Secrets at rest: AES-256-GCM under a key of the deployment that is not in the database. The first key seals; the
- *  others only open, so that keys can be replaced one after the other. A text is bound to what it belongs to. */
+ *  others only unseal, so that keys can be replaced one after the other. A text is bound to its owner. */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { Random } from './random.ts'
 
 export interface SealingKey {
-  /** Short name without a dot, kept beside what it sealed. */
+  /** Short name without a dot, stored beside what it sealed. */
   readonly id: string
   /** 32 bytes. */
   readonly key: Uint8Array
 }
 
 export interface Sealing {
-  /** False without any key: nothing can be sealed or opened then. */
+  /** False without any key: nothing can be sealed or unsealed then. */
   readonly isAvailable: boolean
   seal(text: string, owner: string): string
-  /** Throws when the key is gone or the text was changed or belongs to another owner. */
+  /** Throws when the key is missing, the text was changed or it belongs to another owner. */
   open(sealed: string, owner: string): string
   /** Whether another key than the first sealed it. */
   isOutdated(sealed: string): boolean
-  /** A key for the purpose from each key, in their order: it tells nothing of the key, nor of those for others. */
+  /** A key for the purpose from each key, in their order: it reveals nothing about the key, or about keys for other
+   *  purposes. */
   derive(purpose: string): readonly SealingKey[]
 }
 
@@ -26,7 +27,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Seals with the first key and opens with any; without keys nothing can be sealed. */
+/** Seals with the first key and unseals with any; without keys nothing can be sealed. */
 export function createSealing(keys: readonly SealingKey[], random: Random): Sealing {
   const byId = new Map(keys.map(({ id, key }) => [id, key]))
   const [first] = keys

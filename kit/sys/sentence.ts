@@ -1,2 +1,2 @@
-/** The text with an end, so that another sentence can follow. */
+/** The text with a full stop, so that another sentence can follow. */
 export const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)

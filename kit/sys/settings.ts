@@ -1,5 +1,5 @@
 /** Settings of a process: one zod object for each process, with a description for each field. A parent that starts the
- *  process hands them over as one JSON value in SVCCLOUD_SETTINGS. Anybody else sets a variable for each field:
+ *  process passes them as one JSON value in SVCCLOUD_SETTINGS. Anybody else sets a variable for each field:
  *  `databaseUrl` is SVCCLOUD_DATABASE_URL. docs/settings.md is generated from the schemas. */
 import { z } from 'zod'
 
@@ -8,15 +8,15 @@ export const SETTINGS_VARIABLE = 'SVCCLOUD_SETTINGS'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What is wrong, for people: a line for each field. Never with values, which may be secrets. */
+/** The faults, for people: a line for each field. Never with values, which may be secrets. */
 export class SettingsRefused extends Error {}
 
 export const Port = z.coerce.number<number | string>().int().min(0).max(65_535)
 
-/** A variable says it in words (`true`, `false`). */
+/** In a variable: `true` or `false`. */
 export const Flag = z.union([z.boolean(), z.stringbool()], 'must be true or false')
 
-/** A variable has commas between. */
+/** In a variable: separated by commas. */
 export const List = z.union([
   z.array(z.string()),
   z.string().transform((text) =>
@@ -34,7 +34,7 @@ export const logLevel = z
   .default('info')
   .describe('Least severe messages that are logged.')
 
-/** Of every process that uses the database. */
+/** For every process that uses the database. */
 export const databaseSettings = {
   databaseUrl: z
     .string()
@@ -52,7 +52,7 @@ export const databaseSettings = {
     .describe('Connections to the database at most.'),
 }
 
-/** Of every process that opens sealed secrets. */
+/** For every process that unseals secrets. */
 export const sealingSettings = {
   sealingKeys: z.string().default('').describe('Keys that secrets in the database are sealed with (identity.md).'),
   lostSealingKeys: List.default([]).describe('Ids of sealing keys that are lost, and whose loss is accepted.'),
@@ -64,18 +64,18 @@ export function variablesOf(schema: z.ZodObject, field: string): readonly string
   return Array.isArray(variables) ? variables.map(String) : [variableOf(field)]
 }
 
-/** Its name as it follows from that of the field. */
+/** The name that is derived from that of the field. */
 export const variableOf = (field: string): string =>
   `SVCCLOUD_${field.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
-/** Settings as the environment has them. An empty variable counts as not set. Throws SettingsRefused for JSON that is
- *  none, a field that is missing or wrong, and in JSON for a field that the process does not have. Variables that are
- *  not the process's own are left alone: processes of one machine or pod share an environment. */
+/** Reads settings from the environment. An empty variable counts as not set. Throws SettingsRefused for invalid JSON, a
+ *  field that is missing or wrong, and in JSON for a field that the process does not have. Variables that are not the
+ *  process's own are ignored: processes of one machine or pod share an environment. */
 export function settingsIn<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const json = environment[SETTINGS_VARIABLE]
   const given = json === undefined ? fromVariables(schema, environment) : fromJson(json)
   const read = schema.strict().safeParse(given)
-  if (read.success) return read.data as z.output<Schema> // `strict` forgets the fields' types
+  if (read.success) return read.data as z.output<Schema> // `strict` loses the fields' types
   const lines = read.error.issues.flatMap((issue) => linesOf(schema, issue, given))
   throw new SettingsRefused(`Settings are missing or wrong (docs/settings.md has all of them):\n${lines.join('\n')}`)
 }

@@ -1,4 +1,4 @@
-/** What every process of the product does first. */
+/** The first steps of every process of the product. */
 import type { z } from 'zod'
 import { type Logger, openLog } from './log.ts'
 import { exitProcess, onFatal, printErrorLine, sendAndExit, stopSignal, takeEnvironment } from './process.ts'
@@ -9,14 +9,14 @@ type Schema = z.ZodObject<{ logLevel: typeof logLevel }>
 export interface StartedProcess<Settings> {
   readonly settings: Settings
   readonly log: Logger
-  /** Aborts when the process is to stop. */
+  /** Aborts when the process must stop. */
   readonly stop: AbortSignal
   /** Resolves then. */
   readonly stopped: Promise<void>
 }
 
-/** Reads the settings, opens the log, and ends the process for errors that nobody catches. Settings that are missing or
- *  wrong end it with the code 1: it prints what to change, and reports that to the parent that supervises it. */
+/** Reads the settings, opens the log, and ends the process for errors that nobody catches. Missing or wrong settings
+ *  end it with the code 1: it prints what to change, and reports that to the parent that supervises it. */
 export async function startProcess<S extends Schema>(
   component: string,
   schema: S,

@@ -1,4 +1,4 @@
-/** The person or pipe at the other end of a command-line program: what it types, what it sees. */
+/** The person or pipe at the other end of a command-line program: its input and output. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { createInterface } from 'node:readline/promises'
@@ -9,35 +9,35 @@ export interface Terminal {
   readonly isInputTerminal: boolean
   readonly isOutputTerminal: boolean
   readonly isErrorTerminal: boolean
-  /** What comes in, as it comes. */
+  /** The input, as it arrives. */
   readonly input: AsyncIterable<Uint8Array>
-  /** Writes to the output as it is. */
+  /** Writes to the output unchanged. */
   write(bytes: string | Uint8Array): void
   writeError(text: string): void
-  /** Keys come one by one and unseen while it is true. Only where a person types. */
+  /** While it is true, keys arrive one by one and are not echoed. Only when a person types. */
   setRaw(isRaw: boolean): void
-  /** Asks on the error output, and answers the line that was typed; `isHidden` shows nothing of it. */
+  /** Asks on the error output, and returns the typed line; `isHidden` does not echo it. */
   ask(question: string, isHidden?: boolean): Promise<string>
-  /** Everything that comes in, as text. */
+  /** The complete input, as text. */
   readAll(): Promise<string>
-  /** Runs a program on this terminal to its end; answers its exit code. Rejects with ENOENT when it is not installed.
-   */
+  /** Runs a program on this terminal to its end; returns its exit code. Rejects with ENOENT when it is not
+   *  installed. */
   runProgram(program: string, words: readonly string[]): Promise<number>
 }
 
-/** As shells answer for a program that a signal ended. */
+/** The exit code that shells use for a program that a signal ended. */
 const SIGNALLED_CODE = 128
 
 /** Why the output could not be written; undefined while it could. */
 let lost: Error | undefined
 
-// Whoever reads the output may leave before its end, as head does.
+// The reader of the output may leave before its end, as head does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   lost ??= error
 })
 
-/** Resolves when everything is written, with why something of it was not: a full disk, for one. */
+/** Resolves when everything is written; with the error if some of it was not, for example because a disk is full. */
 export const flushedOutput = (): Promise<Error | undefined> =>
   new Promise((resolve) => {
     process.stdout.write('', (error) => resolve(error ?? lost))
@@ -58,7 +58,7 @@ export const processTerminal: Terminal = {
       output: isHidden ? silent : process.stderr,
       terminal: process.stdin.isTTY === true,
     })
-    // Asked when the terminal no longer echoes: an answer may come at once.
+    // Asks after the terminal has stopped echoing: an answer may come at once.
     process.stderr.write(question)
     try {
       // A line that is never finished (Ctrl-C, Ctrl-D) is an empty one.

@@ -12,7 +12,7 @@ const TOKEN = /^svccloud_([rwc])_[0-9A-Za-z]{46}$/
 /** The token of a person around `secret`, 40 random base62 characters. */
 export const formatToken = (scope: TokenScope, secret: string): string => format(scope === 'read' ? 'r' : 'w', secret)
 
-/** As formatToken, of a cluster. */
+/** As formatToken, for a cluster. */
 export const formatClusterToken = (secret: string): string => format('c', secret)
 
 function format(kind: string, secret: string): string {
@@ -20,8 +20,8 @@ function format(kind: string, secret: string): string {
   return text + checksum(text)
 }
 
-/** Whose token has that form; undefined for a text that is none, or whose checksum does not hold. Says nothing about
- *  whether it was ever given out. */
+/** The owner type of a token with that format; undefined for any other text, or a wrong checksum. Does not show whether
+ *  the token was ever issued. */
 export function holderOf(text: string): 'person' | 'cluster' | undefined {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined || checksum(text.slice(0, -CHECKSUM_CHARACTERS)) !== text.slice(-CHECKSUM_CHARACTERS))

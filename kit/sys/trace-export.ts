@@ -1,18 +1,18 @@
-/** Where spans go: to the collector that the standard variables of OpenTelemetry name, as JSON over OTLP/HTTP. Off by
- *  default. Only `main` files start it; the SDK is loaded when it is on, and by nothing else. */
+/** Sends spans to the collector that the standard variables of OpenTelemetry name, as JSON over OTLP/HTTP. Off by
+ *  default. Only `main` files start it; the SDK is loaded only when it is on. */
 import { diag, DiagLogLevel, context, trace } from '@opentelemetry/api'
 import type { Sampler } from '@opentelemetry/sdk-trace'
 import type { Logger } from './log.ts'
 
 export interface TraceExport {
-  /** Sends what has not been sent. */
+  /** Sends the pending spans. */
   flush(): Promise<void>
-  /** Sends what has not been sent, and traces no more. */
+  /** Sends the pending spans, and stops tracing. */
   stop(): Promise<void>
 }
 
 export interface TraceExportOptions {
-  /** `svccloud-<component>` is the name of the service, unless OTEL_SERVICE_NAME gives another one. */
+  /** The service name is `svccloud-<component>`, unless OTEL_SERVICE_NAME sets another one. */
   readonly component: string
   readonly version: string
   /** Further attributes of the resource. */
@@ -21,7 +21,7 @@ export interface TraceExportOptions {
   readonly log: Logger
 }
 
-/** A collector that does not answer holds no process up for longer. */
+/** The longest time for which an unresponsive collector delays the end of a process. */
 const EXPORT_TIMEOUT_MILLISECONDS = 5_000
 const ATTRIBUTE_CHARACTERS_MAXIMUM = 2_048
 const OFF: TraceExport = { flush: async () => {}, stop: async () => {} }
@@ -34,8 +34,8 @@ function urlOf(environment: TraceExportOptions['environment']): string | undefin
   return own || (shared ? `${shared.replace(/\/$/, '')}/v1/traces` : undefined)
 }
 
-/** Headers, certificates and compression of the exporter, and attributes of the resource, have their standard variables
- *  as well: the library reads them. Throws for a sampler that is not known, and for an endpoint that is no URL. */
+/** Headers, certificates and compression of the exporter, and attributes of the resource, have standard variables as
+ *  well: the library reads them. Throws for an unknown sampler, and for an invalid endpoint URL. */
 export async function startTraceExport({
   component,
   version,

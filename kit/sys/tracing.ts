@@ -1,6 +1,6 @@
-/** Spans of OpenTelemetry, over its API alone: without a configured exporter (`trace-export.ts`) every span is a no-op,
- *  and nothing of a trace is ever written down. What a trace goes by outside this process is its `traceparent`, as the
- *  W3C writes it. */
+/** Spans of OpenTelemetry, through its API alone: without a configured exporter (`trace-export.ts`) every span is a
+ *  no-op, and nothing of a trace is ever recorded. Outside this process a trace is identified by its `traceparent`, in
+ *  the W3C format. */
 import {
   type Attributes,
   type Context,
@@ -18,29 +18,29 @@ import { defined } from '../../domain/defined.ts'
 
 export type { Attributes, Span } from '@opentelemetry/api'
 
-/** Of whatever provider the process has registered by now. */
+/** From the provider that the process has registered by then. */
 const tracer = () => trace.getTracer('svccloud')
 
 export interface SpanDraft {
   readonly name: string
   readonly kind?: 'server' | 'client' | 'internal'
   readonly attributes?: Attributes
-  /** The traceparent of what this is a part of: the active span, when absent. */
+  /** The traceparent of the parent: the active span, when absent. */
   readonly parent?: string | undefined
-  /** Begins a trace of its own, whatever is active. */
+  /** Starts a new trace, regardless of the active one. */
   readonly isRoot?: boolean
-  /** The traceparent of something that belongs to this, and is not believed to be its parent. */
+  /** The traceparent of something related that is not trusted as the parent. */
   readonly link?: string | undefined
-  /** When it began, or how many milliseconds ago, for what is known at its end only. */
+  /** When it started, or how many milliseconds ago, for spans that are known only at their end. */
   readonly startedAt?: Date
   readonly ago?: number
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const
 
-/** Begins a span, which its caller ends. */
+/** Starts a span, which its caller ends. */
 export function startSpan({ name, kind = 'internal', attributes, link, startedAt, ago, ...draft }: SpanDraft): Span {
-  // By the clock that ends a span whose start is given: by a finer one it would end before it began.
+  // Use the clock that ends a span with a given start: with a finer one it would end before it started.
   const begun = startedAt ?? (ago === undefined ? undefined : Date.now() - ago)
   const linked = link === undefined ? undefined : readTraceparent(link)
   return tracer().startSpan(
@@ -64,7 +64,7 @@ function contextOf({ parent, isRoot = false }: Pick<SpanDraft, 'parent' | 'isRoo
 /** Does the work with the span as the active one. Does not end it. */
 export const withSpan = <T>(span: Span, work: () => T): T => context.with(trace.setSpan(context.active(), span), work)
 
-/** Does the work within a span of its own, which a failure marks. */
+/** Does the work in a separate span, which a failure marks. */
 export async function inSpan<T>(draft: SpanDraft, work: (span: Span) => Promise<T>): Promise<T> {
   const span = startSpan(draft)
   try {
@@ -77,13 +77,13 @@ export async function inSpan<T>(draft: SpanDraft, work: (span: Span) => Promise<
   }
 }
 
-/** As `inSpan` inside of a trace; without one the work alone. What happens all day long makes no traces of its own. */
+/** As `inSpan` inside of a trace; without one, only the work. Frequent routine work starts no traces. */
 export const inSpanOfTrace = <T>(draft: SpanDraft, work: (span: Span | undefined) => Promise<T>): Promise<T> =>
   isTraced() ? inSpan(draft, work) : work(undefined)
 
 export const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
 
-/** Names the error and never quotes it: messages may hold what customers typed. A number is a status of HTTP. */
+/** Names the error and never quotes it: messages may contain what customers typed. A number is a status of HTTP. */
 export function markFailed(span: Span, error: unknown): void {
   span.setAttribute('error.type', error instanceof Error ? error.name : String(error))
   span.setStatus({ code: SpanStatusCode.ERROR })
@@ -93,8 +93,8 @@ export function markFailed(span: Span, error: unknown): void {
 export const inThisTrace = <F extends (...given: never[]) => unknown>(later: F): F =>
   context.bind(context.active(), later)
 
-/** What others continue the active trace by; undefined when nothing is traced. One that is not sampled is passed on as
- *  such, so that nobody records a part of it. */
+/** The context with which others continue the active trace; undefined when nothing is traced. A trace that is not
+ *  sampled is passed on as such, so that nobody records a part of it. */
 export function currentTraceparent(): string | undefined {
   const active = trace.getActiveSpan()?.spanContext()
   return active === undefined || !isSpanContextValid(active) ? undefined : traceparentOf(active)
@@ -109,7 +109,7 @@ export function traceFields(): { readonly trace_id?: string } {
   return active === undefined || !isSpanContextValid(active) ? {} : { trace_id: active.traceId }
 }
 
-/** Newer versions may have more fields behind those of version 00. */
+/** Newer versions may have more fields after those of version 00. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
 
 function readTraceparent(text: string): SpanContext | undefined {

@@ -1,6 +1,6 @@
-/** The OpenAPI document as the TypeScript types that openapi-fetch reads: `paths`, `operations`, `components`. Lives in
- *  a workspace of its own, because openapi-typescript builds on the compiler API of a TypeScript that the sources have
- *  left behind. */
+/** The OpenAPI document as the TypeScript types that openapi-fetch reads: `paths`, `operations`, `components`. It is in
+ *  a separate workspace, because openapi-typescript needs the compiler API of an older TypeScript than the sources
+ *  use. */
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
 import type { OpenApiDocument } from '../../kit/http/openapi.ts'
 

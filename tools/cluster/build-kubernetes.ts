@@ -1,5 +1,5 @@
-/** `npm run build:kubernetes`: the programs that clusters consist of, in the order in which somebody who tries them
- *  needs them, of one minor version of Kubernetes unless others are asked for. */
+/** `npm run build:kubernetes`: builds the programs of clusters, in the order in which somebody who tries them needs
+ *  them, of one minor version of Kubernetes unless others are requested. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { arch, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ interface Options {
   readonly isPin: boolean
 }
 
-/** Undefined for words that are none of its own. */
+/** Undefined for unknown arguments. */
 export function parseBuild(words: readonly string[]): Options | undefined {
   try {
     const { values } = parseArgs({
@@ -51,7 +51,7 @@ export function parseBuild(words: readonly string[]): Options | undefined {
   }
 }
 
-/** What there is of each purpose with these tools: all of the first release, then what others have besides. */
+/** The tools of each purpose: all of the first release, then the additional ones of others. */
 export function buildOrder(releases: readonly KubernetesRelease[]): readonly { purpose: string; tools: Tool[] }[] {
   const known = new Set<Tool>()
   return releases.flatMap((release) =>
@@ -69,7 +69,8 @@ interface Source {
   readonly print: (line: string) => void
 }
 
-/** Has the tool be there: from the mirror, or else from its source. Throws as `takeReleased` and `buildTool` do. */
+/** Ensures that the tool exists: from the mirror, or else from its source. Throws as `takeReleased` and `buildTool`
+ *  do. */
 export async function provide(tool: Tool, { mirror, digests, print }: Source): Promise<void> {
   if (await isBuilt(tool)) return print(`  ${tool}: there`)
   const file = mirror === undefined ? undefined : releasedFileOf(tool, arch())

@@ -1,12 +1,10 @@
 /** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go
- *  modules, and those that the product itself uses where they are there: the engine of object storage, and the parts of
- *  control planes.
- *  Binaries are kept outside the repository, under
- *  `~/.cache/svccloud-tools/<version>/` (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes
- *  cold, everything about 8.
+ *  modules, and programs that the product itself uses where they exist: the engine of object storage, and the parts of
+ *  control planes. Binaries are stored outside the repository, in `~/.cache/svccloud-tools/<version>/` (or
+ *  `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes cold, everything about 8.
  *
  *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be
- *  given). Those of clusters are built by `build-kubernetes.ts`. */
+ *  given). `build-kubernetes.ts` builds those of clusters. */
 
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -26,18 +24,18 @@ import { releasedFile, type UpstreamFile } from './upstream.ts'
 const run = promisify(execFile)
 
 interface Recipe {
-  /** Of the binary, where it is not the tool's. */
+  /** Name of the binary, if it is not the tool's. */
   readonly name?: string
   readonly version: string
   readonly package: string
   /** Folder of the Go module here that pins the tool; without it, `go install package@version` is enough. */
   readonly module?: string
-  /** Not a program, but these files of the module that the package names, one after the other. */
+  /** Not a program, but the concatenation of these files of the module that the package names. */
   readonly files?: readonly string[]
-  /** The binary of the package's tests is wanted. */
+  /** Builds the binary of the package's tests. */
   readonly isTest?: boolean
   readonly linkerFlags: string
-  /** Who releases it as a file. */
+  /** The project that releases it as a file. */
   readonly released?: 'kubernetes' | 'etcd' | undefined
 }
 
@@ -46,7 +44,7 @@ const SNAPSHOTTER = 'external-snapshotter/v8'
 
 type Release = (typeof KUBERNETES_RELEASES)[number]
 
-/** What stands between Kubernetes and a driver of the Container Storage Interface. */
+/** The programs between Kubernetes and a driver of the Container Storage Interface. */
 const sidecar = (command: keyof typeof CSI_SIDECARS, repository: string): Recipe => ({
   name: `csi-${command}`,
   version: PROGRAM_VERSIONS[`csi-${command}`],
@@ -96,11 +94,11 @@ const recipes = {
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
-  /** The minor before, for control planes that are upgraded from it. */
+  /** The previous minor version, for control planes that are upgraded from it. */
   'kube-apiserver-1.35': kubernetes('kube-apiserver', '1.35.4'),
   'kube-controller-manager-1.35': kubernetes('kube-controller-manager', '1.35.4'),
   'kube-scheduler-1.35': kubernetes('kube-scheduler', '1.35.4'),
-  /** What nodes of clusters run, for their image. */
+  /** Programs of cluster nodes, for their image. */
   kubelet: kubernetes('kubelet'),
   'kube-proxy': kubernetes('kube-proxy'),
   'kubelet-1.35': kubernetes('kubelet', '1.35.4'),
@@ -119,14 +117,14 @@ const recipes = {
     module: 'coredns',
     linkerFlags: '',
   },
-  /** What gives dev clusters their volumes. */
+  /** Provides the volumes of dev clusters. */
   'local-path-provisioner': {
     version: PROGRAM_VERSIONS['local-path-provisioner'],
     package: 'github.com/rancher/local-path-provisioner',
     module: 'local-path',
     linkerFlags: `-X main.VERSION=${PROGRAM_VERSIONS['local-path-provisioner']}`,
   },
-  /** What holds the namespaces of a pod. */
+  /** Holds the namespaces of a pod. */
   pause: { version: PROGRAM_VERSIONS.pause, package: '.', module: 'pause', linkerFlags: '' },
   /** The two ends of the tunnel from API servers to nodes. */
   'konnectivity-server': tunnel('server'),
@@ -137,10 +135,10 @@ const recipes = {
     package: 'github.com/cloudnativelabs/kube-router/v2/cmd/kube-router',
     linkerFlags: '',
   },
-  /** Plays the kubelets of nodes that are only objects. */
+  /** Simulates the kubelets of nodes that are only objects. */
   kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
   etcd: etcd('etcd', 'server'),
-  /** Judges snapshots of etcd, and makes its folders from them. */
+  /** Verifies snapshots of etcd, and restores them to folders. */
   etcdutl: etcd('etcdutl', 'etcdutl'),
   helm: {
     version: 'v4.3.1',
@@ -152,13 +150,13 @@ const recipes = {
     package: 'github.com/bazelbuild/buildtools/buildifier',
     linkerFlags: '',
   },
-  /** The Lua that Argo CD runs its health checks with. */
+  /** The Lua interpreter with which Argo CD runs its health checks. */
   glua: { version: 'v1.1.1', package: 'github.com/yuin/gopher-lua/cmd/glua', linkerFlags: '' },
   /** The payment processor's published schema, and a server that checks requests against it. */
   'stripe-mock': { version: 'v0.203.0', package: 'github.com/stripe/stripe-mock', linkerFlags: '' },
   /** The engine of object storage: npm run build:object-storage. */
   [ENGINE]: { version: ENGINE_VERSION, package: 'github.com/versity/versitygw/cmd/versitygw', linkerFlags: '' },
-  /** The suite that drivers of the Container Storage Interface are judged by. */
+  /** The test suite for drivers of the Container Storage Interface. */
   'csi-sanity': {
     version: CSI_TEST_VERSION,
     package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
@@ -174,7 +172,7 @@ const recipes = {
     package: `github.com/kubernetes-csi/${SNAPSHOTTER}/cmd/snapshot-controller`,
     linkerFlags: `-X main.version=${PROGRAM_VERSIONS['snapshot-controller']}`,
   },
-  /** The kinds of objects that both are about. */
+  /** The kinds of objects that both use. */
   'snapshot-kinds': {
     version: PROGRAM_VERSIONS['snapshot-kinds'],
     name: SNAPSHOT_KINDS_FILE,
@@ -189,14 +187,14 @@ const recipes = {
 export type Tool = keyof typeof recipes
 export const tools = Object.keys(recipes) as readonly Tool[] // the keys of a literal table
 
-/** Where a tool's binary is, or will be once built. */
+/** The path of a tool's binary, built or not. */
 export function toolPath(tool: Tool): string {
   const { version, name = tool }: Recipe = recipes[tool]
   return join(toolsFolder(), version, name)
 }
 
-/** The file by which its project releases it for such a processor, as Node names that; undefined for the tools that are
- *  made from their sources only. */
+/** The file in which its project releases it for such a processor, by Node's name of the processor; undefined for tools
+ *  that are only built from source. */
 export function releasedFileOf(tool: Tool, architecture: string): UpstreamFile | undefined {
   const { version, name = tool, released }: Recipe = recipes[tool]
   return released && releasedFile({ name, version }, released, architecture)
@@ -215,15 +213,14 @@ export const goVersion = (): Promise<string | undefined> =>
     () => undefined,
   )
 
-/** True when every tool is there or can be built here; a test tier asks this before it says that it is skipped. */
+/** True when every tool exists or can be built here; a test tier checks this before it reports that it is skipped. */
 export async function canHave(wanted: readonly Tool[]): Promise<boolean> {
   const built = await Promise.all(wanted.map(isBuilt))
   return built.every(Boolean) || (await goVersion()) !== undefined
 }
 
-/** Builds the tool unless it is there already, and answers its path. Two builders at once are harmless: the last rename
- *  wins.
- *  Throws, with the advice to install Go, when it must be built and there is no Go. */
+/** Builds the tool if it does not exist, and returns its path. Two concurrent builds are harmless: the last rename
+ *  wins. Throws, with the advice to install Go, when it must be built and there is no Go. */
 export async function buildTool(tool: Tool): Promise<string> {
   const path = toolPath(tool)
   if (await isBuilt(tool)) return path
@@ -265,7 +262,7 @@ async function filesOf(recipe: Recipe, files: readonly string[]): Promise<string
   return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n---\n')
 }
 
-/** Folder with the sources of a tool whose package is the root of its module. Throws where there is neither Go nor a
+/** Folder with the sources of a tool whose package is the root of its module. Throws when there is neither Go nor a
  *  network, as `go mod download` does. */
 export function sourceFolder(tool: Tool): Promise<string> {
   const { package: name, version }: Recipe = recipes[tool]

@@ -1,5 +1,5 @@
-/** Programs of the Kubernetes and etcd projects as those release them, from a mirror instead of from their sources: a
- *  file is taken only with the digest that `digests.json` has for it. */
+/** Released programs of the Kubernetes and etcd projects, from a mirror instead of from source: a file is accepted only
+ *  with the digest that `digests.json` has for it. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,18 +16,18 @@ const run = promisify(execFile)
 
 export const DIGESTS_FILE = join(import.meta.dirname, 'digests.json')
 
-/** SHA-256 by the path of the file below the mirror: of linux on amd64 and arm64. */
+/** SHA-256 by the path of the file below the mirror: for linux on amd64 and arm64. */
 const Digests = z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/))
 export type Digests = z.infer<typeof Digests>
 
 export interface UpstreamFile {
   /** Below the mirror, as `https://dl.k8s.io` has it for Kubernetes and `https://storage.googleapis.com` for etcd. */
   readonly path: string
-  /** The program in the archive; undefined where the file is the program. */
+  /** The program in the archive; undefined when the file is the program. */
   readonly member?: string | undefined
 }
 
-/** A mirror has the file, and it is not what is pinned. */
+/** A mirror has the file, but it is not the pinned one. */
 export class WrongDigest extends Error {
   constructor(path: string, found: string, pinned: string) {
     super(`the mirror's ${path} is not the released file: its SHA-256 is ${found}, and ${pinned} is pinned`)
@@ -38,7 +38,7 @@ export class WrongDigest extends Error {
 const FILE_BYTES_MAXIMUM = 512 * 1024 ** 2
 const [NOT_FOUND, FORBIDDEN] = [404, 403]
 
-/** `architecture`: as Node names it. */
+/** `architecture`: Node's name of it. */
 export function releasedFile(
   program: { readonly name: string; readonly version: string },
   project: 'kubernetes' | 'etcd',
@@ -51,12 +51,12 @@ export function releasedFile(
   return { path: `etcd/${version}/${archive}.tar.gz`, member: `${archive}/${name}` }
 }
 
-/** Throws for a file that is no table of digests. */
+/** Throws for a file that is not a table of digests. */
 export const readDigests = async (file = DIGESTS_FILE): Promise<Digests> =>
   Digests.parse(JSON.parse(await readFile(file, 'utf8')))
 
-/** Puts the program at `path`. Answers why it did not: the file has no digest here, or the mirror does not have it.
- *  Throws WrongDigest for a file that is another one, TooLong, and what the network says. */
+/** Puts the program at `path`. Returns why it did not: the file has no digest here, or the mirror does not have it.
+ *  Throws WrongDigest for a different file, TooLong, and errors of the network. */
 export async function takeReleased(
   file: UpstreamFile,
   { mirror, digests, path }: { readonly mirror: string; readonly digests: Digests; readonly path: string },
@@ -80,8 +80,8 @@ export async function takeReleased(
   }
 }
 
-/** Records the digests of what a trusted mirror has. Answers the paths that were recorded. Throws WrongDigest, and
- *  records nothing, where a file is not the one that is pinned already. */
+/** Records the digests of the files of a trusted mirror. Returns the recorded paths. Throws WrongDigest, and records
+ *  nothing, when a file differs from the pinned one. */
 export async function pinReleased(
   files: readonly UpstreamFile[],
   { mirror, digestsFile = DIGESTS_FILE, work }: PinOptions,
@@ -107,7 +107,7 @@ export interface PinOptions {
   readonly work: string
 }
 
-/** What is pinned is taken for good: nobody on the way may have changed it. */
+/** A digest is pinned permanently, so nobody on the way to the mirror may be able to change the file. */
 function requireTrustworthy(mirror: string): void {
   const { protocol, hostname } = new URL(mirror)
   if (protocol !== 'https:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname))
@@ -116,7 +116,7 @@ function requireTrustworthy(mirror: string): void {
 
 const urlOf = (mirror: string, { path }: UpstreamFile): string => `${mirror.replace(/\/+$/, '')}/${path}`
 
-/** Answers the digest of what is in the file then; undefined where the server does not have it. */
+/** Returns the digest of the downloaded file; undefined when the server does not have it. */
 async function download(url: string, to: string): Promise<string | undefined> {
   const answer = await fetch(url)
   if (answer.status === NOT_FOUND || answer.status === FORBIDDEN) {

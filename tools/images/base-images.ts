@@ -1,9 +1,9 @@
-/** Which images the Dockerfile begins with, and whether a digest says what is in them: a tag can be given to another
- *  image at any time, a digest cannot. Digests are found in a registry, so none is written down here; whoever releases
- *  gives them as build arguments, to this and to Docker.
+/** The base images of the Dockerfile, and whether each has a digest: a tag can be moved to another image at any time, a
+ *  digest cannot. Digests come from a registry, so none is recorded here; a release passes them as build arguments, to
+ *  this and to Docker.
  *
- *  Command line: `npm run image:bases -- [--required] [NAME=IMAGE...]` with build arguments. Prints each
- *  image; with `--required` one without a digest is an error. */
+ *  Command line: `npm run image:bases -- [--required] [NAME=IMAGE...]` with build arguments. Prints each image; with
+ *  `--required` one without a digest is an error. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -15,8 +15,8 @@ export interface BaseImage {
 
 const DIGEST = /@sha256:[0-9a-f]{64}$/
 
-/** Each once, in the order of the Dockerfile; stages of its own are none. Throws for an argument that the Dockerfile
- *  does not take. */
+/** Each once, in the order of the Dockerfile; without its own stages. Throws for an argument that the Dockerfile does
+ *  not accept. */
 export function baseImages(dockerfile: string, given: Readonly<Record<string, string>> = {}): readonly BaseImage[] {
   const [head = ''] = dockerfile.split(/^FROM /m)
   const defaults = Object.fromEntries([...head.matchAll(/^ARG (\w+)=(\S+)$/gm)].map(([, name, image]) => [name, image]))

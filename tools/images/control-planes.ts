@@ -1,5 +1,5 @@
-/** Images of what control planes in pods consist of, from the programs that `npm run build:kubernetes` makes: nothing
- *  else is in them. Whoever has a registry with the upstream ones needs none of these. */
+/** Images of the programs of control planes in pods, from the binaries that `npm run build:kubernetes` builds: they
+ *  contain nothing else. An operator with a registry that has the upstream images needs none of these. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ociArchive } from '../../agents/node/images/oci-archive.ts'
@@ -16,7 +16,7 @@ import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
 
 interface Image {
   readonly name: string
-  /** By their names in it; it begins with the first, unless it is told otherwise. */
+  /** By their names in it; its entry point is the first, unless set otherwise. */
   readonly programs: Readonly<Record<string, Tool>>
 }
 
@@ -24,10 +24,10 @@ const PARTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as
 
 const SIDECARS = ['provisioner', 'attacher', 'resizer', 'snapshotter'] as const
 
-/** As a registry that nobody names would have it. */
+/** The full name of an image that is named without a registry. */
 const named = (name: string, version: string): string => `docker.io/svccloud/${name}:${version}`
 
-/** Names of the images, as the settings of a host cluster want them. */
+/** Names of the images, in the form of a host cluster's settings. */
 export const controlPlaneImages = (releases: readonly KubernetesRelease[] = KUBERNETES_RELEASES) => ({
   etcd: named('etcd', ETCD_VERSION),
   tunnel: named('konnectivity-server', TUNNEL_VERSION),
@@ -73,7 +73,7 @@ export async function builtReleases(): Promise<readonly KubernetesRelease[]> {
   return KUBERNETES_RELEASES.filter((_, index) => areBuilt[index]?.every(Boolean) === true)
 }
 
-/** Writes one file for each to the folder, and answers their paths. What is not built is built. */
+/** Writes one file for each to the folder, and returns their paths. Builds missing programs. */
 export async function writeControlPlaneImages(
   folder: string,
   releases: readonly KubernetesRelease[],

@@ -1,10 +1,10 @@
-/** What a stage of the Dockerfile comes to, for images that are made without Docker: pure. Of what is run in it nothing
- *  is; what it copies from the sources, and how its processes begin, is as written there. */
+/** The result of a stage of the Dockerfile, for images that are built without Docker: pure. It ignores the commands
+ *  that the stage runs; what the stage copies from the sources, and how its processes start, is as written there. */
 
 export interface Stage {
-  /** Paths of the repository that it has in the folder where processes begin. */
+  /** Paths of the repository that it copies into the working folder. */
   readonly copies: readonly string[]
-  /** Patterns of what is removed from the dependencies. */
+  /** Patterns of files that are removed from the dependencies. */
   readonly leftOut: readonly string[]
   readonly config: {
     readonly Entrypoint: readonly string[]
@@ -20,7 +20,7 @@ interface Instruction {
   readonly rest: string
 }
 
-/** Throws for a stage that is not there. */
+/** Throws for a stage that does not exist. */
 export function readStage(dockerfile: string, target: string): Stage {
   const stages = stagesOf(dockerfile)
   const chain: Instruction[] = []

@@ -1,5 +1,5 @@
-/** Layers of images, as tar archives with the same bytes for the same content: programs of this machine with the
- *  libraries that they load, and the sources with the dependencies that run them. */
+/** Layers of images, as tar archives with the same bytes for the same content: programs of this machine with their
+ *  libraries, and the sources with their dependencies. */
 import { execFile } from 'node:child_process'
 import { access, chmod, copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,9 +11,9 @@ import type { Stage } from './dockerfile.ts'
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 const LAYER_BYTES_MAXIMUM = 2 * 1024 ** 3
-/** Beside that of the C library, for what dependencies bring as machine code. */
+/** In addition to the C library itself, for dependencies with native code. */
 const LIBC = ['librt.so.1', 'libresolv.so.2', 'libutil.so.1']
-/** A shell, and what charts call. */
+/** A shell, and the programs that charts call. */
 const BASE_PROGRAMS = ['sh', 'cat', 'chown', 'mkdir', 'ls']
 const BASE_FILES: Readonly<Record<string, string>> = {
   'etc/passwd': 'root:x:0:0:root:/root:/bin/sh\n',
@@ -31,7 +31,7 @@ async function archive(folder: string, paths: readonly string[], ...more: readon
   return stdout
 }
 
-/** Of the tree that `fill` makes in an empty folder. */
+/** The layer of the tree that `fill` creates in an empty folder. */
 async function layerOf(fill: (folder: string) => Promise<void>): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-layer-'))
   try {
@@ -63,7 +63,7 @@ export const baseLayer = (more: readonly string[] = []): Promise<Buffer> =>
     }
   })
 
-/** Those that the loader of this machine finds for it, where it finds them. */
+/** The libraries that the loader of this machine finds for it, with their paths. */
 const librariesOf = async (program: string): Promise<readonly string[]> =>
   [...(await run('ldd', [program])).stdout.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)
 
@@ -78,7 +78,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>
 }
 
-/** Paths of the repository as they are, below another folder; links keep what they lead to. */
+/** Paths of the repository unchanged, below another folder; links keep their targets. */
 const below = ({ WorkingDir }: Stage['config']): string => `--transform=flags=rSH;s,^,${WorkingDir.slice(1)}/,`
 
 /** The dependencies that are not for development, as they are installed here. */
@@ -86,7 +86,7 @@ export async function dependenciesLayer({ leftOut, config }: Stage): Promise<Buf
   // as npm writes it
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock
   const needed = Object.entries(packages).flatMap(([path, { dev = false, link = false }]) =>
-    // Others that are below one come with it.
+    // Nested dependencies come with their parent.
     dev || link || path.lastIndexOf('node_modules/') !== 0 ? [] : [path],
   )
   const installed = await Promise.all(
@@ -100,10 +100,10 @@ export async function dependenciesLayer({ leftOut, config }: Stage): Promise<Buf
   return archive(ROOT, installed.flat(), '--anchored', ...leftOut.map((path) => `--exclude=${path}`), below(config))
 }
 
-/** What the stage copies. */
+/** The files that the stage copies. */
 export const sourcesLayer = ({ copies, config }: Stage): Promise<Buffer> => archive(ROOT, copies, below(config))
 
-/** A folder of this machine with the libraries that programs load from elsewhere, and files beside it. */
+/** A folder of this machine with the libraries that its programs load from elsewhere, and additional files. */
 export const folderLayer = (
   from: string,
   to: string,
@@ -111,7 +111,7 @@ export const folderLayer = (
 ): Promise<Buffer> =>
   layerOf(async (folder) => {
     await cp(from, join(folder, to), { recursive: true, verbatimSymlinks: true })
-    // Its own come with it.
+    // Its own libraries come with it.
     for (const program of programs)
       await putLibraries(folder, program, (path) => !path.startsWith(from) && !path.includes('/../'))
     for (const [path, content] of Object.entries(files)) {

@@ -1,10 +1,10 @@
-/** Makes the images of the control plane and of the hosts' agent without a registry and without Docker: one archive
- *  (opencontainers.org, image layout) for each, for `ctr images import` and the like. They hold the Node that runs
- *  this, the libraries that it loads, and what the Dockerfile copies; not the packages that it installs: QEMU, the
- *  tools of Ceph and Open vSwitch, and ipmitool.
+/** Builds the images of the control plane and of the hosts' agent without a registry and without Docker: one archive
+ *  (opencontainers.org, image layout) for each, for `ctr images import` and the like. They contain the Node that runs
+ *  this, its libraries, and the files that the Dockerfile copies; not the packages that it installs: QEMU, the tools of
+ *  Ceph and Open vSwitch, and ipmitool.
  *
- *  Command line: `node tools/images/main.ts FOLDER [TAG]`; `node tools/images/main.ts --control-planes FOLDER` makes
- *  those of the programs that control planes in pods consist of, of the releases that are built. */
+ *  Command line: `node tools/images/main.ts FOLDER [TAG]`; `node tools/images/main.ts --control-planes FOLDER` builds
+ *  those of the programs of control planes in pods, for the built releases. */
 import { mkdir } from 'node:fs/promises'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { VERSION } from '../../domain/version.ts'

@@ -5,16 +5,16 @@ import { ociArchive } from '../../agents/node/images/oci-archive.ts'
 import { readStage } from './dockerfile.ts'
 import { baseLayer, dependenciesLayer, sourcesLayer } from './layers.ts'
 
-/** Stages of the Dockerfile, by the names that the charts know their images by. */
+/** Stages of the Dockerfile, by the charts' names of their images. */
 export const IMAGES = {
   'svccloud/svccloud': 'control-plane',
   'svccloud/svccloud-node-agent': 'node-agent',
 } as const
 
-/** As a registry that nobody names would have it. */
+/** The full name of an image that is named without a registry. */
 export const imageName = (image: keyof typeof IMAGES, tag: string): string => `docker.io/${image}:${tag}`
 
-/** Writes one file for each to the folder, and answers their paths. */
+/** Writes one file for each to the folder, and returns their paths. */
 export async function writeImages(folder: string, tag: string): Promise<readonly string[]> {
   const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'), 'utf8')
   const base = await baseLayer()

@@ -1,7 +1,7 @@
-/** Measures the tests: makes small changes to the source, one at a time, and counts those that a test notices.
- *  `npm run test:mutation` judges the default targets, `npm run test:mutation -- domain db/audit` files or folders.
- *  Works in copies of the tree. What was judged is remembered for as long as the source and its tests stay the same, so
- *  a run that was stopped goes on where it was. The score and the survivors go to `test/mutation/score.json`. */
+/** Measures the tests: makes small changes to the source, one at a time, and counts those that a test detects. `npm run
+ *  test:mutation` judges the default targets, `npm run test:mutation -- domain db/audit` files or folders. Works in
+ *  copies of the tree. Results are remembered for as long as the source and its tests stay the same, so a stopped run
+ *  continues where it was. The score and the survivors are written to `test/mutation/score.json`. */
 import { execFile, fork, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFile, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ import type { Job, Verdict } from './worker.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const SCORE_FILE = join(ROOT, 'test/mutation/score.json')
 const PROGRESS_FILE = join(ROOT, 'test-results/mutation.ndjson')
-/** Folders and files whose rules are pure or whose mistakes are dear. */
+/** Folders and files whose rules are pure or whose mistakes are expensive. */
 const TARGETS = [
   'domain/',
   'kit/http/',
@@ -40,15 +40,15 @@ const TARGETS = [
   'agents/node/instance/plan.ts',
   'agents/node/volume/plan.ts',
 ]
-/** What runs once and is not changed afterwards. */
+/** Code that runs once and is not changed afterwards. */
 const LEFT_OUT = ['db/migrations/', 'db/main.ts']
-/** The tiers of which tests are run; those with a database for the files of `db/` alone. */
+/** The tiers whose tests are run; those with a database only for the files of `db/`. */
 const PROJECTS = ['unit', 'database']
 const TEST_NAME =
   /^test\/(?!sim\/|mutation\/).*(?<!\.(?:kubectl|(?:qemu|e2e|network)(?:-long)?|fencing|endurance|cluster))\.test\.ts$/
-/** A test that takes longer by itself is not run for mutants. */
+/** A test that takes longer alone is not run for mutants. */
 const TEST_MILLISECONDS_MAXIMUM = 6_000
-/** Beyond several times its usual time a run counts as hanging. */
+/** A run that takes several times its usual time counts as hanging. */
 const PATIENCE = { factor: 4, milliseconds: 10_000 }
 const START_MILLISECONDS_MAXIMUM = 60_000
 
@@ -61,7 +61,7 @@ interface Target {
 
 const run = promisify(execFile)
 
-/** Every file of the tree that git knows or would. */
+/** Every file of the tree that git tracks or would track. */
 async function listFiles(): Promise<string[]> {
   const { stdout } = await run('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, maxBuffer: 2 ** 24 })
   return stdout.split('\n').filter((file) => file !== '')
@@ -70,13 +70,13 @@ async function listFiles(): Promise<string[]> {
 async function copyTree(files: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-mutation-'))
   for (const parent of new Set(files.map(dirname))) await mkdir(join(folder, parent), { recursive: true })
-  // a file that was removed and not committed yet is no part of the tree
+  // a file that was removed but not committed yet is not in the tree
   for (const file of files) await copyFile(join(ROOT, file), join(folder, file)).catch(() => {})
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
 
-/** A worker with a copy of the tree; it is ended and started anew when a run hangs. */
+/** A worker with a copy of the tree; it is killed and restarted when a run hangs. */
 class Bench {
   readonly folder: string
   #child: ChildProcess | undefined
@@ -89,7 +89,7 @@ class Bench {
     if (this.#child !== undefined) return this.#child
     const child = fork(join(import.meta.dirname, 'worker.ts'), [this.folder, ...PROJECTS], {
       cwd: this.folder,
-      detached: true, // a group of its own, so that what it has started ends with it
+      detached: true, // a separate process group, so that its children end with it
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     this.#child = child
@@ -119,7 +119,7 @@ class Bench {
   }
 }
 
-/** The next message; undefined when none comes in time or the process ends. */
+/** The next message; undefined when none arrives in time or the process ends. */
 function answerOf(child: ChildProcess, milliseconds: number): Promise<unknown> {
   return new Promise((resolve) => {
     const end = (message?: unknown) => {
@@ -135,7 +135,7 @@ function answerOf(child: ChildProcess, milliseconds: number): Promise<unknown> {
   })
 }
 
-/** How long each test takes on the source as it is; without those that fail or take too long. */
+/** The duration of each test on the unchanged source; without those that fail or take too long. */
 async function measureTests(bench: Bench, tests: readonly string[]): Promise<Map<string, number>> {
   const usual = new Map<string, number>()
   for (const test of tests) {
@@ -186,7 +186,7 @@ interface Options {
   readonly paths: readonly string[]
   readonly seed: number
   readonly workers: number
-  /** At most so many mutants are judged, chosen by the seed. */
+  /** Maximum number of judged mutants, chosen by the seed. */
   readonly sample: number
 }
 
@@ -222,7 +222,7 @@ async function judgeAll(targets: readonly Target[], options: Options, stop: Abor
         if (stop.aborted) return
         const tests = target.tests.filter((test) => usual.has(test))
         const outcome = tests.length === 0 ? 'untested' : await judgeOne(bench, mutant, target.source, tests, usual)
-        if (stop.aborted) return // a run that was ended says nothing
+        if (stop.aborted) return // an interrupted run proves nothing
         note(mutant, key, outcome)
         await appendFile(PROGRESS_FILE, `${JSON.stringify([key, outcome])}\n`)
         done += 1

@@ -1,4 +1,4 @@
-/** The mutants of a source file: small changes of its syntax tree that a good test notices. Types, imports, log lines
+/** The mutants of a source file: small changes of its syntax tree that a good test detects. Types, imports, log lines
  *  and sentences for people are left alone. */
 import { parseSync } from 'oxc-parser'
 
@@ -6,7 +6,7 @@ export interface Mutant {
   readonly file: string
   /** What kind of change it is. */
   readonly operator: string
-  /** Offsets in the source of what is replaced. */
+  /** Offsets in the source of the replaced text. */
   readonly start: number
   readonly end: number
   readonly replacement: string
@@ -21,10 +21,10 @@ interface Node {
   readonly [member: string]: unknown
 }
 
-/** What a node is part of. */
+/** The parent of a node. */
 interface Place {
   readonly parent: Node | undefined
-  /** The member of the parent that holds the node. */
+  /** The member of the parent that contains the node. */
   readonly member: string
 }
 
@@ -52,7 +52,7 @@ export function mutantsOf(file: string, source: string): Mutant[] {
     .map((change) => ({ file, ...change, line: source.slice(0, change.start).split('\n').length }))
 }
 
-/** The source with the mutant in it. */
+/** The source with the mutant applied. */
 export const mutated = (source: string, { start, end, replacement }: Mutant): string =>
   source.slice(0, start) + replacement + source.slice(end)
 
@@ -63,7 +63,7 @@ const nodeIn = (node: Node, member: string): Node | undefined => {
   return isNode(value) ? value : undefined
 }
 
-/** Expressions in the clothes of TypeScript. */
+/** Expressions with TypeScript syntax around them. */
 const EXPRESSIONS = ['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']
 const isType = ({ type }: Node): boolean => type.startsWith('TS') && !EXPRESSIONS.includes(type)
 
@@ -155,7 +155,7 @@ function binaryChanges(node: Node, source: string): Change[] {
   return betweenSides('comparison', node, source, COMPARISONS[symbol] ?? [])
 }
 
-/** A sum in which one of the parts is a text: texts cannot be subtracted. */
+/** A sum in which one part is a text: texts cannot be subtracted. */
 function isText(node: Node | undefined): boolean {
   if (node?.type === 'TemplateLiteral' || typeof node?.['value'] === 'string') return true
   return node?.type === 'BinaryExpression' && (isText(nodeIn(node, 'left')) || isText(nodeIn(node, 'right')))
@@ -190,7 +190,7 @@ function methodChanges(node: Node, { member }: Place): Change[] {
   return property === undefined || other === undefined || !isCall ? [] : [replace('method', property, other)]
 }
 
-/** A return that is not the last thing that its function does. */
+/** A return that is not the last statement of its function. */
 const isEarly = ({ parent, member }: Place): boolean =>
   member === 'consequent' || member === 'alternate' || (parent?.type === 'BlockStatement' && isEarlyBlock(parent))
 const isEarlyBlock = (block: Node): boolean => {

@@ -1,10 +1,10 @@
-/** Which tests are run for a mutated file: the one of its mirrored path first, then those that import it, the nearest
- *  first. */
+/** The tests that are run for a mutated file: the one of its mirrored path first, then those that import it, the
+ *  nearest first. */
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
-/** How far away, by imports, a test may be to be run for a file. */
+/** The maximum import distance between a file and its tests. */
 const DISTANCE_MAXIMUM = 2
 const TESTS_MAXIMUM = 4
 
@@ -25,7 +25,7 @@ export async function readImports(root: string, files: readonly string[]): Promi
   return { of: new Map(await Promise.all(files.map(read))) }
 }
 
-/** The tests among `tests` that are run for the file, those first that most likely notice a change of it. */
+/** The tests among `tests` that are run for the file; the most likely to detect a change of it come first. */
 export function testsFor(file: string, tests: readonly string[], imports: Imports): string[] {
   const ranked = tests.flatMap((test) => {
     const distance = distanceOf(test, file, imports)
@@ -47,7 +47,7 @@ export function testsFor(file: string, tests: readonly string[], imports: Import
 const isMirror = (test: string, file: string): boolean =>
   test.replace(/^test\//, '').split('.')[0] === file.replace(/\.ts$/, '')
 
-/** How many steps of imports lead from the test to the file; undefined when they are too many, or none do. */
+/** The number of import steps from the test to the file; undefined when there are too many, or no path. */
 function distanceOf(test: string, file: string, { of }: Imports): number | undefined {
   let reached: readonly string[] = [test]
   for (let distance = 1; distance <= DISTANCE_MAXIMUM; distance++) {

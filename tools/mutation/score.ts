@@ -1,13 +1,13 @@
-/** What is known of the mutants: the committed score, and what a run adds to it. */
+/** The known results of mutants: the committed score, and the additions of a run. */
 import { createHash } from 'node:crypto'
 import type { Mutant } from './operators.ts'
 
-/** `timeout`: the mutant made a test hang, which counts as noticed. `untested`: no test is near enough to be run. */
+/** `timeout`: the mutant made a test hang, which counts as detected. `untested`: no test is near enough to be run. */
 export type Outcome = 'killed' | 'timeout' | 'survived' | 'untested'
 
 export interface Judged {
   readonly mutant: Mutant
-  /** What tells the mutant from all others, for as long as its file and its tests stay the same. */
+  /** Identifies the mutant, for as long as its file and its tests stay the same. */
   readonly key: string
   readonly outcome: Outcome
 }
@@ -15,7 +15,7 @@ export interface Judged {
 export interface Survivor {
   readonly line: number
   readonly operator: string
-  /** The line of the source, and what stands in the place of a part of it. */
+  /** The line of the source, and the replacement of a part of it. */
   readonly source: string
   readonly from: string
   readonly to: string
@@ -68,7 +68,7 @@ export function scoreOfFile(source: string, mutants: number, judged: readonly Ju
   }
 }
 
-/** Puts the files that were judged in the place of what was known of them; files that are no more go. */
+/** Replaces the known results of the judged files; removes files that no longer exist. */
 export function mergeScores(
   before: Score | undefined,
   judged: Readonly<Record<string, FileScore>>,

@@ -1,5 +1,5 @@
-/** One worker: has a copy of the tree, and tells of each mutant whether a test notices it. Started by `main.ts`, which
- *  ends it when a mutant does not end by itself. */
+/** One worker: has a copy of the tree, and reports for each mutant whether a test detects it. Started by `main.ts`,
+ *  which kills it when a mutant does not end by itself. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createVitest } from 'vitest/node'
@@ -7,7 +7,7 @@ import { onParentMessage, processArguments, sendToParent } from '../../kit/sys/p
 import { systemClock } from '../../kit/sys/clock.ts'
 
 export interface Job {
-  /** The file, and what it is while the tests run; undefined to run them as they are. */
+  /** The file, and its content while the tests run; undefined to run the unchanged source. */
   readonly change?: { readonly file: string; readonly mutated: string; readonly original: string } | undefined
   /** Run one after the other until one fails. */
   readonly tests: readonly string[]
@@ -48,6 +48,6 @@ async function judge({ change, tests }: Job): Promise<Verdict> {
   return { killedBy, milliseconds: Math.round(systemClock.monotonicMilliseconds() - startedAt) }
 }
 
-// `main.ts` sends jobs only
+// Only `main.ts` sends jobs.
 onParentMessage((message) => void judge(message as Job).then(sendToParent))
 sendToParent({ isReady: true })

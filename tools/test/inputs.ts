@@ -1,6 +1,6 @@
-/** What the outcome of a test file can depend on: the files that it reaches in the repository, and what the machine has
- *  in place of them. A file reaches what it imports, and every file or folder of the repository that a text in it
- *  names, relative to itself or to the root: programs that it starts, data that it reads. What no text names stands in
+/** What the outcome of a test file can depend on: the files that it reaches in the repository, and what the machine
+ *  provides instead. A file reaches its imports, and every file or folder of the repository that a text in it names,
+ *  relative to itself or to the root: programs that it starts, data that it reads. What no text names is listed in
  *  `reaches.ts`. Too much is better than too little: it costs a run. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -14,9 +14,9 @@ export interface Tree {
   readonly files: ReadonlySet<string>
   /** All files beneath each folder. */
   readonly folders: ReadonlyMap<string, readonly string[]>
-  /** Undefined when it cannot be read (any more). Each file is read once. */
+  /** Undefined when it cannot be read, or no longer. Each file is read once. */
   readonly read: (path: string) => Content | undefined
-  /** What has been found that each file reaches directly. */
+  /** The files that each file reaches directly, as far as they are known. */
   readonly reached: Map<string, ReadonlySet<string>>
 }
 
@@ -43,7 +43,7 @@ export function treeOf(paths: readonly string[], bytesOf: (path: string) => Buff
 
 const LISTING_BYTES_MAXIMUM = 64 * 1024 * 1024
 
-/** What git knows of the work tree, and what it does not know and is not told to ignore. Throws where git is not. */
+/** The files of the work tree that git tracks, and the untracked ones that are not ignored. Throws without git. */
 export function openTree(root: string): Tree {
   const flags = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const listing = execFileSync('git', flags, { cwd: root, encoding: 'utf8', maxBuffer: LISTING_BYTES_MAXIMUM })
@@ -59,7 +59,7 @@ export function openTree(root: string): Tree {
 
 const CODE = /\.(ts|js|mjs)$/
 const TEXT_LENGTH_MAXIMUM = 200
-/** Of paths: what they are put together with, whose words are names of folders. */
+/** Functions that join paths: words in their arguments are names of folders. */
 const JOINS = new Set(['join', 'resolve', 'readdir', 'cp', 'URL'])
 
 interface Texts {
@@ -92,7 +92,7 @@ function joinedOf(items: readonly unknown[]): string[] {
 function readTexts(path: string, source: string): Texts {
   const texts = new Set<string>()
   const paths = new Set<string>()
-  /** Of types only: nothing is loaded. */
+  /** Imports of types only: nothing is loaded. */
   const erased = new Set<unknown>()
   for (const node of nodesOf(parseSync(path, source).program)) {
     if (node['importKind'] === 'type' || node['exportKind'] === 'type') {
@@ -111,7 +111,7 @@ function readTexts(path: string, source: string): Texts {
 const isTemplatePart = (value: unknown): value is { readonly cooked: string } =>
   typeof value === 'object' && value !== null && 'cooked' in value && typeof value.cooked === 'string'
 
-/** By the digest of their content: files are read more than once, and seldom change between. */
+/** By the digest of their content: files are read more than once, and rarely change in between. */
 const parsed = new Map<string, Texts>()
 
 /** The files that a text can name. */
@@ -125,13 +125,13 @@ function* filesNamed(tree: Tree, from: string, text: string, canBeFolder: boolea
 }
 
 export interface Reaches {
-  /** What is reached from a file that no text in it names: files, and folders with all that is in them. */
+  /** Files reached from a file that no text in it names: files, and folders with everything in them. */
   readonly reached: Readonly<Record<string, readonly string[]>>
   /** Files whose texts are names of folders by chance. */
   readonly namesNoFolders: readonly string[]
 }
 
-/** What a file reaches directly. */
+/** The files that a file reaches directly. */
 function* reachedFrom(tree: Tree, path: string, { reached, namesNoFolders }: Reaches): Generator<string> {
   for (const place of reached[path] ?? []) yield* tree.files.has(place) ? [place] : (tree.folders.get(place) ?? [])
   const content = CODE.test(path) ? tree.read(path) : undefined
@@ -144,10 +144,10 @@ function* reachedFrom(tree: Tree, path: string, { reached, namesNoFolders }: Rea
   for (const text of paths) yield* filesNamed(tree, path, text, canNameFolders)
 }
 
-/** All files that are reached from those given, with them. */
+/** All files that are reached from the given ones, including these. */
 export function closureOf(tree: Tree, starts: readonly string[], reaches: Reaches): ReadonlySet<string> {
   const seen = new Set(starts)
-  // A set is walked to what is added on the way.
+  // The iteration over a set includes items that are added meanwhile.
   for (const path of seen) {
     const next = tree.reached.get(path) ?? new Set(reachedFrom(tree, path, reaches))
     tree.reached.set(path, next)
@@ -156,7 +156,7 @@ export function closureOf(tree: Tree, starts: readonly string[], reaches: Reache
   return seen
 }
 
-/** A short name of everything that the files given depend on; `others` is what is no file of the repository. */
+/** A short digest of everything that the given files depend on; `others` are inputs outside the repository. */
 export function inputsDigest(tree: Tree, closure: ReadonlySet<string>, others: readonly string[]): string {
   const hash = createHash('sha256')
   for (const path of [...closure].toSorted()) hash.update(`${path} ${tree.read(path)?.digest ?? 'gone'}\n`)

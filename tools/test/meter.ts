@@ -1,5 +1,5 @@
-/** What a program takes of the processor, with everything that it starts: also with what outlives whoever started it
- *  (guests, daemons) where the kernel has control groups and this user can make one. */
+/** Measures the processor time of a program and of everything that it starts: also of processes that outlive their
+ *  parents (guests, daemons) where the kernel has control groups and this user can create one. */
 import { mkdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -8,11 +8,11 @@ import { processId } from '../../kit/sys/process.ts'
 export interface Meter {
   /** The command that runs another one within the meter. */
   within(command: readonly string[]): readonly string[]
-  /** What has been taken until now, in seconds, and the end of the meter; what still runs keeps its group. */
+  /** The time used so far, in seconds, and the end of the meter; processes that still run keep its group. */
   close(): Promise<number | undefined>
 }
 
-/** Becomes the program, so that signals reach that. */
+/** Becomes the program, so that signals reach it. */
 const ENTER = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
 
 const REMOVALS = 10
@@ -28,14 +28,14 @@ async function ownGroup(): Promise<string | undefined> {
   return mount === undefined || path === undefined ? undefined : join(mount, path)
 }
 
-/** A second of the processor, as Linux counts it. */
+/** Clock ticks of Linux in a second. */
 const TICKS = 100
 /** Fields of `/proc/self/stat` after the name of the program. */
 const CHILDREN = { user: 13, system: 14 }
-/** Of the programs that have ended, and of whatever they have waited for. */
+/** Of the programs that have ended, and of all processes that they waited for. */
 let childrenSeconds = 0
 
-/** Counts what is known of a program when it has ended: what its parents have waited for. */
+/** Counts the times that are known when a program has ended: those of processes that their parents waited for. */
 const poorMeter: Meter = {
   within: (command) => command,
   async close() {
@@ -48,10 +48,10 @@ const poorMeter: Meter = {
   },
 }
 
-/** Opens the meter of one program, which is closed when that has ended. */
+/** Opens the meter of one program; close it when the program has ended. */
 export const openMeter = async (): Promise<Meter> => (await openGroup()) ?? poorMeter
 
-/** Undefined where there are no groups, or none can be made. */
+/** Undefined when there are no groups, or none can be created. */
 export async function openGroup(): Promise<Meter | undefined> {
   const parent = await ownGroup()
   if (parent === undefined) return undefined
@@ -73,7 +73,7 @@ export async function openGroup(): Promise<Meter | undefined> {
     within: (command) => ['sh', '-c', ENTER, group, ...command],
     async close() {
       const seconds = await secondsOf().catch(() => undefined)
-      // What has ended is in it for a moment; what does not end keeps it.
+      // Ended processes remain in it for a moment; processes that do not end keep it.
       for (let tries = 0; tries < REMOVALS && !(await isRemoved()); tries++)
         await systemClock.sleep(REMOVAL_MILLISECONDS)
       return seconds

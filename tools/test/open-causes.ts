@@ -1,5 +1,5 @@
-/** Test files that fail by chance and whose cause is known to be open: `test/open-causes.json`. They, and no others,
- *  are tried twice. */
+/** Test files that fail by chance and whose cause is not fixed yet: `test/open-causes.json`. Only these files are
+ *  retried. */
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { ROOT } from './program.ts'
@@ -8,9 +8,9 @@ import type { Report } from './tally.ts'
 export interface OpenCause {
   /** The path of the test file from the root. */
   readonly file: string
-  /** What is known of it, and where to look. */
+  /** The facts known of it, and where to look. */
   readonly cause: string
-  /** The day on which it was seen first. */
+  /** The day of its first occurrence. */
   readonly since: string
 }
 
@@ -19,7 +19,7 @@ export async function openCauses(): Promise<readonly OpenCause[]> {
   return JSON.parse(text) as OpenCause[] // our own file, held by a test
 }
 
-/** The causes of the files that failed; none when a file failed that is not on the list: that fails the tier. */
+/** The causes of the failed files; none when a failed file is not on the list: that fails the tier. */
 export function causesOf(report: Report | undefined, causes: readonly OpenCause[]): readonly OpenCause[] {
   const failed = report?.testResults.filter(({ status }) => status === 'failed') ?? []
   const found = failed.map(({ name }) => causes.find(({ file }) => file === relative(ROOT, name)))

@@ -1,4 +1,4 @@
-/** Running a program with a deadline, and what it took of the processor. */
+/** Runs a program with a deadline, and measures its processor time. */
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { setPriority } from 'node:os'
@@ -18,7 +18,7 @@ export interface Run {
   readonly background?: Background | undefined
 }
 
-/** What runs beside the others. */
+/** For a program that runs in the background. */
 export interface Background {
   readonly isIdle: boolean
   /** Where its output goes meanwhile. */
@@ -26,10 +26,11 @@ export interface Background {
   readonly stop: AbortSignal
 }
 
-/** The lowest: what is idle goes on where others wait, also at the end, and takes nothing of what they can use. */
+/** The lowest priority: an idle program runs while others wait, also at the end, and takes nothing that they can
+ *  use. */
 const BACKGROUND_NICENESS = 19
 
-/** Runs a program and answers whether it ended well in time. */
+/** Runs a program and returns whether it succeeded in time. */
 export async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
   const { name, deadlineMilliseconds, background } = options
   const output = background && (await open(background.outputFile, 'a'))
@@ -46,12 +47,12 @@ export async function succeeds(program: string, flags: readonly string[], option
       env: {
         ...given,
         PATH: [inModules('.bin'), given['PATH'] ?? ''].join(delimiter),
-        // Workers, and what they start, load the same modules hundreds of times.
+        // Workers, and the programs that they start, load the same modules hundreds of times.
         NODE_COMPILE_CACHE: COMPILE_CACHE,
         ...(isTerminal() ? {} : { NO_COLOR: '1' }),
       },
     })
-    // Whatever it starts inherits that.
+    // Its child processes inherit that.
     if (background?.isIdle === true && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)

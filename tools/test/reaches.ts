@@ -1,6 +1,6 @@
-/** What files reach that no text in them names: programs that are started by a command of npm, what an image or a
- *  package holds, folders that are read whole. And the texts that are names of folders by chance. `seen.ts` finds what
- *  is missing here. */
+/** What files reach that no text in them names: programs that an npm command starts, the content of an image or a
+ *  package, folders that are read completely. It also lists texts that are names of folders by chance. `seen.ts` finds
+ *  what is missing here. */
 import type { Reaches } from './inputs.ts'
 
 /** The programs of the product. */
@@ -15,7 +15,7 @@ const PRODUCT = [
   'addons/csi/main.ts',
   'package.json',
 ] as const
-/** The command, as it is published. */
+/** The command-line client, as it is published. */
 const PACKAGE = ['cli', 'client', 'package.json', 'tsconfig.json'] as const
 
 const REACHED: Reaches['reached'] = {
@@ -29,7 +29,7 @@ const REACHED: Reaches['reached'] = {
   'tools/images/write.ts': PRODUCT,
 }
 
-/** Whose texts are no names of folders of the repository, but of the data folder, of pages, or of rules. */
+/** Files whose texts are not names of folders of the repository, but of the data folder, of pages, or of rules. */
 const NAMES_NO_FOLDERS: readonly string[] = [
   'apiserver/kit/pages/customer.ts',
   'embedded/kit/data-folder.ts',

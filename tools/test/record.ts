@@ -1,5 +1,5 @@
-/** Which test files were green with which inputs: `test/last-green.txt`, a line for each, which the runner alone
- *  writes. Two branches that both wrote lines of one file leave both: it was green with either. */
+/** Which test files were green with which inputs: `test/last-green.txt`, a line for each, which only the runner writes.
+ *  When two branches wrote lines of the same file, a merge keeps both: it was green with either. */
 
 /** When a file was green. */
 export interface Green {
@@ -14,7 +14,7 @@ const HEAD = '# Written by tools/test.ts: a test file, the digest of its inputs 
 
 const LINE = /^(\S+) ([0-9a-f]+) ([0-9a-f]+)$/
 
-/** Lines that are none of a record say nothing: what they were to say runs. */
+/** Lines that do not belong to a record are ignored: their files run. */
 export function parseRecord(text: string): Record {
   const record = new Map<string, readonly Green[]>()
   for (const line of text.split('\n')) {
@@ -33,15 +33,15 @@ export const formatRecord = (record: Record): string =>
       .toSorted(),
   ].join('\n')}\n`
 
-/** What a run showed of a file: green with all its tests, or not. */
+/** The result of a run for a file: green with all its tests, or not. */
 export interface Shown {
   readonly file: string
   readonly digest: string
   readonly isGreen: boolean
 }
 
-/** The record after a run. A file that was green has that line only; one that was red is no longer known as green with
- *  the same inputs; files that are gone are left out. */
+/** The record after a run. A file that was green has only that line; one that was red is no longer recorded as green
+ *  with the same inputs; deleted files are left out. */
 export function updated(record: Record, shown: readonly Shown[], commit: string, files: ReadonlySet<string>): Record {
   const next = new Map(record)
   for (const { file, digest, isGreen } of shown) {
@@ -58,14 +58,14 @@ export interface Choice {
   readonly reason: string
 }
 
-/** Of what nothing has changed this much runs with each commit, by the commit's hash. */
+/** One in this many unchanged files runs with each commit, selected by the commit's hash. */
 export const PARTS = 3
 
-/** Digits of a hash that are enough to choose a part by, and that a number holds. */
+/** Enough digits of a hash to select a part, which also fit into a number. */
 const PART_DIGITS = 8
 const partOf = (hash: string): number => Number.parseInt(hash.slice(0, PART_DIGITS), 16) % PARTS
 
-/** What is run of the files, each given with the digest of its inputs and a hash of its name. */
+/** The files to run, each given with the digest of its inputs and a hash of its name. */
 export function choose(
   files: readonly { readonly file: string; readonly digest: string; readonly nameHash: string }[],
   record: Record,

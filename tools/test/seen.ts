@@ -1,6 +1,6 @@
-/** Holds `reaches.ts` against what happens: runs a test file under strace and prints what it, and every program that it
- *  starts, opened of the repository though it is not among the inputs of the file. `node tools/test/seen.ts FILE`;
- *  exits with 1 when there is any. */
+/** Compares `reaches.ts` with reality: runs a test file under strace and prints the files of the repository that it,
+ *  and every program that it starts, opened although they are not among the inputs of the file. `node
+ *  tools/test/seen.ts FILE`; exits with 1 when there are any. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ try {
   const vitest = [nodeBinary(), join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', join(ROOT, file)]
   spawnSync('strace', [...strace, ...vitest], { cwd: ROOT, stdio: 'inherit' })
   const tree = openTree(ROOT)
-  // The settings of vitest load the runner's own files, which decide over no test.
+  // The settings of vitest load the runner's own files, which do not affect any test.
   const setup = tierOf(file)?.setup
   const inputs = closureOf(tree, [file, ...(setup === undefined ? [] : [setup]), ...ALWAYS], REACHES)
   const opened = [...readFileSync(log, 'utf8').matchAll(/(?:open(?:at)?|execve)\([^"]*"([^"]+)".* = \d+$/gm)]

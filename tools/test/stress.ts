@@ -1,5 +1,4 @@
-/** Runs one test file again and again on a busy machine, to find what it does by chance:
- *  `npm test -- --stress FILE`. */
+/** Runs one test file again and again on a busy machine, to find random failures: `npm test -- --stress FILE`. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { relative, resolve } from 'node:path'
 import { nodeBinary, printLine } from '../../kit/sys/process.ts'
@@ -10,7 +9,7 @@ import { runFiles } from './tier.ts'
 
 export const STRESS_TIMES = 20
 const BUSY_LOOPS = 3
-/** Ends with whoever started it, however that ends. */
+/** Ends with the process that started it, however that ends. */
 const BUSY_LOOP = 'const parent = process.ppid; while (process.ppid === parent);'
 
 /** Runs the file up to so many times and stops at the first red, whose output is the last that is printed. Counts a run

@@ -1,4 +1,4 @@
-/** Counting what test runs showed. */
+/** Counts the results of test runs. */
 
 export interface Tally {
   readonly passed: number
@@ -6,7 +6,7 @@ export interface Tally {
   readonly skipped: number
 }
 
-/** What is read of vitest's JSON report. */
+/** The parts of vitest's JSON report that are read. */
 export interface Report {
   readonly numPassedTests: number
   readonly numFailedTests: number
@@ -30,8 +30,8 @@ export const add = (a: Tally, b: Tally): Tally => ({
 export const summary = (tally: Tally): string =>
   `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`
 
-/** Counts a run. A file that failed without a failed test (it did not even load) counts as one failure, and so does a
- *  file without tests, a run without a report, and a run that ended badly with nothing to show for it. */
+/** Counts a run. A file that failed without a failed test (it did not even load) counts as one failure. So does a file
+ *  without tests, a run without a report, and a run that exited with an error but reported no failure. */
 export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally {
   if (report === undefined) return { ...NOTHING, failed: 1 }
   const isBroken = ({ status, assertionResults }: Report['testResults'][number]) =>

@@ -1,4 +1,4 @@
-/** Running the files of a tier. */
+/** Runs the files of a tier. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { type Background, inModules, ROOT, succeeds } from './program.ts'
 import { add, NOTHING, type Report, reportOf, summary, type Tally, tallyOf } from './tally.ts'
 import type { Unchanged } from './unchanged.ts'
 
-/** How the tiers of a run are run. */
+/** The state of a run of several tiers. */
 export interface Suite {
-  /** For the end: what is to be known of the run, a line each. */
+  /** Printed at the end: facts about the run, a line each. */
   readonly lines: string[]
-  /** Notes which files of tiers on request were green; undefined where nothing can be known of that. */
+  /** Records which files of opt-in tiers were green; undefined where that cannot be known. */
   readonly unchanged: Unchanged | undefined
-  /** Whether files of those tiers that nothing has changed are left out. */
+  /** Whether unchanged files of those tiers are left out. */
   readonly onlyChanged: boolean
 }
 
@@ -25,7 +25,7 @@ interface Ended {
   readonly isExitClean: boolean
 }
 
-/** Runs files of a tier, by their paths from the root, and answers vitest's report; undefined when there is none. */
+/** Runs files of a tier, by their paths from the root, and returns vitest's report; undefined when there is none. */
 export async function runFiles(
   tier: Pick<Tier, 'name' | 'deadlineMilliseconds'>,
   files: readonly string[],
@@ -57,7 +57,7 @@ export async function runFiles(
   }
 }
 
-/** The files to run, where not all are, and as skipped those that are not: of them nothing was seen. */
+/** The files to run, if not all, and the other ones as skipped: they have no results. */
 async function chooseFiles(tier: Tier, { lines, unchanged, onlyChanged }: Suite): Promise<ChosenFiles> {
   if (!onlyChanged || !tier.isOptIn || unchanged === undefined) return { files: undefined, tally: NOTHING }
   const choices = await unchanged.choose(tier)
@@ -75,8 +75,8 @@ interface ChosenFiles {
   readonly tally: Tally
 }
 
-/** Runs a tier. A file that fails has failed, whatever it would do alone; but for those on the list of open causes,
- *  which are tried once more and get a line in the summary. */
+/** Runs a tier. A file that fails has failed, even if it would succeed alone. Only files on the list of open causes are
+ *  retried once and get a line in the summary. */
 async function runTier(tier: Tier, suite: Suite, background?: Background): Promise<Tally> {
   const { files = [], tally } = await chooseFiles(tier, suite)
   if (tally.skipped > 0 && files.length === 0) return tally
@@ -107,7 +107,7 @@ export async function section(name: string, work: () => Promise<Tally>): Promise
 /** Runs the tier now. */
 export const runNow = (tier: Tier, suite: Suite): Promise<Tally> => section(tier.name, () => runTier(tier, suite))
 
-/** Begins the tier beside the others. What is answered waits for its end, then prints what it printed. */
+/** Starts the tier in the background. The returned function waits for its end, then prints its output. */
 export function beginTier(tier: Tier, suite: Suite, stop: AbortSignal): () => Promise<Tally> {
   const startedAt = systemClock.monotonicMilliseconds()
   const ending = (async () => {
@@ -121,7 +121,7 @@ export function beginTier(tier: Tier, suite: Suite, stop: AbortSignal): () => Pr
       await rm(folder, { recursive: true, force: true })
     }
   })()
-  ending.catch(() => {}) // thrown to whoever waits
+  ending.catch(() => {}) // the caller that awaits it gets the error
   return async () => {
     const { tally, seconds, output } = await ending
     printLine(`\n== ${tier.name}, since the beginning`)

@@ -1,5 +1,5 @@
-/** Knows which test files need not run: those of the tiers on request whose inputs are the same as when they were
- *  green. What the repository does not hold belongs to the inputs: the machine's programs and how a tier runs. */
+/** Decides which test files need not run: those of the opt-in tiers whose inputs are the same as when they were green.
+ *  Inputs outside the repository count too: the machine's programs and how a tier runs. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import type { Report } from './tally.ts'
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 
-/** What every test file depends on: the versions of all packages, and what loads the files. */
+/** The common inputs of all test files: the versions of all packages, and the code that loads the files. */
 export const ALWAYS: readonly string[] = [
   'package-lock.json',
   'services/package.json',
@@ -39,10 +39,10 @@ const printed = (program: string, ...flags: string[]): Promise<string> =>
     () => '',
   )
 
-/** The versions of the programs that tests run against and that come with the machine. Those that are built have
- *  theirs in the repository. */
+/** The versions of the programs that tests run against and that come with the machine. The versions of built programs
+ *  are in the repository. */
 async function versionsOfMachine(): Promise<string> {
-  // It fails for those that are not there, and prints the others.
+  // It fails for missing ones, and prints the others.
   const packages = await run('dpkg-query', [
     '-W',
     '-f',
@@ -68,7 +68,7 @@ export async function filesOf({ include, exclude }: Pick<Tier, 'include' | 'excl
   return files.toSorted()
 }
 
-/** How the tier runs its files, as far as it can decide over their outcome. */
+/** How the tier runs its files, as far as that can affect their outcome. */
 const runOf = ({ setup, isIsolated, testTimeoutMilliseconds }: Tier): string =>
   JSON.stringify({ setup, isIsolated, testTimeoutMilliseconds })
 
@@ -85,7 +85,7 @@ function digestsOf(tree: Tree, tier: Tier, files: readonly string[], versions: s
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A file is green when each of its tests ran and passed: of one that was skipped nothing is known. */
+/** A file is green when each of its tests ran and passed: a skipped test proves nothing. */
 const isGreen = ({ status, assertionResults }: Report['testResults'][number]): boolean =>
   status === 'passed' && assertionResults.length > 0 && assertionResults.every((test) => test.status === 'passed')
 
@@ -103,21 +103,21 @@ export class Unchanged {
     this.#commit = commit
   }
 
-  /** Undefined where there is no git to say what belongs to the repository: then everything runs. */
+  /** Undefined when there is no git to say what belongs to the repository: then everything runs. */
   static async open(): Promise<Unchanged | undefined> {
     const commit = await printed('git', 'rev-parse', 'HEAD')
     return commit === '' ? undefined : new Unchanged(await versionsOfMachine(), commit)
   }
 
-  /** What of the tier is run. */
+  /** The files of the tier to run. */
   async choose(tier: Tier): Promise<readonly Choice[]> {
     const digests = await this.#digests(tier)
     const files = [...digests].map(([file, digest]) => ({ file, digest, nameHash: hashOf(file) }))
     return choose(files, readRecord(), this.#commit)
   }
 
-  /** Watches a run of the tier. What is answered takes its report, and notes what it showed; not of files whose inputs
-   *  have changed meanwhile. */
+  /** Observes a run of the tier. The returned function takes its report, and records the results; not for files whose
+   *  inputs have changed meanwhile. */
   async watch(tier: Tier): Promise<(report: Report) => Promise<void>> {
     const before = await this.#digests(tier)
     return async (report) => {
@@ -128,7 +128,7 @@ export class Unchanged {
         return digest === undefined || digest !== after.get(file) ? [] : [{ file, digest, isGreen: isGreen(result) }]
       })
       const { files } = openTree(ROOT)
-      // Read and written at once: tiers beside others end when they like.
+      // Read and written at once: background tiers end at any time.
       const next = updated(readRecord(), shown, this.#commit.slice(0, COMMIT_LENGTH), files)
       writeFileSync(join(ROOT, RECORD_FILE), formatRecord(next))
     }

@@ -29,14 +29,14 @@ const ProviderConfiguration = z.strictObject({
     )
     .default([]),
   connection_parameter: z.string().default('connection'),
-  /** Parameters that open the provider's sign-up screen; empty: it has none, and gets neither a hint nor a connection
-   *  at sign-up. */
+  /** Parameters that open the provider's sign-up screen. Empty: it has none, and sign-up sends neither a hint nor a
+   *  connection. */
   sign_up_parameters: z.record(z.string(), z.string()).default({}),
-  /** What forces credentials here. */
+  /** The `prompt` that forces the provider to ask for credentials here. */
   forced_prompt: z.enum(['login', 'select_account']).default('login'),
   /** The redirect address registered at the provider: its own (`…/callback/<name>`) or the shared one. */
   callback: z.enum(['own', 'shared']).default('own'),
-  /** False where anyone may claim any address: an address from here neither links nor verifies. */
+  /** False when the provider lets anyone claim any address: its addresses neither link nor verify. */
   vouches_for_email: z.boolean().default(true),
   /** The issuer is that of the tenant in `tid`; a person is `tid` and `oid`; the address counts only with `xms_edov`.
    */
@@ -55,7 +55,7 @@ const Providers = z
     'two providers have one name',
   )
 
-/** Reads the JSON of the configuration. Throws what is wrong with it, without its values. */
+/** Reads the JSON of the configuration. Throws what is wrong with it, without the values. */
 export function parseProviders(text: string): readonly ProviderConfiguration[] {
   if (text.trim() === '') return []
   const parsed = Providers.safeParse(JSON.parse(text))

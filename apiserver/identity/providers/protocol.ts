@@ -41,7 +41,7 @@ export interface Started {
   readonly verifier: string
 }
 
-/** Who the provider says it is. */
+/** The person as the provider identifies them. */
 export interface Person {
   readonly issuer: string
   readonly subject: string
@@ -58,7 +58,7 @@ export interface Provider {
     readonly redirectUri: string
     readonly parameters: Readonly<Record<string, string>>
   }): Promise<Started>
-  /** `callback` is the whole public address that the browser came back to. Throws SignInFailed. */
+  /** `callback` is the complete public address to which the browser returned. Throws SignInFailed. */
   finish(
     callback: URL,
     expected: { readonly state: string; readonly nonce: string; readonly verifier: string },
@@ -72,7 +72,7 @@ interface ProviderParts {
   readonly fetch?: client.CustomFetch
 }
 
-/** The endpoints of the provider, asked for when they are first needed and kept for an hour. */
+/** The endpoints of the provider, requested on first use and cached for an hour. */
 function openDiscovery(configuration: ProviderConfiguration, parts: ProviderParts) {
   let discovered: { readonly until: number; readonly found: Promise<client.Configuration> } | undefined
   return (): Promise<client.Configuration> => {
@@ -97,14 +97,14 @@ function openDiscovery(configuration: ProviderConfiguration, parts: ProviderPart
     discovered = { until: now + KEPT_MILLISECONDS, found }
     found.catch(() => {
       discovered = undefined
-    }) // the next sign-in asks again
+    }) // the next sign-in requests them again
     return found.catch((error: unknown) => {
       throw new SignInFailed('provider_unavailable', error)
     })
   }
 }
 
-/** Asks the provider for its endpoints when it is first used. */
+/** Requests the provider's endpoints on first use. */
 export function createProvider(configuration: ProviderConfiguration, parts: ProviderParts): Provider {
   const discover = openDiscovery(configuration, parts)
   return {
@@ -168,8 +168,8 @@ function personOf(configuration: ProviderConfiguration, claims: client.IDToken):
   }
 }
 
-/** A provider that does not answer, answers 5xx or only after the timeout is unavailable; anything else it says or
- *  signs wrongly is an error. */
+/** A provider that does not answer, answers 5xx, or answers only after the timeout is unavailable. Anything else that
+ *  it answers or signs wrongly is an error. */
 function failureOf(error: unknown): SignInFailure {
   if (error instanceof client.AuthorizationResponseError)
     return SILENT_MISSES.includes(error.error) ? 'silent_miss' : 'provider_error'

@@ -1,6 +1,6 @@
-/** From the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user
- *  with the same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from
- *  whoever signed up with somebody else's address first. */
+/** Resolves the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user
+ *  with the same address (both sides verified), a pending invitation, a new account. The order protects accounts from a
+ *  person who signed up with somebody else's address first. */
 import type { Transaction } from 'kysely'
 import type { CouponOutcome } from '../../../domain/billing/coupon.ts'
 import {
@@ -25,7 +25,7 @@ import { type Person, type Provider, SignInFailed } from './protocol.ts'
 export interface Resolved {
   readonly user: UserRow
   readonly isNewAccount: boolean
-  /** What became of the coupon that rode along; undefined without one, and for a known identity. */
+  /** The result of the coupon that came with the sign-in; undefined without one, and for a known identity. */
   readonly couponOutcome: CouponOutcome | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Resolving {
   readonly coupon: string | undefined
 }
 
-/** Throws SignInFailed: roll back then. */
+/** Throws SignInFailed: the caller must roll back then. */
 export async function resolvePerson(
   tx: Transaction<Tables>,
   parts: IdentityParts,

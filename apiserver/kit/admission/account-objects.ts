@@ -1,4 +1,4 @@
-/** What admission demands of everything that lives in the namespace of an account. */
+/** Admission rules for everything in the namespace of an account. */
 import { badRequest } from '../../../domain/problem.ts'
 import * as account from '../../../db/account/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from './kind.ts'
 
-/** The account of the object's namespace. Throws 400 when there is none; `plural` is what people call such objects. */
+/** The account of the object's namespace. Throws 400 when there is none; `plural` names such objects for people. */
 export async function requireAccount(
   { db }: Pick<AdmissionParts, 'db'>,
   { metadata: { namespace = '' } }: KubeObject,
@@ -22,14 +22,14 @@ export async function requireAccount(
 export const requireVerifiedOwner = ({ db, areAddressesConfirmed }: AdmissionParts, accountId: string): Promise<void> =>
   account.requireVerifiedOwner(db, accountId, { areAddressesConfirmed })
 
-/** Throws 403 unless an owner's address is verified, and 402 when the account may make nothing that costs. */
+/** Throws 403 unless an owner's address is verified, and 402 when the account may not create billable resources. */
 export const requireStanding = (
   { db, clock, areAddressesConfirmed }: AdmissionParts,
   accountId: string,
 ): Promise<void> => account.requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed })
 
-/** The rule of a deletion that is an operation: `validate` throws the Problem that the API would answer. Asking again
- *  for what happens already is no fault. */
+/** The rule of a deletion that is an operation: `validate` throws the Problem that the API would answer. Requesting
+ *  again what is already under way is not an error. */
 export const admitDeletion =
   <Spec, Status>(
     action: AdmittedChange['action'],

@@ -1,7 +1,7 @@
 /** Admits or refuses a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the
- *  name of the user who sends it. What is admitted is recorded, because the object does not say who changed it; what is
- *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind, and neither does a
- *  caller that has not proven to be the Kubernetes API. */
+ *  name of the user who sends it. Admitted writes are recorded, because the object does not name who changed it.
+ *  Refused writes are in the audit log, as when the API refuses them. A dry run leaves nothing behind, and neither does
+ *  a caller that has not proven to be the Kubernetes API. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../../domain/defined.ts'
 import { forbidden, Problem } from '../../../domain/problem.ts'
@@ -25,7 +25,7 @@ export interface AdmissionOptions extends AdmissionParts {
   readonly log: Logger
   /** Kubernetes users of the platform's own processes, who are never refused. */
   readonly platformUsers: readonly string[]
-  /** Everything that the platform has rules for. */
+  /** Every kind that the platform has rules for. */
   readonly kinds: readonly Kind[]
 }
 
@@ -36,12 +36,12 @@ export interface AdmissionCaller {
 
 export type Admit = (request: AdmissionRequest, caller: AdmissionCaller) => Promise<object>
 
-/** The cluster's own controllers, which clean up behind owners and namespaces. */
+/** The cluster's own controllers, which clean up after owners and namespaces. */
 const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
 const NAMESPACE_CONTROLLER = `${CLUSTER_CONTROLLERS}namespace-controller`
 
-/** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the
- *  caller's choice. */
+/** Returns the function that answers AdmissionReview requests. It throws Unavailable when it cannot decide; the caller
+ *  then chooses whether the write may happen. */
 export function openAdmission(parts: AdmissionOptions): Admit {
   for (const type of parts.kinds.flatMap(({ reads }) => reads)) parts.caches.of(type)
   return async (request, { isAuthenticated }) => {
@@ -66,15 +66,15 @@ export function openAdmission(parts: AdmissionOptions): Admit {
         status: error.status,
         reason: error.members.reason,
       })
-      // The cluster's own controllers ask again for ever.
+      // The cluster's own controllers retry for ever.
       if (isRecorded && !username.startsWith(CLUSTER_CONTROLLERS)) await auditRefusal(parts, request, error)
       return refused(uid, error)
     }
   }
 }
 
-/** What is admitted. Throws the Problem that refuses the write. A kind that nobody registered is refused like one
- *  without rules. */
+/** Returns what is admitted. Throws the Problem that refuses the write. A kind that nobody registered is refused like
+ *  one without rules. */
 export async function admit(
   { kinds, ...parts }: AdmissionParts & Pick<AdmissionOptions, 'kinds'>,
   request: AdmissionRequest,
@@ -99,8 +99,8 @@ export async function admit(
   return kind.admit(parts, request)
 }
 
-/** The namespace of an account or a node stays as long as that is there: with it would go what customers have, and a
- *  namespace that is on its way out takes in nothing. Throws 403. */
+/** The namespace of an account or a node must stay as long as the account or node exists: customers' resources would be
+ *  deleted with it, and a terminating namespace accepts no new objects. Throws 403. */
 async function requireNoOwner({ db, caches }: AdmissionOptions, { oldObject }: AdmissionRequest): Promise<void> {
   const { name = '' } = oldObject?.metadata ?? {}
   const [accountId, node] = [accountOfNamespace(name), nodeOfNamespace(name)]
@@ -110,14 +110,15 @@ async function requireNoOwner({ db, caches }: AdmissionOptions, { oldObject }: A
     throw forbidden(`The namespace belongs to node ${node}. Remove the node instead.`)
 }
 
-/** Nothing goes with its namespace: only what was deleted by itself before, and operations, which are in the history
- *  and in what they are done to. Throws 403. */
+/** Nothing is deleted by deleting its namespace: only objects that were deleted themselves before, and operations,
+ *  which are also in the history and in their targets. Throws 403. */
 function requireLeaving({ oldObject, resource }: AdmissionRequest): [] {
   if (oldObject?.metadata.deletionTimestamp !== undefined || resource.resource === Operation.plural) return []
   throw forbidden('Nothing of a customer is deleted with its namespace. Delete it by itself.')
 }
 
-/** The second half of a deletion that was admitted: an object loses its owner, or an owner what it waited with. */
+/** The second half of a deletion that was admitted: an object loses its owner, or an owner the finalizer that it waited
+ *  with. */
 function isCollection({ operation, object, oldObject }: AdmissionRequest): boolean {
   if (operation !== 'UPDATE' || object == null || oldObject == null) return false
   const { spec, metadata } = object
@@ -156,7 +157,7 @@ async function record(
   }
 }
 
-/** As the API does: 403 is denied, what the state of things forbids has failed, and nonsense has no entry. */
+/** As the API does: 403 is denied, a refusal by the current state has failed, and an invalid request has no entry. */
 const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = {
   402: 'failed',
   403: 'denied',
@@ -167,7 +168,7 @@ const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = {
 }
 const ACTIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete', CONNECT: 'connect' } as const
 
-/** One entry for each change that was asked for, by the name that it has when it is accepted. */
+/** One entry for each requested change, under the name that it has when it is accepted. */
 async function auditRefusal(
   { db, clock, random, kinds }: AdmissionOptions,
   { uid, operation, namespace, object, oldObject, resource, userInfo: { username } }: AdmissionRequest,
@@ -192,5 +193,5 @@ async function auditRefusal(
   })
 }
 
-/** ServerGroup is server_group, as the actions of the API have it: the name of its noun. */
+/** ServerGroup becomes server_group, the name of its noun in the actions of the API. */
 export const auditNounOf = (kind: string): string => kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()

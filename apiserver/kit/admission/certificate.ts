@@ -1,5 +1,5 @@
-/** The certificate of the webhook: from files where the cluster hands them out, otherwise made here at every start. One
- *  that is made here is its own authority, and the registration gives it to the Kubernetes API. */
+/** The certificate of the webhook: from files where the cluster issues one, otherwise created here at every start. One
+ *  that is created here is its own authority, and the registration gives it to the Kubernetes API. */
 import { readFile } from 'node:fs/promises'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'

@@ -1,5 +1,5 @@
-/** Changes by kubectl: two states of an object become changes, which are judged as those of REST are. Their claims
- *  are tried in transactions that are rolled back: the controllers take them once the object is there. */
+/** Changes by kubectl: the difference of two states of an object becomes changes, which are judged like those of REST.
+ *  Their claims are tried in transactions that are rolled back: the controllers claim once the object exists. */
 import { isDeepStrictEqual } from 'node:util'
 import {
   auditActionOf,
@@ -26,7 +26,7 @@ import { rehearse } from './rehearse.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import { inWords, WORDS } from '../words.ts'
 
-/** The rules of admission of the noun. They throw the Problem that REST would answer, with the fields of the spec. */
+/** The admission rules of the noun. They throw the Problem that REST would answer, with the fields of the spec. */
 export function admissionOf<Spec extends OperableSpec, Status extends OperableStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
 ): AdmissionRules<Spec, Status> {
@@ -69,7 +69,7 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
       }),
     delete: (parts, before) =>
       inWords(WORDS.kubectl, async () => {
-        // Asking again for what happens already is no fault.
+        // Requesting again what is already under way is not an error.
         if (before.metadata.deletionTimestamp !== undefined) return []
         const subject = subjectOf(noun, before, before)
         remove.allow?.(subject, worldOf(parts.caches))
@@ -118,7 +118,7 @@ async function tryClaims<Spec>(
   subject: Subject<Spec, unknown>,
 ): Promise<void> {
   const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
-  // Operations of several kinds follow one another.
+  // Operations of several kinds run one after another.
   for (const together of Map.groupBy(claiming, ({ operation }) => operation).values())
     await rehearse(parts, async (tx) => {
       for (const { claim } of together) await claim?.(tx, subject, parts)
@@ -126,8 +126,8 @@ async function tryClaims<Spec>(
     })
 }
 
-/** Throws what refuses the objects that the object names, as REST does. Those that nobody knows yet, or that may become
- *  ready later, are waited for, or looked for when they are claimed. */
+/** Throws the refusals for the objects that the object names, as REST does. Objects that do not exist yet, or that may
+ *  become ready later, are waited for, or looked up when they are claimed. */
 function requireReferences<Spec extends object, Status>(
   { caches }: Pick<AdmissionParts, 'caches'>,
   noun: Pick<Changeable<Spec, never, never>, 'refers'>,
@@ -152,7 +152,7 @@ function requireReferences<Spec extends object, Status>(
   }
 }
 
-/** The spec without the names of objects that may come later and are not there yet. */
+/** The spec without the names of objects that may be created later and do not exist yet. */
 function withoutPending<Spec extends object, Status>(
   { caches }: Pick<AdmissionParts, 'caches'>,
   { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
@@ -171,7 +171,7 @@ function withoutPending<Spec extends object, Status>(
   return patched(spec, Object.fromEntries(known) as Partial<Spec>) // its fields
 }
 
-/** What the controller takes the actor from: the operations, what is made or removed without one, and the edits
+/** The records from which the controller takes the actor: the operations, creations and removals without one, and edits
  *  without one, each kind together. */
 function recordOf<Spec>(
   noun: Pick<Changeable<Spec, never, never>, 'name' | 'audited'>,

@@ -1,5 +1,5 @@
-/** What the API server does with a kind, and what people may do with it past the API. A kind without rules is written
- *  by the platform only: what nobody wrote down is refused, never admitted. */
+/** What the API server does with a kind, and what people may do with it past the API. Only the platform writes a kind
+ *  without rules: what nobody declared is refused, never admitted. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../../domain/audit/entry.ts'
 import { forbidden, Problem } from '../../../domain/problem.ts'
@@ -10,13 +10,13 @@ import { type AdmissionRequest, typed } from './review.ts'
 
 export type AdmissionParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random' | 'areAddressesConfirmed'>
 
-/** A change that is admitted, by the name that the audit log has for it. */
+/** An admitted change, by its name in the audit log. */
 export interface AdmittedChange {
   readonly action: `${string}.${string}`
   readonly changes: readonly AuditChange[]
 }
 
-/** Those of the fields that are edited, as the audit log names them. */
+/** Which of the fields are edited, as the audit log names them. */
 export const editedFields = <Spec extends object>(
   fields: readonly (keyof Spec & string)[],
   after: Spec,
@@ -30,7 +30,7 @@ const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `
 
 type Admitted = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
 
-/** What each verb must satisfy: throws the Problem that the API would answer. A verb that is left out is refused. */
+/** The rule of each verb: throws the Problem that the API would answer. A verb that is left out is refused. */
 export interface AdmissionRules<Spec, Status> {
   readonly create?: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Admitted
   readonly update?: (
@@ -39,9 +39,9 @@ export interface AdmissionRules<Spec, Status> {
     before: KubeObject<Spec, Status>,
   ) => Admitted
   readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admitted
-  /** What the audit log calls the changes that a write asks for, one that is refused too; `create`, `update` or
-   *  `delete` of the noun when it is absent, and for a write that asks for none of its changes. The object is undefined
-   *  before it is created and after it is deleted. */
+  /** The audit log's names for the changes that a write requests, also when it is refused. `create`, `update` or
+   *  `delete` of the noun when this is absent, and for a write that requests none of its changes. The object is
+   *  undefined before it is created and after it is deleted. */
   readonly actionsOf?: (
     after: KubeObject<Spec, Status> | undefined,
     before: KubeObject<Spec, Status> | undefined,
@@ -58,21 +58,21 @@ export type AdmissionVerb = 'create' | 'update' | 'delete'
 
 export interface Kind {
   readonly resource: ResourceType
-  /** What the API server itself does with its objects. */
+  /** What the API server itself does with objects of the kind. */
   readonly access: 'read' | 'write' | 'none'
-  /** What operations call it, when it can be the target of one. */
+  /** Its name in operations, when it can be the target of one. */
   readonly target?: OperationSpec['target']['type']
-  /** Why the webhook is not called for all that is written of it; undefined for kinds that it is called for. */
+  /** Why the webhook is not called for every write of it; undefined for kinds that it is called for. */
   readonly exemptBecause?: string
-  /** It stands for bytes or guests on a host, and only the platform changes and deletes it; of an exempt kind the
-   *  webhook is called for that much. */
+  /** It represents bytes or guests on a host, and only the platform changes and deletes it. For an exempt kind the
+   *  webhook is still called for that. */
   readonly isHeldByHost?: boolean
   /** What people may do with it past the API; undefined when rights alone decide. */
   readonly verbs?: readonly AdmissionVerb[]
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
   readonly refers: readonly string[]
-  /** As its rules have it; empty for what they do not name. */
+  /** The actions that its rules name; empty when they name none. */
   readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
   /** Throws the Problem that refuses the write. */
   readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admitted
@@ -106,8 +106,9 @@ export const kind = <Spec, Status>(
   },
 })
 
-/** As everybody who uses Kubernetes expects, a deletion waits for the operation under way: its controller deletes the
- *  object when that has ended. All else is judged now, as it will be then. Throws the Problem that refuses it. */
+/** As everybody who uses Kubernetes expects, a deletion waits for the current operation: its controller deletes the
+ *  object when the operation has ended. Everything else is judged now, as it will be then. Throws the Problem that
+ *  refuses it. */
 async function judgeDeletion<Object extends KubeObject>(
   judge: (before: Object) => Admitted,
   before: Object,
@@ -124,14 +125,14 @@ async function judgeDeletion<Object extends KubeObject>(
 
 const withoutOperation = <Object extends KubeObject>(before: Object): Object => ({
   ...before,
-  // whatever the kind, they are objects
+  // objects of any kind
   spec: { ...(before.spec as object), operation: undefined },
   // or nothing
   status: { ...(before.status as object | undefined), operation: undefined },
 })
 
-/** A kind that the webhook is not called for, but for what is said of `isHeldByHost`: rights alone decide who writes
- *  it. Called all the same, it refuses. */
+/** A kind that the webhook is not called for, except as `isHeldByHost` says: rights alone decide who writes it. If it
+ *  is called all the same, it refuses. */
 export const exemptKind = (
   resource: ResourceType,
   { access, because, isHeldByHost = false }: Pick<Kind, 'access' | 'isHeldByHost'> & { readonly because: string },
@@ -149,5 +150,5 @@ export const exemptKind = (
   },
 })
 
-/** 403 for what has no rule. */
+/** 403 for a verb without a rule. */
 export const writtenByPlatform = (plural: string) => forbidden(`${plural} are written by the platform only.`)

@@ -1,5 +1,5 @@
-/** The webhook's HTTPS listener: one path, one method, bounded bodies. The Kubernetes API proves itself by a bearer
- *  token or a client certificate; where neither is configured nobody can, and what anybody asks is judged but never
+/** The webhook's HTTPS listener: one path, one method, bounded bodies. The Kubernetes API authenticates with a bearer
+ *  token or a client certificate. When neither is configured nobody can authenticate: requests are judged but never
  *  recorded. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ import { AdmissionReview } from './review.ts'
 
 export const WEBHOOK_PATH = '/admission'
 
-/** How the Kubernetes API proves itself; any of the given ways does. */
+/** How the Kubernetes API authenticates; any of the given ways is enough. */
 export interface CallerCredentials {
   readonly token?: string | undefined
   /** PEM of the authority that signs client certificates of the Kubernetes API, and of nobody else. */
@@ -23,7 +23,7 @@ export interface CallerCredentials {
 
 export interface ListenerOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number
   readonly certificate: Certificate
   readonly callers: CallerCredentials
@@ -33,13 +33,13 @@ export interface ListenerOptions {
 
 export interface Listener {
   readonly port: number
-  /** From now on every connection ends with the next answer on it. */
+  /** From now on every connection closes after its next answer. */
   drain(): void
-  /** Lets running reviews end. */
+  /** Lets running reviews finish. */
   stop(): Promise<void>
 }
 
-/** Two objects of the size that etcd takes, and what is around them. */
+/** Two objects of the largest size that etcd accepts, and what surrounds them. */
 const BODY_BYTES_MAXIMUM = 4 * 1024 * 1024
 const CONNECTIONS_MAXIMUM = 256
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
@@ -67,7 +67,7 @@ export async function startListener({
   server.on('request', (request, response) => {
     if (isDraining) response.setHeader('connection', 'close')
     answer(request, response, { callers, admit }).catch((error: unknown) => {
-      // Kubernetes answers its client that it may try again; one that was killed waits for nothing.
+      // Kubernetes tells its client that it may retry; a client that was killed no longer waits.
       const isOrdinary = error instanceof Unavailable || request.socket.destroyed
       log[isOrdinary ? 'info' : 'warn']('review failed', { error })
       if (response.headersSent) response.destroy()
@@ -113,7 +113,7 @@ async function answer(
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Without credentials to compare with nobody is. */
+/** Nobody is authenticated when there are no credentials to compare with. */
 function isCaller({ headers, socket }: IncomingMessage, { token, clientAuthority }: CallerCredentials): boolean {
   // the server speaks HTTPS only
   if (clientAuthority !== undefined && (socket as TLSSocket).authorized) return true

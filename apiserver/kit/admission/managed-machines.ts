@@ -1,14 +1,14 @@
-/** Managed machines belong to what they are run for: nobody but the platform changes them, deletes them, or makes
- *  something that reaches into them. */
+/** Managed machines belong to the resource that they run for: nobody but the platform changes them, deletes them, or
+ *  creates an object that refers to them. */
 import { forbidden } from '../../../domain/problem.ts'
 import { isMachineId, machineInUse } from '../../../domain/managed-machine/rules.ts'
 import type { AdmissionRequest } from './review.ts'
 
 const NAMED_KINDS: readonly string[] = ['servers', 'storages']
-/** How deep references stand in specs. */
+/** Maximum depth of references in specs. */
 const DEPTH_MAXIMUM = 3
 
-/** What the server of that name in the namespace is run for; undefined when nobody knows. */
+/** The resource that the server of that name in the namespace runs for; undefined when nobody knows. */
 export type ManagedByOf = (namespace: string, serverId: string) => string | undefined
 
 /** Throws 409 for a change of a managed machine or its disk, and for an object whose spec names one, with the owner;

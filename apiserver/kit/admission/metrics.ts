@@ -1,5 +1,6 @@
-/** Whether what people write to Kubernetes is judged before it is stored. Where nothing is judged nobody is refused:
- *  operators see it here, the chart has an alert for it, and the control plane's condition WritesJudged says it. */
+/** Reports whether people's writes to Kubernetes are judged before they are stored. Where they are not, nobody is
+ *  refused: operators see it here, the chart has an alert for it, and the control plane's condition WritesJudged
+ *  reports it. */
 import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
 
 export function openAdmissionMetrics(registry: Registry, isServed: boolean): void {

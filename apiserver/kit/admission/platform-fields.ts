@@ -1,5 +1,5 @@
-/** What only the platform writes into an object. Whoever could write it could act in another's name, or make the
- *  platform forget what it holds. */
+/** Fields that only the platform writes into an object. Anybody who could write them could act in another's name, or
+ *  make the platform forget what it holds. */
 import { isDeepStrictEqual } from 'node:util'
 import { forbidden } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -9,12 +9,12 @@ export interface PlatformFields {
   /** The kind, as people call it. */
   readonly noun: string
   readonly finalizer: string
-  /** What completes "The finalizer goes when". */
+  /** Completes the sentence "The finalizer goes when". */
   readonly goesWhen: string
 }
 
-/** Throws 403 for another operation stanza, another note of the last change, and a finalizer that was taken away.
- *  `before` is undefined for an object that is being made. */
+/** Throws 403 for another operation stanza, another note of the last change, and a removed finalizer. `before` is
+ *  undefined for an object that is being created. */
 export function denyPlatformFields(
   object: KubeObject,
   before: KubeObject | undefined,

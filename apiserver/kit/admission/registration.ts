@@ -1,5 +1,5 @@
-/** How the Kubernetes API comes to call the webhook. A chart installs the same configuration where the platform runs in
- *  a cluster. */
+/** Registers the webhook with the Kubernetes API. A chart installs the same configuration where the platform runs in a
+ *  cluster. */
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import { API_GROUP } from '../../../resources/kit/define.ts'

@@ -1,10 +1,10 @@
-/** AdmissionReview v1: what an API server asks before it writes, and what it is answered. */
+/** AdmissionReview v1: the request that an API server sends before it writes, and the response. */
 import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
 import type { Problem, ProblemStatus } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 
-/** What is stored of a review has bounds; the Kubernetes API keeps to them by itself, but for the name of a user. */
+/** Limits of what is stored of a review. The Kubernetes API keeps to them by itself, except for the name of a user. */
 const NAME_LENGTH_MAXIMUM = 253
 const UID_LENGTH_MAXIMUM = 64
 const USERNAME_LENGTH_MAXIMUM = 512
@@ -21,7 +21,7 @@ const Metadata = z.looseObject({
   annotations: z.record(z.string(), z.string()).nullish(),
   finalizers: z.array(z.string()).nullish(),
 })
-/** Its kind has checked it already; only what is read of every object is looked at again. */
+/** The schema of its kind has validated it already; only the fields that are read of every object are parsed again. */
 const Reviewed = z.looseObject({
   apiVersion: z.string(),
   kind: z.string().max(63),
@@ -52,7 +52,7 @@ export const typed = <Spec, Status>(object: AdmissionRequest['object']): KubeObj
   // the API server has checked it against its kind
   object == null ? undefined : (object as unknown as KubeObject<Spec, Status>)
 
-/** What clients of Kubernetes call the status. 422 has none: of what is Invalid, kubectl shows fields and never the
+/** The status as clients of Kubernetes name it. 422 has no name: for Invalid, kubectl shows fields and never the
  *  message. */
 const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
   400: 'BadRequest',
@@ -69,10 +69,10 @@ const answer = (uid: string, response: object) => ({
   response: { uid, ...response },
 })
 
-/** The answer to the review with that uid. */
+/** The response to the review with that uid. */
 export const allowed = (uid: string) => answer(uid, { allowed: true })
 
-/** The refusal as a Kubernetes Status. Its message begins with the contract's reason, because some clients show nothing
+/** The refusal as a Kubernetes Status. Its message starts with the contract's reason, because some clients show nothing
  *  else. */
 export function refused(uid: string, { status, message, members: { reason, errors = [] } }: Problem) {
   const causes = [

@@ -9,16 +9,17 @@ export interface WebhookOptions extends AdmissionOptions {
   readonly store: Store
   readonly host: string
   readonly port: number
-  /** How the Kubernetes API proves itself. */
+  /** How the Kubernetes API authenticates. */
   readonly callers: CallerCredentials
-  /** PEM files; a certificate is made when there are none. */
+  /** PEM files; without them, a certificate is created. */
   readonly certificateFiles: { readonly certificate: string; readonly key: string } | undefined
-  /** Registers the webhook with the Kubernetes API, at the address that it listens on. Only for one process: the
-   *  certificate is its own. */
+  /** Registers the webhook with the Kubernetes API, at the address that it listens on. Only for one process, because
+   *  the certificate is its own. */
   readonly isRegistering: boolean
 }
 
-/** Answers once it listens. Until the caches of plans, templates and zones are filled it refuses what names them. */
+/** Returns once it listens. Until the caches of plans, templates and zones are filled, it refuses objects that name
+ *  them. */
 export async function startAdmission(options: WebhookOptions): Promise<Listener> {
   const { store, host, port, callers, certificateFiles, platformUsers, log } = options
   const certificate =

@@ -1,5 +1,5 @@
-/** What the Kubernetes API calls the webhook for. The embedded registration and the chart hold the same rules: both are
- *  made from the registered kinds. */
+/** The rules by which the Kubernetes API calls the webhook. The embedded registration and the chart have the same
+ *  rules: both are generated from the registered kinds. */
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { API_GROUP } from '../../../resources/kit/define.ts'
 import type { Kind } from './kind.ts'
@@ -12,8 +12,8 @@ export interface WebhookRule {
   readonly scope: ResourceType['scope']
 }
 
-/** One rule for each scope, with every kind that is not exempt, and one for what hosts hold. Agents write neither spec
- *  nor metadata of that, so that hosts go on when the webhook is down. */
+/** One rule for each scope, with every kind that is not exempt, and one for kinds that hosts hold. Agents write neither
+ *  spec nor metadata of the latter, so that hosts keep working when the webhook is down. */
 export const webhookRules = (kinds: readonly Kind[]): readonly WebhookRule[] => [
   ...(['Namespaced', 'Cluster'] as const).map((scope) => ({
     apiGroups: [API_GROUP],
@@ -33,7 +33,7 @@ export const webhookRules = (kinds: readonly Kind[]): readonly WebhookRule[] => 
   },
 ]
 
-/** Deletions of namespaces of accounts and nodes: the chart says the same. */
+/** Deletions of namespaces of accounts and nodes. The chart has the same rule. */
 export const NAMESPACE_RULES: readonly WebhookRule[] = [
   { apiGroups: [''], apiVersions: ['v1'], resources: ['namespaces'], operations: ['DELETE'], scope: 'Cluster' },
 ]

@@ -1,6 +1,6 @@
 /** Accepts a change: claims and an intent in one transaction, ONE write to Kubernetes, then the audit entry in the
- *  transaction that removes the intent. The write is the commit point. Whatever dies in between, the intent's sweeper
- *  finds out whether the write happened and writes the entry, so that every accepted change has exactly one. */
+ *  transaction that removes the intent. The write is the commit point. If the process dies in between, the intent's
+ *  sweeper finds out whether the write happened and writes the entry, so that every accepted change has exactly one. */
 import type { Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -36,15 +36,15 @@ export interface Acceptance<Claims, Spec, Status> {
   readonly id: string
   readonly accountId: string
   readonly resource: { readonly type: OperationSpec['target']['type'] | PlainType; readonly id: string }
-  /** The entry of the success. */
+  /** The audit entry of the success. */
   readonly audit: UnsealedAuditEntry
-  /** Takes what the change needs; throws a Problem when it cannot be had. */
+  /** Claims what the change needs; throws a Problem when it is not available. */
   readonly claim?: (tx: Transaction<Tables>) => Promise<Claims>
-  /** Does what `claim` does and notes the intent, in one transaction with other changes. */
+  /** Does what `claim` does and records the intent, in one transaction with other changes. */
   readonly claimTogether?: (intent: ChangeIntent) => Promise<Claims>
-  /** Gives back what was claimed, when the change did not happen. `stored` is the object as it is by then. */
+  /** Releases what was claimed, when the change did not happen. `stored` is the object as it is by then. */
   readonly release?: (tx: Transaction<Tables>, stored: KubeObject<Spec, Status> | undefined) => Promise<void>
-  /** The one write. Called again after a 409: reads and validates anew each time, throws a Problem to refuse. */
+  /** The one write. Called again after a 409: reads and validates again each time, throws a Problem to refuse. */
   readonly write: (claims: Claims | undefined) => Promise<KubeObject<Spec, Status>>
   /** The object as the store has it now. */
   readonly read: () => Promise<KubeObject<Spec, Status> | undefined>
@@ -57,7 +57,7 @@ export interface Acceptance<Claims, Spec, Status> {
 export class OutcomeUnknown extends Unavailable {}
 
 const WRITE_ATTEMPTS_MAXIMUM = 5
-/** An intent older than this is never written on: its sweeper may be about to look at it. */
+/** An intent older than this is never used for a write: its sweeper may be about to read it. */
 const INTENT_WRITABLE_MILLISECONDS = 20_000
 
 export const newStanza = (
@@ -83,7 +83,7 @@ export const newStanza = (
   }
 }
 
-/** Answers the written object. Throws a Problem when the change was refused; nothing has changed then. */
+/** Returns the written object. Throws a Problem when the change was refused; nothing has changed then. */
 export async function accept<Claims, Spec, Status>(
   parts: AcceptParts,
   change: Acceptance<Claims, Spec, Status>,
@@ -109,8 +109,8 @@ export async function accept<Claims, Spec, Status>(
   return object
 }
 
-/** Claims and intent. When nobody knows whether they were committed, both are taken away again before the refusal, so
- *  that the caller's entry for it is the only one; where even that fails, the sweeper writes it. */
+/** Claims and intent. When it is unknown whether they were committed, both are removed again before the refusal, so
+ *  that the caller's entry for it is the only one. If the removal fails too, the sweeper writes the entry. */
 async function claim<Claims, Spec, Status>(
   parts: AcceptParts,
   change: Acceptance<Claims, Spec, Status>,
@@ -130,7 +130,7 @@ async function claim<Claims, Spec, Status>(
   }
 }
 
-/** While an intent may be there its sweeper writes the entry of the failure. Then the caller's must not be written. */
+/** While an intent may exist, its sweeper writes the entry of the failure. The caller must not write one then. */
 async function entryBySweeperUnless(isWithdrawn: Promise<void>): Promise<void> {
   await isWithdrawn.catch((cause: unknown) => {
     throw new OutcomeUnknown('the database', cause)
@@ -151,9 +151,9 @@ async function write<Claims, Spec, Status>(
     } catch (error) {
       if (error instanceof Problem) throw error
       if (error instanceof ApiError && error.code < 500 && !isAlreadyExists(error)) {
-        // What was deleted meanwhile is missed by the next look at it.
+        // An object that was deleted meanwhile is found missing by the next read.
         if (!isConflict(error) && !isNotFound(error)) throw refusalOf(error)
-        // What is made lives in the account's namespace, which comes back with the next request when somebody has
+        // New objects are created in the account's namespace, which the next request creates again if somebody has
         // removed it.
         if (attempt >= WRITE_ATTEMPTS_MAXIMUM && isNotFound(error))
           throw new Unavailable("the account's namespace", error)
@@ -168,7 +168,7 @@ async function write<Claims, Spec, Status>(
   }
 }
 
-/** After a failure that may have come too late to stop the write: what the store shows. */
+/** After a failure that may have come too late to stop the write: what the store has. */
 async function find<Claims, Spec, Status>(
   change: Acceptance<Claims, Spec, Status>,
   cause: unknown,
@@ -178,7 +178,7 @@ async function find<Claims, Spec, Status>(
   throw new OutcomeUnknown('the Kubernetes API', cause)
 }
 
-/** What the Kubernetes API refuses is a bug here or a rule of the kind; the caller gets its message in both cases. */
+/** A refusal by the Kubernetes API is a bug here or a rule of the kind; the caller gets its message in both cases. */
 const refusalOf = (error: ApiError): Error =>
   error.reason === 'Invalid'
     ? new Problem(
@@ -203,8 +203,8 @@ async function withdraw<Claims, Spec, Status>(
   })
 }
 
-/** As `withdraw`, after a transaction whose end was not heard of. It may be ending just now: noting its intent once
- *  more waits for that. */
+/** As `withdraw`, after a transaction whose outcome is unknown. It may be committing right now: recording its intent
+ *  once more waits for that. */
 async function withdrawUnanswered<Claims, Spec, Status>(
   { db }: AcceptParts,
   change: Acceptance<Claims, Spec, Status>,
@@ -239,8 +239,8 @@ async function commit<Claims, Spec, Status>(
   }
 }
 
-/** Writes the audit entry of an earlier change that is known to have happened, before its evidence is overwritten. Free
- *  when the entry is written. */
+/** Writes the audit entry of an earlier change that is known to have happened, before its evidence is overwritten. Does
+ *  nothing when the entry exists. */
 export async function commitEarlier(parts: AcceptParts, id: string): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
     const audit = await takeIntent(tx, id)
@@ -248,7 +248,7 @@ export async function commitEarlier(parts: AcceptParts, id: string): Promise<voi
   })
 }
 
-/** The Operation object, ahead of the reconciler that would make it too. */
+/** The Operation object, created before the reconciler that would create it too. */
 async function announce<Claims, Spec, Status>(
   parts: AcceptParts,
   { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>,
@@ -261,8 +261,8 @@ async function announce<Claims, Spec, Status>(
   }
 }
 
-/** Makes the Operation of the stanza that is about to be replaced, when its reconciler has not come to it: nothing else
- *  would remember it. Throws what the store says when it cannot be made. */
+/** Creates the Operation of the stanza that is about to be replaced, if its reconciler has not created it yet: nothing
+ *  else would remember it. Throws the store's error when it cannot be created. */
 export async function announceEarlier(
   parts: AcceptParts,
   accountId: string,
@@ -278,7 +278,7 @@ function carrierIn(operation: OperationStanza): Pick<OperationSpec, 'carrier'> {
   return carrier === undefined ? {} : { carrier }
 }
 
-/** Free when it is made already. */
+/** Does nothing when it exists already. */
 async function makeOperation(
   { store, caches }: AcceptParts,
   accountId: string,

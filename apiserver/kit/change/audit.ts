@@ -1,4 +1,4 @@
-/** Audit entries of requests: who did it, from where, and what the route calls it. */
+/** Audit entries of requests: who did it, from where, and under the action of the route. */
 import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
 import { type Problem, Unavailable } from '../../../domain/problem.ts'
@@ -69,7 +69,7 @@ function actorOf(customer: Customer): AuditActor {
   return userActor({ id: customer.userId, email: customer.email })
 }
 
-/** Counts as the detail of an entry, without those that are zero; nothing where all are. */
+/** Counts as the detail of an entry, without the zeros; nothing when all are zero. */
 export function countsOf(counts: Readonly<Record<string, number>>): Pick<AuditFacts, 'detail'> {
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   return some.length === 0 ? {} : { detail: Object.fromEntries(some.map(([name, count]) => [name, String(count)])) }
@@ -85,7 +85,7 @@ export interface AuditFacts {
   readonly outcome?: AuditOutcome
 }
 
-/** An entry that is not part of a chain yet. Without a resource type it is the noun of the action. */
+/** An entry that is not part of a chain yet. Without a resource type, it gets the noun of the action. */
 export function auditEntry(
   accountId: string,
   actor: AuditActor,
@@ -108,7 +108,7 @@ export function auditEntry(
 }
 const USER_AGENT_CHARACTERS_MAXIMUM = 512
 
-/** What an entry needs of a customer's call. */
+/** The part of a customer's call that an entry needs. */
 export interface AuditedCall {
   readonly route: Pick<Route, 'audit'>
   /** As calls have it; the route's action when absent. */
@@ -129,14 +129,14 @@ export function auditEntryOf(call: AuditedCall, facts: Partial<AuditFacts> = {})
   return auditEntry(call.caller.accountId, actorOf(call.caller), call.request, { ...facts, action, detail })
 }
 
-/** A customer's mutation or credential read that was refused, as the pipeline tells it. */
+/** A customer's refused mutation or credential read, as the pipeline reports it. */
 export interface RefusedCall extends AuditedCall {
   readonly resourceId: string
   readonly outcome: 'denied' | 'failed'
   readonly problem: Pick<Problem, 'status' | 'members'>
 }
 
-/** Writes the entry of a customer's refusal, in a transaction of its own. */
+/** Writes the entry of a customer's refusal, in a separate transaction. */
 export async function auditRefusal(
   refused: RefusedCall,
   by: { readonly db: Database; readonly clock: Clock; readonly random: Random },
@@ -151,7 +151,7 @@ export async function auditRefusal(
   await throughOutage(by, () => by.db.transaction().execute((tx) => appendAudit(tx, entry, by)))
 }
 
-/** Does the work again while the database is away, for as long as a short outage lasts. */
+/** Retries the work while the database is away, for the duration of a short outage. */
 export async function throughOutage(by: { readonly clock: Clock }, work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -162,7 +162,7 @@ export async function throughOutage(by: { readonly clock: Clock }, work: () => P
     }
   }
 }
-/** Why a refusal was made, for the log. */
+/** The cause of a refusal, for the log. */
 export const detailOfRefusal = ({ status, members: { reason } }: RefusedCall['problem']): Record<string, string> => ({
   status: String(status),
   ...defined({ reason }),

@@ -1,5 +1,5 @@
-/** Begins operations: the desired state and the operation that brings it about are one conditional write of its target.
- */
+/** Starts operations: the desired state and the operation that brings it about are one conditional write of its
+ *  target. */
 import { defined } from '../../../domain/defined.ts'
 import type { Extent, OperationKind } from '../../../domain/operations.ts'
 import type { Call } from '../../../kit/http/call.ts'
@@ -29,7 +29,7 @@ export const patchWithOperation = <Spec extends Operable['spec'], Status>(
     metadata: { resourceVersion: target.metadata.resourceVersion },
     spec: {
       ...spec,
-      // null takes out what the operation before had
+      // null removes what the previous operation had
       operation: { ...operation, traceparent, arguments: given === undefined ? null : replacing(earlier, given) },
     },
   })
@@ -37,7 +37,7 @@ export const patchWithOperation = <Spec extends Operable['spec'], Status>(
 
 export interface OperatorBeginning<Spec extends Operable['spec'], Status> extends Extent {
   readonly kind: OperationKind
-  /** What the operators' log calls it; by default as its kind. */
+  /** Its name in the operators' log; by default that of its kind. */
   readonly action?: string
   readonly target: OperationSpec['target']
   readonly resource: ResourceType<Spec, Status>
@@ -45,18 +45,18 @@ export interface OperatorBeginning<Spec extends Operable['spec'], Status> extend
   readonly read: () => Promise<KubeObject<Spec, Status>>
   /** Throws a Problem when the state does not allow it. Called again when others change the target meanwhile. */
   readonly validate: (target: KubeObject<Spec, Status>) => Promise<void> | void
-  /** Merge patch of the spec besides the operation. */
+  /** Merge patch of the spec, without the operation. */
   readonly spec?: Patch | undefined
   readonly arguments?: Readonly<Record<string, string>> | undefined
-  /** Instead of the one that its kind has. */
+  /** Overrides the default of its kind. */
   readonly deadlineAt?: Date | undefined
   /** For the operators' log. */
   readonly detail?: Readonly<Record<string, string>> | undefined
-  /** Accounts that it touches: the entry enters their chains too. */
+  /** Affected accounts: the entry is written into their chains too. */
   readonly accountIds?: readonly string[]
 }
 
-/** Answers the operation as it is then. Throws what `read` and `validate` throw, and 409 when others keep changing the
+/** Returns the operation as it is then. Throws what `read` and `validate` throw, and 409 when others keep changing the
  *  target. */
 export async function beginAsOperator<Spec extends Operable['spec'], Status extends Operable['status']>(
   parts: Parts,

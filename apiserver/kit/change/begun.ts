@@ -1,4 +1,4 @@
-/** The answer to a change that began an operation. */
+/** The answer to a change that started an operation. */
 import {
   activeOperationOf,
   carrierOf,
@@ -8,7 +8,7 @@ import {
   toOperationView,
 } from '../../../resources/operation/index.ts'
 
-/** The operation that a change of its target began just now. */
+/** The operation that a change of its target started just now. */
 export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
   const active = activeOperationOf(target)
   if (active === undefined) throw new Error('the operation ended before it was answered')

@@ -1,6 +1,6 @@
 /** Brings the caches of this replica up to what customers were shown. Everything that an operation changed was written
- *  before its end, so a namespace that is complete up to the end shows all of it: what the target shows, what other
- *  kinds show of it (the router of a network, how many snapshots a storage has), and what went with it. */
+ *  before its end, so a namespace that is complete up to the end shows all of it: the state of the target, what other
+ *  kinds show of it (the router of a network, how many snapshots a storage has), and what was deleted with it. */
 import { listRecentWrites, recordWrites } from '../../../db/change/index.ts'
 import type { Database } from '../../../db/kit/open.ts'
 import { isNewer, type Cache } from '../../../kit/kube/cache.ts'
@@ -11,12 +11,12 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 
 export interface CatchUp {
-  /** Counts the kind among those that accounts see: whatever has a view. */
+  /** Adds the kind to those that accounts see: every kind with a view. */
   include(kind: ResourceType): void
-  /** What the account has been shown by other replicas can be read here; free without any. */
+  /** Ensures that what other replicas have shown the account can be read here. Does nothing without other replicas. */
   account(accountId: string): Promise<void>
-  /** Whatever was written for the account up to this version of Kubernetes, by whomever, can be read here, and from now
-   *  on at every other replica. Free when it could be before. */
+  /** Ensures that everything written for the account up to this version of Kubernetes, by any writer, can be read here,
+   *  and from now on at every other replica. Does nothing when it could be read before. */
   upTo(accountId: string, operation: { readonly id: string; readonly version: string }): Promise<void>
 }
 
@@ -28,12 +28,12 @@ export interface CatchUpOptions {
   readonly hasPeers?: boolean
 }
 
-/** As recent writes name the end of an operation. */
+/** The name in recent writes for the end of an operation. */
 const OPERATION_END = 'operation'
-/** So long the watches are given before the store is asked instead. */
+/** How long to wait for the watches before the store is read instead. */
 const PATIENCE_MILLISECONDS = 50
 const LOOK_MILLISECONDS = 10
-/** More namespaces are forgotten, the oldest first, and listed again. */
+/** Beyond this many namespaces, the oldest are forgotten, and listed again when needed. */
 const NAMESPACES_MAXIMUM = 10_000
 
 export function openCatchUp({ store, caches, db, clock, hasPeers = false }: CatchUpOptions): CatchUp {

@@ -1,6 +1,6 @@
-/** The end of an accepted change in PostgreSQL: its intent goes, its audit entry is written, and other replicas learn
- *  of the write. The changes of an account wait for the head of its chain anyway, so those that end at the same time
- *  end in one transaction. */
+/** The end of an accepted change in PostgreSQL: its intent is removed, its audit entry is written, and other replicas
+ *  learn of the write. The changes of an account wait for the head of its chain anyway, so those that end at the same
+ *  time share one transaction. */
 import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { appendAudits, type Sealing } from '../../../db/audit/index.ts'
 import { closeIntents, type RecentWrite, recordWrites } from '../../../db/change/index.ts'
@@ -10,7 +10,7 @@ import type { Database } from '../../../db/kit/open.ts'
 export interface CommittedChange extends RecentWrite {
   /** Of the intent. */
   readonly id: string
-  /** The entry of the success; written unless somebody else has removed the intent. */
+  /** The audit entry of the success; written unless somebody else has removed the intent. */
   readonly audit: UnsealedAuditEntry
 }
 

@@ -1,4 +1,4 @@
-/** Makes objects whose making is an operation: the object and the operation are one write. */
+/** Creates objects whose creation is an operation: the object and the operation are one write. */
 import type { Transaction } from 'kysely'
 import type { Extent, OperationKind } from '../../../domain/operations.ts'
 import type { Tables } from '../../../db/tables.ts'
@@ -18,20 +18,20 @@ import type { OperatedObjects } from './operate.ts'
 
 export interface Creation<Spec, Claims = void> extends Extent {
   readonly kind: OperationKind
-  /** Taken off by the controller once nothing of the object is left. */
+  /** The controller removes it once nothing of the object is left. */
   readonly finalizer: string
   readonly specOf: (operation: OperationStanza, claims: Claims) => Spec
   readonly arguments?: Readonly<Record<string, string>>
   /** For the audit log. */
   readonly detail: Readonly<Record<string, string>> | ((id: string) => Readonly<Record<string, string>>)
-  /** What the audit entry is about, when it is not the new object: what a backup is taken of. */
+  /** The subject of the audit entry, when it is not the new object: the source of a backup. */
   readonly auditedId?: string
-  /** What the answer calls the object, when that is not what operations call it. */
+  /** The name of the object in the answer, when it differs from that in operations. */
   readonly envelope?: string
-  /** Takes what the new object needs, and gives it back when it was not made. */
+  /** Claims what the new object needs, and releases it when the object was not created. */
   readonly claim: (tx: Transaction<Tables>, id: string) => Promise<Claims>
   readonly release: (tx: Transaction<Tables>, id: string) => Promise<void>
-  /** Once everything is claimed, right before it is written: throws a Problem to refuse. */
+  /** Called once everything is claimed, right before the write: throws a Problem to refuse. */
   readonly validate?: () => Promise<void>
 }
 
@@ -78,7 +78,7 @@ export async function create<
       await creation.validate?.()
       return parts.store.create(resource, {
         metadata: { ...key, labels: { [ACCOUNT_LABEL]: accountId }, finalizers: [creation.finalizer] },
-        spec: creation.specOf(operation, claimed as Claims), // what its own `claim` has answered
+        spec: creation.specOf(operation, claimed as Claims), // what its own `claim` has returned
       })
     },
     read: () => parts.store.get(resource, key),

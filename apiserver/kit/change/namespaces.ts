@@ -1,4 +1,4 @@
-/** The namespace of an account: made with the account, and before the first object in it at the latest. */
+/** The namespace of an account: created with the account, and before the first object in it at the latest. */
 import { noteAccountNamespace } from '../../../db/account/index.ts'
 import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
@@ -9,10 +9,11 @@ import type { Parts } from '../parts.ts'
 /** How long a request that opens an account waits for its namespace. */
 const OPENING_MILLISECONDS = 2_000
 
-/** Namespaces that are whole, as this process knows. */
+/** Namespaces that are complete, as far as this process knows. */
 const whole = new WeakMap<Store, Set<string>>()
 
-/** Makes it with all that belongs to it, unless this process knows that it is whole. Throws what the store throws. */
+/** Creates it with everything that belongs to it, unless this process knows that it is complete. Throws what the store
+ *  throws. */
 export async function ensureNamespace(
   { store, caches }: Pick<Parts, 'store' | 'caches'>,
   accountId: string,
@@ -25,8 +26,8 @@ export async function ensureNamespace(
   known.add(name)
 }
 
-/** Makes the namespace of an account that has just been opened; never inside of its transaction. Waits for it for a
- *  moment only and never throws: while Kubernetes does not answer controllers make it later
+/** Creates the namespace of an account that has just been opened; never inside its transaction. It waits only a moment
+ *  and never throws: while Kubernetes does not answer, controllers create it later
  *  (`controllers/nouns/account/index.ts`). */
 export async function openNamespace(
   { db, store, clock, log }: Pick<Parts, 'db' | 'store' | 'clock' | 'log'>,

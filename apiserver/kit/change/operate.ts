@@ -1,4 +1,4 @@
-/** Begins operations of customers: the desired state and the operation that brings it about are one conditional write.
+/** Starts operations of customers: the desired state and the operation that brings it about are one conditional write.
  *  The same for every noun with operations. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../../domain/audit/entry.ts'
@@ -58,7 +58,7 @@ export function openOperated<
   }
 }
 
-/** Its deletion has succeeded: nothing is left but the object, for as long as its finalizer takes to go. */
+/** Its deletion has succeeded: nothing is left but the object, until its finalizer is removed. */
 const isDeleted = ({ metadata, status }: KubeObject<unknown, Operable['status']>): boolean =>
   metadata.deletionTimestamp !== undefined &&
   status?.operation?.status === 'succeeded' &&
@@ -73,9 +73,10 @@ export interface Beginning<Target, Claims> {
 
 export interface Verb<Target, Facts, Claims = void> extends Extent {
   readonly kind: OperationKind
-  /** What the audit log calls it, where the route does not say; as the route otherwise. */
+  /** Its name in the audit log, when it differs from the route's. */
   readonly audit?: string
-  /** Throws for what customers leave alone, where it is not what holds for every change of the noun. */
+  /** Throws for objects that customers must not change, when this differs from the rule for every change of the
+   *  noun. */
   readonly requireOwn?: (target: Target) => void
   /** Throws a Problem when the state does not allow it. */
   readonly validate: (facts: Facts) => void
@@ -86,17 +87,18 @@ export interface Verb<Target, Facts, Claims = void> extends Extent {
   readonly arguments?:
     | Readonly<Record<string, string>>
     | ((beginning: Beginning<Target, Claims>) => Readonly<Record<string, string>>)
-  /** Takes what the operation needs, and gives it back when it was not begun; `stored` is the object by then. */
+  /** Claims what the operation needs, and releases it when the operation was not started; `stored` is the object by
+   *  then. */
   readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
   readonly release?: (
     tx: Transaction<Tables>,
     given: { readonly operation: OperationStanza; readonly stored: Target | undefined },
   ) => Promise<void>
-  /** Makes what the change names, right before it is written; may be called again. */
+  /** Creates what the change names, right before the write; may be called again. */
   readonly prepare?: (beginning: Pick<Beginning<Target, Claims>, 'target' | 'operation'>) => Promise<void>
 }
 
-/** Answers 202 with the operation that has begun. Throws what `begin` does. */
+/** Answers 202 with the operation that was started. Throws what `begin` does. */
 export const operate = async <
   R extends Route,
   Spec extends Operable['spec'],
@@ -111,7 +113,7 @@ export const operate = async <
   verb: Verb<KubeObject<Spec, Status>, Facts, Claims>,
 ): Promise<Answer> => ({ status: 202, body: { operation: await begin(parts, objects, call, verb) } })
 
-/** Answers the operation as it is then. Throws 404, what `validate`, `claim` and `prepare` throw, and 409 for another
+/** Returns the operation as it is then. Throws 404, what `validate`, `claim` and `prepare` throw, and 409 for another
  *  version than the one that the request names. */
 export async function begin<
   R extends Route,
@@ -163,7 +165,7 @@ export async function begin<
       validate(target)
       await announceEarlier(parts, accountId, reference, target)
       await verb.prepare?.({ target, operation })
-      const beginning = { target, operation, claims: claimed as Claims } // what its own `claim` has answered
+      const beginning = { target, operation, claims: claimed as Claims } // what its own `claim` has returned
       const added = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
       return patchWithOperation(
         parts,

@@ -1,6 +1,6 @@
 /** Changes by operators: ONE write to Kubernetes, then the entry in the operators' log. All entries wait for the head
- *  of that log, so nobody holds it while Kubernetes is waited for. Should this process die between write and entry,
- *  the reconciler of the resource writes the entry of the operation that it finds; the log takes each request once. A
+ *  of that log, so nobody holds it while waiting for Kubernetes. If this process dies between write and entry, the
+ *  reconciler of the resource writes the entry of the operation that it finds; the log accepts each request once. A
  *  change that is no operation has no entry then (docs/security.md, known limits). */
 import { isConflict } from '../../../kit/kube/store.ts'
 import { conflict, type ResourceReference } from '../../../domain/problem.ts'
@@ -14,13 +14,13 @@ const WRITE_ATTEMPTS_MAXIMUM = 5
 export interface OperatorChange<T> {
   readonly resource: ResourceReference
   readonly audit: AuditFacts
-  /** Accounts that it touches: the entry enters their chains too. */
+  /** Affected accounts: the entry is written into their chains too. */
   readonly accountIds?: readonly string[]
-  /** Called again after a 409: reads and validates anew each time, throws a Problem to refuse. */
+  /** Called again after a 409: reads and validates again each time, throws a Problem to refuse. */
   readonly write: () => Promise<T>
 }
 
-/** Answers what was written. Throws a Problem when the change was refused; nothing has changed then. */
+/** Returns what was written. Throws a Problem when the change was refused; nothing has changed then. */
 export async function changeAsOperator<T>(
   parts: Pick<Parts, 'db' | 'clock' | 'random'>,
   call: OperatorAct,

@@ -1,5 +1,4 @@
-/** What staff and operators do is written twice: into their own log, and into the chain of the account that it touches.
- */
+/** Actions of staff and operators are recorded twice: in their own log, and in the chain of the affected account. */
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../../../db/audit/index.ts'
 import { appendStaffAudit } from '../../../db/staff/index.ts'
@@ -11,14 +10,14 @@ import type { Route } from '../../../kit/http/route.ts'
 import { type AuditActor, auditEntry, type AuditFacts, auditRefusal, detailOfRefusal, throughOutage } from './audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 
-/** What an entry needs of an operator's call. */
+/** The part of an operator's call that an entry needs. */
 export interface OperatorAct {
   readonly caller: Operator
   readonly request: RequestFacts
   readonly route: Pick<Route, 'path'>
 }
 
-/** Whoever uses what is for the staff acts as staff, with a token of the management cluster too. */
+/** A user of a staff route acts as staff, also with a token of the management cluster. */
 function operatorActor({ caller: { staff, name }, route }: OperatorAct): AuditActor {
   return {
     actor_email: staff?.email ?? name,
@@ -30,8 +29,8 @@ function operatorActor({ caller: { staff, name }, route }: OperatorAct): AuditAc
   }
 }
 
-/** Writes the act of an operator; last in its transaction. `accountIds`: whose chains it enters, in the order of their
- *  ids. */
+/** Records the action of an operator; must come last in its transaction. `accountIds`: the accounts whose chains it
+ *  enters, in the order of their ids. */
 export async function auditStaff(
   tx: Transaction<Tables>,
   parts: Pick<IdentityParts, 'clock' | 'random'>,
@@ -45,7 +44,7 @@ export async function auditStaff(
   for (const account_id of [...accountIds].sort()) await appendAudit(tx, { ...entry, account_id }, parts)
 }
 
-/** Writes down what was refused: a customer's in the chain of the account, an operator's in their log. */
+/** Records a refusal: a customer's in the chain of the account, an operator's in their log. */
 export async function auditRefused(
   { caller, route, request, audited, resourceId, outcome, problem }: Refusal,
   parts: Pick<IdentityParts, 'clock' | 'random'> & { readonly db: Database },

@@ -1,10 +1,10 @@
-/** What the Kubernetes API refuses, as customers read it: nothing of it is their fault or a bug, so none is 400 or
+/** Refusals by the Kubernetes API, as customers read them: none of them is their fault or a bug, so none is 400 or
  *  500. */
 import { conflict, Unavailable, unavailable } from '../../../domain/problem.ts'
 import { ApiError, isAlreadyExists, isConflict, isNamespaceTerminating } from '../../../kit/kube/store.ts'
 
-/** 409 for what the account's objects do not allow just now, and 503 for what the platform cannot do; anything else
- *  than a refusal as it is. */
+/** 409 for what the account's objects do not allow just now, and 503 for what the platform cannot do; any other error
+ *  is returned as it is. */
 export function storeRefusal(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error
   if (isNamespaceTerminating(error))

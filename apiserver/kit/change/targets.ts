@@ -1,4 +1,4 @@
-/** What operations are done to: the objects of the kinds that carry one in their spec. */
+/** Targets of operations: the objects of the kinds that carry one in their spec. */
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { Key, KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import type { Operable, OperationSpec } from '../../../resources/operation/index.ts'
@@ -12,7 +12,7 @@ export interface Target {
 export interface Targets {
   /** The object that carries the operation as its newest, as the caches know it. */
   find(operationId: string): Target | undefined
-  /** The version up to which the caches know the object, there or gone; empty for what is no target. */
+  /** The version up to which the caches know the object, existing or deleted; empty when it is no target. */
   knownVersion(target: { readonly type: Target['type']; readonly key: Key }): string
 }
 

@@ -1,5 +1,5 @@
-/** Pages of lists as bytes, joined once for as long as the same pieces are asked for in the same order: most clients
- *  ask for what they asked for before. Pieces are never changed in place. */
+/** Pages of lists as bytes, joined once and reused while the same pieces are requested in the same order: most clients
+ *  repeat their requests. Pieces are never changed in place. */
 
 export interface EncodedPages {
   /** `{"items":[…],"next_cursor":…}`. */
@@ -15,7 +15,7 @@ interface Page {
 const OPENS = Buffer.from('{"items":[')
 const COMMA = Buffer.from(',')
 
-/** The pages that were joined last are kept, until together they are larger than `bytesMaximum`. */
+/** Caches the most recent pages, until together they are larger than `bytesMaximum`. */
 export function createEncodedPages(bytesMaximum: number): EncodedPages {
   const kept = new Map<Buffer, Page>() // by the first piece; oldest first
   let bytes = 0

@@ -1,10 +1,10 @@
 /** The objects of each namespace, newest first, kept in order as the cache changes: a page costs its own length,
- *  however many there are. */
+ *  regardless of how many objects there are. */
 import type { Position } from '../../../kit/http/cursor.ts'
 import type { Cache } from '../../../kit/kube/cache.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 
-/** Where an object stands: by its creation, then by its name. */
+/** The position of an object: its creation time, then its name. */
 export const positionOf = ({ metadata }: KubeObject): Position => ({
   sortKey: metadata.creationTimestamp ?? '',
   id: metadata.name,
@@ -16,7 +16,7 @@ export function compareNewestFirst(one: Position, other: Position): number {
   return one.id === other.id ? 0 : one.id > other.id ? -1 : 1
 }
 
-/** Those that come after the position, newest first; all of them when it is undefined. */
+/** The objects after the position, newest first; all of them when it is undefined. */
 export const sortNewestFirst = <Item extends KubeObject>(
   objects: readonly Item[],
   after: Position | undefined,
@@ -26,16 +26,16 @@ export const sortNewestFirst = <Item extends KubeObject>(
     .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other)))
 
 export interface NewestFirst<Spec, Status> {
-  /** At most `count` objects that come after the position; from the newest when it is undefined. */
+  /** At most `count` objects after the position; from the newest when it is undefined. */
   page(namespace: string, after: Position | undefined, count: number): readonly KubeObject<Spec, Status>[]
 }
 
-/** Kept in order as the cache changes, so that a page costs no sorting. `isListed` says which objects are in it. */
+/** Kept in order as the cache changes, so that a page costs no sorting. `isListed` selects the objects. */
 export function newestFirst<Spec, Status>(
   cache: Cache<Spec, Status>,
   isListed: (object: KubeObject<Spec, Status>) => boolean = () => true,
 ): NewestFirst<Spec, Status> {
-  // Oldest first inside, so that a new object goes to the end.
+  // Oldest first internally, so that a new object is appended.
   const lists = new Map<string, KubeObject<Spec, Status>[]>()
   const change = (object: KubeObject<Spec, Status>, isThere: boolean) => {
     const namespace = object.metadata.namespace ?? ''
@@ -49,7 +49,7 @@ export function newestFirst<Spec, Status>(
   }
   cache.subscribe((news) => {
     if (!isListed(news.object)) return
-    // Another object of the same name, made later, may come before the end of the first is known.
+    // A new object of the same name may appear before the deletion of the first is known.
     if (
       news.is === 'set' &&
       news.previous !== undefined &&

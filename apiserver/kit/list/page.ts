@@ -1,12 +1,12 @@
-/** Pages of lists: the cursor of a request says where the page begins, and one item more than it holds whether another
- *  follows. */
+/** Pages of lists: the cursor of a request says where the page starts. Reading one item more than the page holds shows
+ *  whether another page follows. */
 import type { ListPlace } from '../../../db/kit/page.ts'
 import type { Caller } from '../../../kit/http/call.ts'
 import type { Cursors, Position } from '../../../kit/http/cursor.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { positionOf, sortNewestFirst } from './newest-first.ts'
 
-/** A call that asks for a page. */
+/** A call that requests a page. */
 export interface ListCall {
   readonly route: { readonly id: string }
   readonly caller: Caller
@@ -19,7 +19,7 @@ export interface Page<Item> {
   readonly nextCursor: string | null
 }
 
-/** `find` answers the items after the position in the order of the list, from its start when that is undefined, and at
+/** `find` returns the items after the position in the order of the list, from its start when that is undefined, and at
  *  least `count` of them when there are so many. Throws a Problem (400) for a cursor of another list. */
 export async function readPage<Item>(
   cursors: Cursors,
@@ -38,10 +38,10 @@ export async function readPage<Item>(
   }
 }
 
-/** Lists of operators are of no account. */
+/** Operators' lists belong to no account. */
 const NOBODY = ''
 
-/** A page of a list that is ordered by when its items were made, newest first, as the rows of PostgreSQL are. */
+/** A page of a list that is ordered by creation time, newest first, as the rows of PostgreSQL are. */
 export const readPageByTime = <Item>(
   cursors: Cursors,
   call: ListCall,
@@ -63,7 +63,7 @@ export interface ListAnswer {
   readonly body: { readonly items: readonly object[]; readonly next_cursor: string | null }
 }
 
-/** What shows the items of a page; it may look up at once what all of them need. */
+/** Renders the items of a page; it may look up at once what all of them need. */
 type ViewsOf<Item> = (items: readonly Item[]) => Promise<readonly object[]> | readonly object[]
 
 /** A list that is never longer than one page. */
@@ -80,7 +80,7 @@ export const pageOfRows = async <Item extends ListPlace>(
   viewsOf: ViewsOf<Item>,
 ): Promise<ListAnswer> => answerOf(await readPageByTime(cursors, call, find, (item) => item), viewsOf)
 
-/** A page of objects that the caches know, newest first. */
+/** A page of objects from the caches, newest first. */
 export const pageOfObjects = async <Item extends KubeObject>(
   { cursors }: { readonly cursors: Cursors },
   call: ListCall,

@@ -1,5 +1,5 @@
-/** What people open in a browser: the documentation of the API and the small pages behind the links of mails.
- *  Everything else is the API's. */
+/** Pages for browsers: the documentation of the API and the small pages behind the links of mails. Everything else
+ *  belongs to the API. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
@@ -27,7 +27,7 @@ const DOCUMENTATION = `<!doctype html>
 <body><div id="documentation"></div>
 <script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body></html>
 `
-/** Requests can be sent with a token, or with the session of this browser, whose CSRF token is in a cookie. */
+/** The page sends requests with a token, or with the session of this browser, whose CSRF token is in a cookie. */
 const START = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#documentation',
@@ -43,7 +43,7 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** Answers requests for pages and says with true that it did. */
+/** Answers requests for pages; true when it answered. */
 export function createPages({
   document,
   random,

@@ -19,7 +19,7 @@ const ABOUT = {
   },
 } as const
 
-/** The OpenAPI document of those who may call: customers or operators. */
+/** The OpenAPI document of one audience: customers or operators. */
 export const documentFor = (audience: Route['audience']): OpenApiDocument =>
   openApiDocument(
     ROUTES.filter((route) => route.audience === audience),

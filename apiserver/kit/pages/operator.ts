@@ -1,10 +1,10 @@
-/** The operator listener: the operator API's document, and what a machine asks of a process: /metrics, /livez, /readyz.
- */
+/** The operator listener: the operator API's document, and what monitoring requests from a process: /metrics, /livez,
+ *  /readyz. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OpenApiDocument } from '../../../kit/http/openapi.ts'
 import { answerProbe, type ProbeOptions } from '../../../kit/http/probes.ts'
 
-/** Answers what is not the operator API's and says with true that it did. */
+/** Answers requests that are not the operator API's; true when it answered. */
 export function createOperatorPages(
   document: OpenApiDocument,
   probes: ProbeOptions,

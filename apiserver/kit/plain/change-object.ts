@@ -17,18 +17,18 @@ import type { Parts } from '../parts.ts'
 import { etagOfObject, type Objects } from './objects.ts'
 
 export interface Edit<Spec, Status> {
-  /** What the audit entry names, when that is not the object. */
+  /** The object that the audit entry names, when it is another. */
   readonly resourceId?: string
   readonly changes: (object: KubeObject<Spec, Status>) => readonly AuditChange[]
   /** Merge patch of the spec; throws a Problem to refuse. */
   readonly patch: (object: KubeObject<Spec, Status>) => Readonly<Record<string, unknown>>
-  /** Takes what the change needs, and gives it back when it was not made. */
+  /** Claims what the change needs, and releases it when the change was not made. */
   readonly claim?: (tx: Transaction<Tables>) => Promise<void>
   readonly release?: Acceptance<void, Spec, Status>['release']
 }
 
-/** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for
- *  another version than the one that the request names, and for what customers see and do not change. */
+/** One conditional write, retried after conflicts. Returns the object as it is then. Throws 404, and 409 for another
+ *  version than the one that the request names, and for objects that customers see but must not change. */
 export async function changeObject<R extends Route, Spec, Status, View>(
   parts: Parts,
   objects: Objects<Spec, Status, View>,
@@ -69,7 +69,7 @@ export async function changeObject<R extends Route, Spec, Status, View>(
   return written
 }
 
-/** The object that was read already, then, after a conflict, the one that the store has by now. */
+/** The object that was read already; after a conflict, the one that the store has by then. */
 export function readAgain<Spec, Status>(
   objects: Pick<Objects<Spec, Status, unknown>, 'read'>,
   { accountId, id }: { readonly accountId: string; readonly id: string },

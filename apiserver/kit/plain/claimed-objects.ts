@@ -1,5 +1,5 @@
-/** The plain changes of nouns whose truth is a row in PostgreSQL, claimed there with whatever it needs. The object in
- *  Kubernetes says the same to kubectl and is written in one step with the row. */
+/** The plain changes of nouns whose source of truth is a row in PostgreSQL, claimed there with everything that it
+ *  needs. The object in Kubernetes shows the same to kubectl and is written in one step with the row. */
 import type { Transaction } from 'kysely'
 import { notFound } from '../../../domain/problem.ts'
 import type { Queries } from '../../../db/kit/open.ts'
@@ -24,22 +24,22 @@ interface ClaimedRow {
 
 /** What the changes need to know of a noun. Ids of other accounts are unknown ids to every query. */
 interface ClaimedNoun<Row extends ClaimedRow, Spec, Status> {
-  /** As answers and references have it. */
+  /** Its name in answers and references. */
   readonly name: Acceptance<unknown, unknown, unknown>['resource']['type']
-  /** As refusals have it. */
+  /** Its name in refusals. */
   readonly title: string
   readonly resource: ResourceType<Spec, Status>
-  /** Taken off by the controller once nothing needs the object. */
+  /** The controller removes it once nothing needs the object. */
   readonly finalizer: string
   readonly specOf: (row: Row) => Spec
   readonly find: (queries: Queries, accountId: string, id: string) => Promise<Row | undefined>
-  /** Takes the quota too. Throws 409 for a name that is taken. */
+  /** Claims the quota too. Throws 409 for a name that is taken. */
   readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
-  /** Gives the quota back too. Answers the row that was deleted; throws 409 while it is in use. */
+  /** Releases the quota too. Returns the row that was deleted; throws 409 while it is in use. */
   readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<Row | undefined>
 }
 
-/** Claims the row and makes the object that says the same. Throws what `claim` does. */
+/** Claims the row and creates the matching object. Throws what `claim` does. */
 export async function createClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
   parts: Parts,
   noun: Omit<ClaimedNoun<Row, Spec, Status>, 'title' | 'find' | 'release'> & {
@@ -74,7 +74,7 @@ export async function createClaimed<R extends Route, Row extends ClaimedRow, Spe
   })
 }
 
-/** Releases the row and deletes the object. Answers the row as `release` does. Throws 404 and what `release` does. */
+/** Releases the row and deletes the object. Returns the row as `release` does. Throws 404 and what `release` does. */
 export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
   parts: Parts,
   noun: Omit<ClaimedNoun<Row, Spec, Status>, 'finalizer'>,
@@ -101,7 +101,7 @@ export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spe
     write: async () => {
       const object = await parts.store.get(resource, key)
       if (object === undefined)
-        // it is gone already
+        // it is deleted already
         return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: key, spec: noun.specOf(before) }
       await commitLast(parts, object)
       await parts.store.delete(resource, key, object.metadata.uid === undefined ? {} : { uid: object.metadata.uid })
@@ -113,7 +113,7 @@ export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spe
   return released
 }
 
-/** Before another change takes the place of the last one. */
+/** Called before another change replaces the last one. */
 async function commitLast(parts: Parts, { metadata: { annotations } }: KubeObject<unknown, unknown>): Promise<void> {
   const earlier = annotations?.[LAST_CHANGE_ANNOTATION]
   if (earlier !== undefined) await commitEarlier(parts, earlier)

@@ -1,5 +1,6 @@
-/** Stored objects of accounts, as requests find them: one read through to the store, pages from the cache, JSON encoded
- *  once per object. The plain reads of every noun with objects are here; what changes them is `change-object.ts`. */
+/** Stored objects of accounts for requests: single reads go through to the store, pages come from the cache, and each
+ *  object is encoded to JSON once. The plain reads of every noun with objects are here; changes are in
+ *  `change-object.ts`. */
 import type { z } from 'zod'
 import { notFound } from '../../../domain/problem.ts'
 import { listRecentWrites, type RecentWrite } from '../../../db/change/index.ts'
@@ -22,22 +23,23 @@ import type { Parts } from '../parts.ts'
 
 export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins' | 'catchUp'>
 
-/** What the plain verbs need to know of a noun whose objects stand in Kubernetes. */
+/** The facts about a noun with objects in Kubernetes that the plain verbs need. */
 export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
-  /** As answers and references have it: `server`. */
+  /** Its name in answers and references: `server`. */
   readonly name: Acceptance<unknown, unknown, unknown>['resource']['type']
-  /** As refusals have it. */
+  /** Its name in refusals. */
   readonly title: string
   readonly resource: ResourceType<Spec, Status>
-  /** What the view shows besides the object. The JSON of an object is kept until one of the members is another. */
+  /** What the view shows in addition to the object. The JSON of an object is cached until one of the members
+   *  changes. */
   readonly surroundingsOf: (object: KubeObject<Spec, Status>) => Surroundings
   readonly toView: (stored: Stored<Spec, Status>, surroundings: Surroundings) => View
   readonly labelsOf?: (spec: Spec) => Readonly<Record<string, string>>
-  /** Which names customers never see; none when absent. */
+  /** Names that customers never see; none when absent. */
   readonly isHidden?: (name: string) => boolean
-  /** Throws for what customers see and do not change; nothing is when absent. */
+  /** Throws for objects that customers see but must not change; absent when there are none. */
   readonly requireOwn?: (object: KubeObject<Spec, Status>) => void
-  /** What lists can be filtered by, each with an index: `zone`, `hostname`. */
+  /** Fields by which lists can be filtered, each with an index: `zone`, `hostname`. */
   readonly fields?: Readonly<Record<string, (spec: Spec) => string>>
 }
 
@@ -53,15 +55,16 @@ export interface Objects<Spec, Status, View> {
   readonly cache: Cache<Spec, Status>
   /** As the store has it now. Throws 404 for ids that are unknown or another account's. */
   read(accountId: string, id: string): Promise<KubeObject<Spec, Status>>
-  /** As the cache knows it; undefined when it does not. */
+  /** From the cache; undefined when it is not there. */
   find(accountId: string, id: string): KubeObject<Spec, Status> | undefined
-  /** Brings the cache up to what other replicas have written for the account, and have shown it; free without any. */
+  /** Brings the cache up to what other replicas have written for the account and have shown it. Does nothing without
+   *  other replicas. */
   catchUp(accountId: string): Promise<void>
   /** Brings the caches that the view reads from up to what other replicas have shown the account. */
   readonly catchUpAll: CatchUp['account']
-  /** Throws for what customers see and do not change. */
+  /** Throws for objects that customers see but must not change. */
   requireOwn(object: KubeObject<Spec, Status>): void
-  /** At most `count` that come after the position, newest first. */
+  /** At most `count` objects after the position, newest first. */
   page(
     accountId: string,
     filter: Filter,
@@ -122,7 +125,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
   }
 }
 
-/** Pages of a namespace: an index finds the candidates of a filter; without one, they are in order already. */
+/** Pages of a namespace: an index finds the candidates of a filter; without a filter, objects are in order already. */
 function openSelection<Spec, Status, Surroundings extends object, View>(
   cache: Cache<Spec, Status>,
   { labelsOf = () => ({}), fields = {}, isHidden = () => false }: ObjectNoun<Spec, Status, Surroundings, View>,
@@ -159,7 +162,7 @@ function openSelection<Spec, Status, Surroundings extends object, View>(
   }
 }
 
-/** Encodes an object anew when it, or something that its view shows besides it, is another than before. */
+/** Encodes an object again when it, or something else that its view shows, has changed. */
 function openEncoding<Spec, Status, Surroundings extends object, View>({
   surroundingsOf,
   toView,
@@ -200,7 +203,7 @@ const PAGES_BYTES = 16 * 1024 * 1024
 
 type ListQuery = { readonly cursor?: string | undefined; readonly limit: number }
 
-/** Pages are put together from objects that are encoded already, and kept as long as they stay the same. */
+/** Pages are joined from objects that are encoded already, and cached as long as they stay the same. */
 export const listObjects = <Spec, Status, View, Query extends ListQuery>(
   { cursors }: Pick<Parts, 'cursors'>,
   objects: Objects<Spec, Status, View>,
@@ -224,6 +227,6 @@ export const listObjects = <Spec, Status, View, Query extends ListQuery>(
   )
 }
 
-/** `key=value`, as queries have labels. */
+/** Labels in queries: `key=value`. */
 export const labelsOfQuery = (texts: readonly string[] = []): NonNullable<Filter['labels']> =>
   texts.map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))

@@ -1,5 +1,5 @@
-/** The plain verbs of nouns whose rows stand in PostgreSQL: list, get, create, update and delete, with quota, audit
- *  entry, ETag and free names. Whatever else a noun can do is a function of its own. */
+/** The plain verbs of nouns whose rows are in PostgreSQL: list, get, create, update and delete, with quota, audit
+ *  entry, ETag and unique names. Everything else that a noun can do is a separate function. */
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { notFound } from '../../../domain/problem.ts'
@@ -24,32 +24,32 @@ export type RowParts = Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>
 export interface Row {
   readonly id: string
   readonly name: string
-  /** Rises with every change, from 1; absent where nothing ever changes. */
+  /** Increases with every change, from 1; absent when rows never change. */
   readonly generation?: number
   readonly created_at: Date
 }
 
-/** What the plain verbs need to know of a noun. Ids of other accounts are unknown ids to every query. */
+/** The facts about a noun that the plain verbs need. Ids of other accounts are unknown ids to every query. */
 export interface RowNoun<Item extends Row> {
-  /** As answers and references have it: `ssh_key`. */
+  /** Its name in answers and references: `ssh_key`. */
   readonly name: QuotaHolder
-  /** As refusals have it: `SSH key`. */
+  /** Its name in refusals: `SSH key`. */
   readonly title: string
-  /** Each row counts as one. Its lock makes the account's new rows come one after another. */
+  /** Each row counts as one. Its lock serializes the account's creations. */
   readonly quota: QuotaName
-  /** Newest first, after the place. */
+  /** Newest first, after the position. */
   readonly list: (queries: Queries, accountId: string, after: ListPlace | undefined, limit: number) => Promise<Item[]>
   readonly find: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
   readonly insert: (queries: Queries, accountId: string, row: Item) => Promise<void>
   readonly update?: (queries: Queries, accountId: string, row: Item) => Promise<void>
-  /** Answers the row that was deleted. */
+  /** Returns the row that was deleted. */
   readonly remove: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
-  /** Until the transaction ends nobody else changes rows of the account; needed where rows change. */
+  /** Locks the account's rows until the transaction ends; needed where rows change. */
   readonly lock?: (tx: Transaction<Tables>, accountId: string) => Promise<void>
-  /** Throws 409 when another row of the account has what only one can have. */
+  /** Throws 409 when another row of the account has a value that must be unique. */
   readonly requireFree: (queries: Queries, accountId: string, row: Item) => Promise<void>
   readonly toView: (row: Item) => object
-  /** What the audit entry of its creation names besides the name. */
+  /** What the audit entry of its creation has in addition to the name. */
   readonly createdDetail?: (row: Item) => Readonly<Record<string, string>>
 }
 
@@ -81,7 +81,7 @@ export const getRow = <Item extends Row>({ db }: RowParts, noun: RowNoun<Item>, 
     return { status: 200, body: { [noun.name]: noun.toView(row) }, headers: etagOfRow(row) }
   })
 
-/** `draft` makes the row of a request; throws a Problem for what cannot be one. */
+/** `draft` builds the row of a request; throws a Problem for an invalid one. */
 export const createRow = <Item extends Row, Body extends z.ZodType>(
   { db, clock, random }: RowParts,
   noun: RowNoun<Item>,
@@ -105,7 +105,7 @@ export const createRow = <Item extends Row, Body extends z.ZodType>(
     return row.generation === undefined ? answer : { ...answer, headers: etagOfRow(row) }
   })
 
-/** `edit` makes the changed row of the one before, which has the next generation already. */
+/** `edit` builds the changed row from the previous one, which already has the next generation. */
 export const updateRow = <Item extends Row, Body extends z.ZodType>(
   { db, clock, random }: RowParts,
   noun: RowNoun<Item>,

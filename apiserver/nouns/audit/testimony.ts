@@ -1,4 +1,4 @@
-/** What the checkpoints in object storage say of the chains of the audit log. */
+/** The state of the audit log's chains according to the checkpoints in object storage. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { findAuditTenant, internalBucketOf } from '../../../db/internal-tenant/index.ts'
 import type { Database } from '../../../db/kit/open.ts'

@@ -1,5 +1,5 @@
-/** Backups that people make, rename and delete past the API must satisfy its rules. Everything is checked and nothing
- *  is claimed: that is the controller's part, once the object is there. */
+/** Backups that people create, rename and delete past the API must satisfy its rules. Everything is checked and nothing
+ *  is claimed: the controller claims, once the object exists. */
 import { requireBackupZone } from '../../../changes/kit/backups.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { requireDeletable } from '../../../domain/backup/rules.ts'
@@ -24,7 +24,7 @@ const PLATFORM: PlatformFields = {
   goesWhen: 'nothing of the backup is left in its store',
 }
 
-/** Throws the Problem that the API would answer. The storage may come later: the backup waits for it. */
+/** Throws the Problem that the API would answer. The storage may be created later: the backup waits for it. */
 async function validateCreation(parts: AdmissionParts, backup: BackupObject): Promise<readonly AdmittedChange[]> {
   const {
     metadata: { name: backupId, namespace = '' },

@@ -1,4 +1,4 @@
-/** Making, reading, restoring, verifying and deleting backups. */
+/** Creating, reading, restoring, verifying and deleting backups. */
 import { requireBackupZone } from '../../../changes/kit/backups.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { carriedBy } from '../../../resources/operation/index.ts'

@@ -1,4 +1,4 @@
-/** Backups as requests find them, with what their view shows besides them. */
+/** Backups for requests, with what their view shows in addition. */
 import type { BackupFacts } from '../../../domain/backup/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import {

@@ -1,4 +1,4 @@
-/** What backups need of their surroundings, whichever door a request comes through. */
+/** Rules of backups about other resources, for every interface. */
 import { requireStopped, requireUnread } from '../../../domain/backup/rules.ts'
 import { conflict, notFound, operationInProgress } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
@@ -12,7 +12,8 @@ import type { BackupObject, Backups } from './objects.ts'
 type Reading = { readonly caches: Caches }
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
-/** The storage of a new backup. Throws 404 when it is not the account's or goes, and 409 unless it is online. */
+/** The storage of a new backup. Throws 404 when it is not the account's or is being deleted, and 409 unless it is
+ *  online. */
 export function requireBackedUp(storage: StorageObject | undefined): StorageObject {
   if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
   if (storage.status?.state !== 'online')
@@ -22,7 +23,7 @@ export function requireBackedUp(storage: StorageObject | undefined): StorageObje
   return storage
 }
 
-/** Throws 409 while another backup of the storage is being made. */
+/** Throws 409 while another backup of the storage is being created. */
 export function requireNoOther(backups: Backups, namespace: string, storageId: string): void {
   const other = backups.cache
     .inNamespace(namespace)
@@ -34,7 +35,7 @@ export function requireNoOther(backups: Backups, namespace: string, storageId: s
   if (operation !== undefined) throw operationInProgress(operation.id, { type: 'storage', id: storageId })
 }
 
-/** Throws 409 while a storage or a custom image is being made from the backup. */
+/** Throws 409 while a storage or a custom image is being created from the backup. */
 export const requireUnreadBackup = ({ caches }: Reading, { metadata: { namespace = '', name } }: BackupObject): void =>
   requireUnread({ id: name }, [
     ...caches
@@ -50,8 +51,8 @@ export const requireUnreadBackup = ({ caches }: Reading, { metadata: { namespace
   ])
 const isNew = (status: StorageStatus | undefined): boolean => status === undefined || status.state === 'creating'
 
-/** Throws 404 when the storage is gone, and 409 unless it lies in the zone of the backup and its server is stopped. One
- *  that a restore left half-way is restored again. */
+/** Throws 404 when the storage is deleted, and 409 unless it is in the zone of the backup and its server is stopped. A
+ *  storage that a failed restore left incomplete can be restored again. */
 export function requireReplaceable(
   { caches }: Reading,
   { metadata: { namespace = '' }, spec, status }: BackupObject,

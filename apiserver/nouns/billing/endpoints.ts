@@ -1,4 +1,4 @@
-/** What an account used and what that costs: computed from metered hours at every request, by the rules of invoices. */
+/** An account's usage and its cost: computed from metered hours at every request, by the rules of invoices. */
 import { creditBalance, nextCreditExpiry } from '../../../db/account/index.ts'
 import { firstUsageAt, type Invoice, listInvoices, readMetering, readMonthUsage } from '../../../db/billing/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
@@ -52,7 +52,7 @@ async function summarize({ db }: BillingParts, call: Call<typeof routes.getUsage
     caller: { accountId },
     now,
   } = call
-  // One snapshot, so that sums agree whatever is metered meanwhile.
+  // One snapshot, so that sums agree even if hours are metered meanwhile.
   return await db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -72,7 +72,7 @@ async function summarize({ db }: BillingParts, call: Call<typeof routes.getUsage
     })
 }
 
-/** What each of the last days cost, oldest first. */
+/** The cost of each of the last days, oldest first. */
 async function sumDays(queries: Queries, accountId: string, month: Month, lines: readonly BillLine[], now: Date) {
   const first = new Date(now.getTime() - (DAYS_SHOWN - 1) * DAY_MILLISECONDS)
   const days = lines.flatMap((line) => line.days)
@@ -88,7 +88,7 @@ async function sumDays(queries: Queries, accountId: string, month: Month, lines:
 interface LogLine {
   readonly line: BillLine
   readonly day: BillLine['days'][number]
-  /** Of the line among those of its day. */
+  /** Identifies the line among those of its day. */
   readonly key: string
 }
 
@@ -140,6 +140,6 @@ const compareLog = (one: LogPlace, other: LogPlace): number =>
   one.date === other.date ? compareText(one.key, other.key) : compareText(other.date, one.date)
 const compareText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Unlike that of any other line of the month. */
+/** Different from the key of any other line of the month. */
 const logKeyOf = ({ resourceType, resource, resourceId, plan, capCents }: BillLine): string =>
   [resourceType, resourceId, resource, plan, capCents].join(' ')

@@ -1,4 +1,4 @@
-/** What the zones have room for. */
+/** The free capacity of the zones. */
 import { largestNodes, summariseCapacity } from '../../../domain/zone/capacity.ts'
 import { listAllCandidates } from '../../../db/placement/index.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'

@@ -80,7 +80,7 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
   ]
 }
 
-/** One that is fetched only once a zone has it. */
+/** A template that nodes fetch is listed only once a zone has it. */
 const isListed = (
   { spec, status }: { readonly spec: TemplateSpec; readonly status?: TemplateStatus | undefined },
   now: Date,

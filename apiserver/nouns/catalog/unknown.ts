@@ -1,4 +1,4 @@
-/** The refusal of a template that is not in the catalogue: it says which there are. */
+/** The refusal of a template that is not in the catalogue: it lists those that are. */
 import { badField, type Problem } from '../../../domain/problem.ts'
 import { noSuch } from '../../../domain/suggestion.ts'
 import { isHidden, isOffered, Template } from '../../../resources/catalog/index.ts'
@@ -8,7 +8,7 @@ type Catalog = Pick<Parts, 'caches'>
 const sorted = (objects: readonly { readonly metadata: { readonly name: string } }[]): readonly string[] =>
   objects.map(({ metadata }) => metadata.name).sort()
 
-/** One that is not offered in the zone is unknown there. Hidden ones are not listed. */
+/** A template that is not offered in the zone is unknown there. Hidden ones are not listed. */
 export const unknownTemplate = ({ caches }: Catalog, name: string, zone: string, now: Date): Problem =>
   badField(
     'template',

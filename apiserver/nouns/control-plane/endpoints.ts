@@ -1,5 +1,5 @@
-/** How the platform's own control plane is. Its Kubernetes and its PostgreSQL are administered by others, or are on one
- *  machine: nothing of them is made larger or smaller here. */
+/** The health of the platform's own control plane. Its Kubernetes and its PostgreSQL are administered by others, or are
+ *  on one machine: nothing here resizes them. */
 import { notImplemented, Unavailable } from '../../../domain/problem.ts'
 import { readReplication } from '../../../db/control-plane/index.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
@@ -52,7 +52,7 @@ const writesJudged = ({ isWebhookServed }: Parts) =>
           'object says so in its conditions.',
       }
 
-/** A single object is read from the quorum; a list may come out of a cache. */
+/** A single object is read from the quorum; a list may come from a cache. */
 async function answersReads({ store }: Parts): Promise<boolean> {
   try {
     await store.get(Zone, { name: 'quorum' })

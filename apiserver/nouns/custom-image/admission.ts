@@ -1,5 +1,5 @@
-/** Custom images that people make and delete past the API must satisfy its rules. Everything is checked and nothing is
- *  claimed: that is the controller's part, once the object is there. */
+/** Custom images that people create and delete past the API must satisfy its rules. Everything is checked and nothing
+ *  is claimed: the controller claims, once the object exists. */
 import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
 import { badField } from '../../../domain/problem.ts'
@@ -43,7 +43,7 @@ const FIELDS: SourceFields = {
   zone: 'spec.zone',
 }
 
-/** Which sources there are the kind itself keeps: copies have another than requests have. */
+/** The kind itself restricts the sources: copies have one that requests do not have. */
 const Fields = z.strictObject(CreateCustomImage.shape)
 
 /** Throws the Problem that the API would answer. */
@@ -73,7 +73,7 @@ export const customImageAdmission: AdmissionRules<CustomImageSpec, CustomImageSt
   create: validateCreation,
   update(_parts, image, before) {
     denyPlatformFields(image, before, PLATFORM)
-    // what makes an image the kind itself keeps
+    // the kind itself fixes the source of an image
     const { spec } = image
     if (spec.title !== before.spec.title) requirePrintableTitle(spec)
     requireLabels(spec)

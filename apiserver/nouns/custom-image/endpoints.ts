@@ -1,4 +1,4 @@
-/** Making, reading, changing and deleting custom images. */
+/** Creating, reading, changing and deleting custom images. */
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../../domain/defined.ts'
 import { badField } from '../../../domain/problem.ts'
@@ -35,7 +35,7 @@ import { requireSource, type SourceFields, IMAGE_SOURCE_READS } from './sources.
 
 export type CustomImages = OperatedObjects<CustomImageSpec, CustomImageStatus, CustomImageView, CustomImageFacts>
 
-/** Operations call a custom image a template: that is how the contract names what they change. */
+/** Operations name a custom image a template, because the contract names their target so. */
 const TARGET = 'template'
 const FIELDS: SourceFields = {
   storage: 'source_storage_id',
@@ -81,7 +81,7 @@ export function customImageEndpoints(parts: Parts & { readonly customImages: Cus
   ]
 }
 
-/** Answers 202 with the image under its own name: `create` names it as operations do. */
+/** Answers 202 with the image under its own name: `create` uses the name that operations use. */
 async function make<R extends Route>(
   parts: Parts,
   images: CustomImages,
@@ -101,7 +101,7 @@ async function make<R extends Route>(
     claim: (tx, imageId) => claimCustomImage(tx, { accountId, imageId, sizeGibibytes }),
     release: (tx, imageId) => releaseCustomImage(tx, { accountId, imageId }),
   })
-  // what `create` answers
+  // the answer of `create`
   const { body: made } = answer as { readonly body: Readonly<Record<string, unknown>> }
   const { [TARGET]: image, operation } = made
   return { status: 202, body: { custom_image: image, operation } }
@@ -119,7 +119,7 @@ function sourceOf({
   if (typeof storageId === 'string') return { storageId }
   if (typeof snapshotId === 'string') return { snapshotId }
   if (typeof backupId === 'string') return { backupId }
-  if (url === undefined) throw new Error('a body without a source') // its schema takes none
+  if (url === undefined) throw new Error('a body without a source') // its schema accepts none
   if (checksum === undefined) throw badField('checksum_sha256', 'is required with source_url')
   return { url, checksum: checksum.toLowerCase() }
 }
@@ -156,7 +156,7 @@ async function update(
   return { status: 200, body: { custom_image: images.viewOf(written) }, headers: { etag: etagOfObject(written) } }
 }
 
-/** Throws 400 for a zone that is not there. */
+/** Throws 400 for a zone that does not exist. */
 export function requireZone({ caches }: Pick<Parts, 'caches'>, name: string, field: string): void {
   if (caches.of(Zone).get({ name }) === undefined) throw badField(field, 'there is no such zone')
 }

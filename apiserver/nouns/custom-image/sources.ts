@@ -1,4 +1,4 @@
-/** What a custom image is made from, whichever door asks for it: that it is the account's and can be read now. */
+/** The source of a custom image, for every interface: it must be the account's and readable now. */
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { requireStopped } from '../../../domain/backup/rules.ts'
 import { requireOnlineImage } from '../../../domain/custom-image/rules.ts'
@@ -16,14 +16,14 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 
 export interface SourceReading {
   readonly caches: Caches
-  /** Of the account that asks. */
+  /** Of the requesting account. */
   readonly namespace: string
 }
 
 /** Kinds that are looked up in the caches. */
 export const IMAGE_SOURCE_READS: readonly ResourceType[] = [Server, ...SOURCE_READS]
 
-/** Where a request names what the image is made from. */
+/** The fields in which a request names the source of the image. */
 export type SourceFields = { readonly [Field in 'storage' | 'snapshot' | 'backup' | 'zone']: string }
 
 /** The GiB of its disk, as far as they are known. Throws 404 for a source that is not the account's, 400 for one that
@@ -39,7 +39,7 @@ export function requireSource(
   return imageId === undefined ? UNKNOWN_IMAGE_GIBIBYTES : requireImage(reading, { imageId, zone }, fields)
 }
 
-/** A snapshot or a backup: what storages are made from too. */
+/** A snapshot or a backup: storages are created from these too. */
 function requireReadable(
   reading: SourceReading,
   { kind, id, zone }: { readonly kind: 'snapshot' | 'backup'; readonly id: string; readonly zone: string },

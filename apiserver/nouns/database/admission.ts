@@ -1,5 +1,5 @@
-/** Databases that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
- *  is claimed: that is the controller's part, once the object is there. */
+/** Databases that people create, change and delete past the API must satisfy its rules. Everything is checked and
+ *  nothing is claimed: the controller claims, once the object exists. */
 import {
   dailyScheduleFault,
   identifierFault,
@@ -34,7 +34,7 @@ const PLATFORM: PlatformFields = {
   goesWhen: 'nothing of the database is left',
 }
 
-/** Throws 403 for what only the platform writes, and 400 for what cannot be. */
+/** Throws 403 for fields that only the platform writes, and 400 for invalid ones. */
 function requireReadable(database: DatabaseObject, before?: DatabaseObject): void {
   denyPlatformFields(database, before, PLATFORM)
   const { spec } = database
@@ -66,7 +66,7 @@ async function validateCreation(parts: AdmissionParts, database: DatabaseObject)
   }
   requireDatabases(parts, spec.zone, 'spec.zone')
   await requireStanding(parts, accountId)
-  // The network of the same manifest may come later: the database waits for it.
+  // The network of the same manifest may be created later: the database waits for it.
   if (parts.caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined) {
     const demand = { accountId, databaseId, ...spec, sealedPassword: '' }
     await rehearse(parts, (tx) => claimDatabase(tx, demand, 'spec.networkId'))

@@ -1,4 +1,4 @@
-/** What databases can be restored from: archives of those that are there, and of those that were deleted lately. */
+/** Sources from which databases can be restored: archives of existing ones, and of those that were deleted lately. */
 import { type DatabaseBackups, type DatabaseOrigin, requireReachable } from '../../../domain/database/rules.ts'
 import { badField, conflict, notFound, zoneLacks } from '../../../domain/problem.ts'
 import { findArchive } from '../../../db/database/index.ts'
@@ -16,7 +16,7 @@ export interface Restorable extends Omit<DatabaseOrigin, 'backups'> {
   readonly backups: DatabaseBackups | undefined
 }
 
-/** The database of the account, or what is left of it. Throws 404. */
+/** The database of the account, or its remains. Throws 404. */
 export async function findRestorable(parts: ArchiveParts, accountId: string, databaseId: string): Promise<Restorable> {
   const key = { namespace: accountNamespace(accountId), name: databaseId }
   const archive = await findArchive(parts.db, { accountId, databaseId })
@@ -39,7 +39,7 @@ export interface RestoreDemand {
   readonly storageGibibytes?: number
 }
 
-/** Names of what is judged, as the caller has them. */
+/** Names of the judged fields, as the caller has them. */
 const API_FIELDS = { zone: 'zone', targetTime: 'target_time', storageGibibytes: 'storage_gibibytes' } as const
 export const OBJECT_FIELDS = {
   zone: 'spec.zone',
@@ -47,7 +47,7 @@ export const OBJECT_FIELDS = {
   storageGibibytes: 'spec.storageGibibytes',
 } as const
 
-/** What is restored. Throws 404 for what is not there, 409 for what has no archive or no backup yet, and
+/** What is restored. Throws 404 for a source that does not exist, 409 for one that has no archive or no backup yet, and
  *  400 for a moment that the archive does not reach, another zone, and a storage that is smaller. */
 export async function requireRestorable(
   parts: ArchiveParts,

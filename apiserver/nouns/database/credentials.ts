@@ -1,4 +1,4 @@
-/** What the owner of a database signs in with. */
+/** The credentials of the owner of a database. */
 import { connectionUri, DATABASE_PORT } from '../../../domain/database/rules.ts'
 import { notFound, unavailable } from '../../../domain/problem.ts'
 import { findAuthority, findDatabase, openPassword } from '../../../db/database/index.ts'
@@ -9,13 +9,13 @@ import type { DatabaseObject, Databases } from './objects.ts'
 
 export type DatabaseParts = Parts & { readonly databases: Databases; readonly sealing: Sealing }
 
-/** Throws 503 where nothing can be sealed. */
+/** Throws 503 where no sealing key is configured. */
 export function requireSealing({ sealing }: Pick<DatabaseParts, 'sealing'>): void {
   if (!sealing.isAvailable)
     throw unavailable('not_configured', 'Databases need sealing keys, which this deployment does not have.')
 }
 
-/** Throws 404 when nothing is claimed for it, and 503 where nothing can be opened. */
+/** Throws 404 when nothing is claimed for it, and 503 where nothing can be unsealed. */
 export async function credentialsOf(
   parts: DatabaseParts,
   accountId: string,

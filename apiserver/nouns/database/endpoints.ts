@@ -1,4 +1,4 @@
-/** Making, reading, changing and deleting managed databases, and the passwords of their owners. */
+/** Creating, reading, changing and deleting managed databases, and the passwords of their owners. */
 import type { AuditChange } from '../../../domain/audit/entry.ts'
 import {
   heldUntil,
@@ -51,7 +51,7 @@ import { refuseZoneRedundancy, rehearseDatabase, requireDatabases, requireNetwor
 
 export type { DatabaseParts } from './credentials.ts'
 
-/** A list is complete: an account has few. */
+/** A list is complete, because an account has few. */
 const LIST_MAXIMUM = 1_000
 const ROTATE_SECONDS = 45
 const LOOK_MILLISECONDS = 250
@@ -120,7 +120,7 @@ type Wanted = Pick<
   'zone' | 'name' | 'networkId' | 'plan' | 'storageGibibytes' | 'databaseName' | 'ownerName' | 'restoredFrom'
 >
 
-/** Answers 202 with the new database, its operation and what its owner signs in with. */
+/** Answers 202 with the new database, its operation and the credentials of its owner. */
 async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Customer>, wanted: Wanted): Promise<Answer> {
   const {
     caller: { accountId },
@@ -231,8 +231,9 @@ async function readCredentials(
   return { status: 200, body: { credentials } }
 }
 
-/** The row has the new password and the spec names its number, in one accepted change; then the machine is waited
- *  for. Throws 503 when that does not say in time that the old one is refused: the new one holds all the same. */
+/** One accepted change writes the new password into the row and its number into the spec. Then this waits for the
+ *  machine. Throws 503 when the machine does not confirm in time that it refuses the old password; the new one is valid
+ *  all the same. */
 async function rotate(parts: DatabaseParts, call: Call<typeof rotateDatabaseCredentials, Customer>): Promise<Answer> {
   const {
     caller: { accountId },
@@ -242,7 +243,7 @@ async function rotate(parts: DatabaseParts, call: Call<typeof rotateDatabaseCred
   requireSealing(parts)
   const id = { accountId, databaseId }
   requireMadeDatabase(databases.factsOf(await databases.read(accountId, databaseId)))
-  // The row counts, not the spec: of a rotation that died in between the row has the password.
+  // The row is authoritative, not the spec: after a rotation that died in between, the row has the password.
   const before = (await findDatabase(parts.db, id))?.passwordGeneration
   if (before === undefined) throw notFound('database')
   const written = await changeObject(parts, databases, call, {
@@ -264,7 +265,7 @@ async function rotate(parts: DatabaseParts, call: Call<typeof rotateDatabaseCred
   return { status: 200, body: { database: databases.viewOf(database), credentials } }
 }
 
-/** Throws 503 when its machine does not take the password in time. */
+/** Throws 503 when its machine does not apply the password in time. */
 async function confirmed(
   { databases, clock }: DatabaseParts,
   accountId: string,

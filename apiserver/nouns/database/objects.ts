@@ -1,4 +1,4 @@
-/** Managed databases as requests find them. */
+/** Managed databases for requests. */
 import type { DatabaseFacts } from '../../../domain/database/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import {

@@ -1,4 +1,4 @@
-/** What managed databases need of their surroundings, whichever door a request comes through. */
+/** Rules of managed databases about other resources, for every interface. */
 import { requirePrivateNetworks } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { DATABASE_IMAGE_COMMAND } from '../../../domain/managed-machine/rules.ts'
@@ -12,7 +12,7 @@ import type { AdmissionParts } from '../../kit/admission/kind.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** Throws 400 for a zone that is not there, and 409 for one without private networks, or whose hosts have no image of
+/** Throws 400 for a zone that does not exist, and 409 for one without private networks, or whose hosts have no image of
  *  databases. */
 export function requireDatabases(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
   requirePrivateNetworks(worldOf(parts.caches), zone, field)
@@ -32,13 +32,13 @@ export function refuseZoneRedundancy({ caches }: Pick<Parts, 'caches'>, zone: st
   throw notImplemented('Databases with a replica in another zone are not offered yet.')
 }
 
-/** Throws 404 for a network that is not there. */
+/** Throws 404 for a network that does not exist. */
 export function requireNetwork({ caches }: Pick<Parts, 'caches'>, accountId: string, networkId: string): void {
   const network = caches.of(Network).get({ namespace: accountNamespace(accountId), name: networkId })
   if (network === undefined) throw notFound('network')
 }
 
-/** Throws what its machine would be refused with. */
+/** Throws the refusal that its machine would get. */
 export const rehearseDatabase = (
   parts: AdmissionParts,
   accountId: string,

@@ -1,7 +1,7 @@
-/** How people get into a dev cluster: a kubeconfig with a token that ends, and a context that asks for short ones. The
- *  token is one of a service account, signed here: the API of the cluster knows the public key, and nobody has to reach
- *  it for a kubeconfig. The cluster has service accounts ready; one of them is the caller's alone, and ends with what
- *  the caller has it by (`controllers/nouns/kubeconfig/index.ts`). */
+/** Access to a dev cluster: a kubeconfig with a token that expires, and a context that requests short-lived tokens. The
+ *  token is one of a service account, signed here: the API of the cluster knows the public key, and no request to it is
+ *  needed for a kubeconfig. The cluster has service accounts ready. One of them is the caller's alone, and expires with
+ *  the credentials that the caller used (`controllers/nouns/kubeconfig/index.ts`). */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
 import {
   DEV_ADMINS_MAXIMUM,
@@ -21,7 +21,7 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 import type { Parts } from '../../kit/parts.ts'
 import type { DevClusterObject } from './objects.ts'
 
-/** Where `dev_cluster.py` makes them. */
+/** The namespace in which `dev_cluster.py` creates them. */
 const NAMESPACE = 'kube-system'
 
 type Admin = NonNullable<DevClusterStatus['admins']>[number]
@@ -30,11 +30,11 @@ interface AccessOptions {
   readonly issuer: Issuer
   readonly now: Date
   readonly random: Random
-  /** Which service account the token is of. */
+  /** The service account of the token. */
   readonly admin: Admin
 }
 
-/** The caller's own service account in the cluster. Throws 409 while the cluster has none to give. */
+/** The caller's own service account in the cluster. Throws 409 while the cluster has none left. */
 export async function ownAdmin(
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
   reading: { readonly caller: Customer; readonly now: Date },
@@ -71,7 +71,7 @@ const ALL_TAKEN =
   `At most ${DEV_ADMINS_MAXIMUM} people and tokens have a credential in the cluster at a time: ask again when one ` +
   'of theirs has expired, or revoke tokens that nobody needs.'
 
-/** Throws 409 while its server has not said all of it. */
+/** Throws 409 while its server has not reported all of it. */
 export function devKubeconfigOf(cluster: DevClusterObject, options: AccessOptions): Kubeconfig {
   const { status, spec, metadata } = cluster
   const view = toDevClusterView(storedOf(cluster), { region: '', release: '' })
@@ -88,7 +88,7 @@ export function devKubeconfigOf(cluster: DevClusterObject, options: AccessOption
   return { kubeconfig, expires_at }
 }
 
-/** As API servers know keys of service accounts: the digest of the public one. */
+/** The key id that API servers use for service accounts: the digest of the public key. */
 const keyIdOf = (privateKey: string): string =>
   createHash('sha256')
     .update(createPublicKey(createPrivateKey(privateKey)).export({ type: 'spki', format: 'der' }))

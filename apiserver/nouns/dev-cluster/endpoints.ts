@@ -1,4 +1,4 @@
-/** Making, reading and deleting dev clusters, and how people get into them. */
+/** Creating, reading and deleting dev clusters, and access to them. */
 import { devClusterChanges, offeredDevVersions } from '../../../changes/dev-cluster.ts'
 import { DEV_MEMORY_MEBIBYTES, plainVersion, requireRunningDevCluster } from '../../../domain/dev-cluster/rules.ts'
 import { endOfLife, newestRelease } from '../../../domain/kubernetes-cluster/rules.ts'
@@ -56,7 +56,7 @@ export const devClusterEndpoints = (parts: DevClusterParts): readonly Endpoint[]
   }),
 ]
 
-/** Throws 409 for one that does not run, and 503 for one that nobody gets into. */
+/** Throws 409 for a cluster that does not run, and 503 for one that cannot be accessed. */
 async function running(
   { devClusters }: DevClusterParts,
   { caller, params }: { readonly caller: Customer; readonly params: { readonly id: string } },

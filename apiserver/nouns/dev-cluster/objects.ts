@@ -1,4 +1,4 @@
-/** Dev clusters as requests find them. */
+/** Dev clusters for requests. */
 import { newestRelease } from '../../../domain/kubernetes-cluster/rules.ts'
 import { DEV_CLUSTER_RELEASES } from '../../../domain/kubernetes-cluster/versions.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'

@@ -34,7 +34,7 @@ export const edgeEndpoints = (parts: EdgeParts): readonly Endpoint[] => [
 const membersOf = (members: readonly EdgeMemberInput[]): EdgeSpec['members'] =>
   members.map(({ frontend_port: frontendPort, ...member }) => ({ frontendPort, ...member }))
 
-/** Nobody signs in to an edge that is no bastion. */
+/** Nobody signs in to an edge that is not a bastion. */
 const keysOf = async (
   parts: EdgeParts,
   {
@@ -73,7 +73,7 @@ async function create(parts: EdgeParts, call: Call<typeof createEdge, Customer>)
   })
 }
 
-/** What its machines follow starts an operation; a name is there at once. */
+/** A field that its machines follow starts an operation; a name takes effect at once. */
 async function update(parts: EdgeParts, call: Call<typeof updateEdge, Customer>): Promise<Answer> {
   const {
     caller: { accountId },

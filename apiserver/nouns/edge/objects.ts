@@ -1,4 +1,4 @@
-/** Network edges as requests find them: whole, and as lists show them. */
+/** Network edges for requests: complete, and as lists show them. */
 import { edgeChanges } from '../../../changes/edge.ts'
 import {
   Edge,

@@ -1,5 +1,5 @@
-/** Sign-in with identity providers: the starts, the callbacks, what is linked. Browsers are navigated here, so every
- *  outcome is a redirect. */
+/** Sign-in with identity providers: the starts, the callbacks, the linked identities. Browsers are navigated here, so
+ *  every outcome is a redirect. */
 import { defined } from '../../../domain/defined.ts'
 import { badField, conflict, notFound, unavailable } from '../../../domain/problem.ts'
 import { readOrganisations } from '../../../domain/account/organisations.ts'
@@ -136,7 +136,7 @@ interface Journey {
   readonly connection: string | undefined
 }
 
-/** What the cookie remembers of the start; undefined when it is missing, not ours or expired. */
+/** The state of the start that the cookie holds; undefined when it is missing, not ours or expired. */
 async function journeyOf(parts: IdentityParts, request: RequestFacts): Promise<Journey | undefined> {
   const ticket = request.cookie(STATE_COOKIE)
   const content = ticket === undefined ? undefined : await parts.tickets.open('identity-provider', ticket)
@@ -222,7 +222,7 @@ async function arrive(parts: IdentityParts, journey: Journey, arrival: Arrival):
   return signInBy(parts, configuration.name, { user, request, endsOthers: false, returnTo: landing })
 }
 
-/** Throws where the browser comes back from another provider, with another state, or with one for a second time. */
+/** Throws when the browser returns from another provider, with another state, or with a state that was used before. */
 async function requireFirstReturn(
   parts: IdentityParts,
   { provider: { configuration }, state }: Journey,
@@ -255,7 +255,7 @@ const auditDisabled = (parts: IdentityParts, user: Arrived, request: RequestFact
     await appendAudit(tx, entry, parts)
   })
 
-/** The browser goes on to where it wanted, or to the second factor first, and remembers the provider. */
+/** Sends the browser to its destination, or to the second factor first, and remembers the provider. */
 async function signInBy(
   parts: IdentityParts,
   provider: string,
@@ -280,8 +280,8 @@ async function signInBy(
   return redirect(signIn.returnTo, [...cookies, remembered])
 }
 
-/** Where the browser ends its session at the provider that it signed in with, or else at the first one, whose silent
- *  sign-in would undo the sign-out; undefined when there is none. */
+/** The page where the browser ends its session at the provider that it signed in with, or else at the first one, whose
+ *  silent sign-in would undo the sign-out; undefined when there is none. */
 export async function logoutUrlOf(parts: IdentityParts, request: RequestFacts): Promise<string | undefined> {
   const name = request.cookie(PROVIDER_COOKIE)
   const provider = parts.providers.find(({ configuration }) => configuration.name === name) ?? parts.providers[0]

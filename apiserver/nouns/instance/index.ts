@@ -1,4 +1,4 @@
-/** What hosts run. Controllers and the agent of the host write it; customers never see it. */
+/** The guests that hosts run. Controllers and the agent of the host write instances; customers never see them. */
 import { BackupJob } from '../../../resources/backup-job/index.ts'
 import { Image, Instance, NodeReport, Observation, Volume } from '../../../resources/instance/index.ts'
 import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
@@ -10,12 +10,12 @@ const because = "it stands in a host's namespace, where only its agent has right
 export const instance = noun({
   name: 'instance',
   kinds: [
-    // what load balancers have moved
+    // the traffic of load balancers
     exemptKind(ManagedMachine, { access: 'read', because, isHeldByHost: true }),
-    // how many guests a host says that it has
+    // how many guests a host reports
     exemptKind(NodeReport, { access: 'read', because }),
     exemptKind(Observation, { access: 'none', because }),
-    // what guests take of nodes, whether or not it is claimed
+    // the usage of nodes by guests, claimed or not
     ...[Instance, Volume].map((resource) => exemptKind(resource, { access: 'read', because, isHeldByHost: true })),
     ...[Image, BackupJob].map((resource) => exemptKind(resource, { access: 'none', because, isHeldByHost: true })),
   ],

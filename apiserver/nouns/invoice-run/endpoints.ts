@@ -1,4 +1,4 @@
-/** Invoices and payments that failed, for the staff. */
+/** Invoices and failed payments, for the staff. */
 import { notFound } from '../../../domain/problem.ts'
 import {
   listFailedInvoices,
@@ -57,7 +57,7 @@ export const invoiceRunEndpoints = (parts: RunParts): readonly Endpoint[] => [
   }),
 ]
 
-/** Throws 404 for a month whose invoices were never made. */
+/** Throws 404 for a month whose invoices were never created. */
 async function requireRun(queries: Queries, period: string): Promise<void> {
   const runs = await listInvoiceRuns(queries, RUNS_SHOWN)
   if (runs.every((run) => run.period !== period)) throw notFound('invoice run')
@@ -74,7 +74,7 @@ const failureView = (failed: Awaited<ReturnType<typeof listFailedInvoices>>[numb
   error: failed.error,
 })
 
-/** With its entry, in one transaction. */
+/** Retries, and writes the audit entry in the same transaction. */
 async function retry(
   parts: RunParts,
   act: OperatorAct,

@@ -1,4 +1,4 @@
-/** How people get into a cluster: a kubeconfig with a token that ends, and short tokens that say who asks. */
+/** Access to a cluster: a kubeconfig with a token that expires, and short-lived tokens that identify the caller. */
 import { createPrivateKey, sign } from 'node:crypto'
 import { stringify } from 'yaml'
 import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../../domain/kubernetes-cluster/rules.ts'
@@ -23,14 +23,14 @@ export function requireHost({ controlPlanes }: Pick<Parts, 'controlPlanes'>, reg
   return offer.control
 }
 
-/** Throws 503 where nothing can be sealed. */
+/** Throws 503 where no sealing key is configured. */
 export async function requireIssuer({ db, sealing }: Pick<AccessParts, 'db' | 'sealing'>): Promise<Issuer> {
   if (!sealing.isAvailable)
     throw unavailable('not_configured', 'Kubernetes clusters need sealing keys, which this deployment does not have.')
   return ensureIssuer(db, sealing)
 }
 
-/** What is claimed for it. Throws 409 before that. */
+/** The claims of the cluster. Throws 409 before they exist. */
 export async function requireClaim(
   { db }: Pick<Parts, 'db'>,
   accountId: string,
@@ -46,7 +46,7 @@ interface Entry {
   readonly certificateAuthority: string
 }
 
-/** Where its API is. Throws 409 until there is one. */
+/** The address of its API. Throws 409 until there is one. */
 function entryOf({ status }: KubernetesClusterObject): Entry {
   const { endpoint, certificateAuthority } = status ?? {}
   if (endpoint === undefined || certificateAuthority === undefined)
@@ -59,7 +59,7 @@ export interface Kubeconfig {
   readonly expires_at: string
 }
 
-/** Of the account: whoever has this role, or one of these, may do that in the cluster. */
+/** Members of the account with one of `accountRoles` may have `clusterRole` in the cluster. */
 interface OwnCredential
   extends Pick<
     NewKubeconfigGrant,
@@ -73,7 +73,7 @@ interface Reading {
   readonly now: Date
 }
 
-/** Of whoever reads: their token, their support session, else themselves. */
+/** The grant of the caller: bound to their token, their support session, or else to the person. */
 export function grantOf(
   { caller, now }: Reading,
   { seconds, ...wanted }: OwnCredential,
@@ -90,7 +90,7 @@ export function grantOf(
   }
 }
 
-/** A token of the caller's own credential in a control plane, which ends with what the caller has it by
+/** A token of the caller's own credential in a control plane. It expires with the credentials that the caller used
  *  (`controllers/nouns/kubeconfig/index.ts`). */
 export async function ownToken(
   parts: Pick<Parts, 'db' | 'random' | 'controlPlanes'>,
@@ -100,13 +100,15 @@ export async function ownToken(
   const id = await openKubeconfigGrant(parts.db, { ...grantOf(reading, wanted), id: newUuid(parts.random) })
   const { region, controlPlaneId, clusterRole: role, seconds } = wanted
   const token = await requireHost(parts, region).personToken(controlPlaneId, { id, role }, seconds)
-  // What ended while the host was asked was removed before the host made it, and is again: nobody gets a token of it.
+  // If the credential ended while the host was asked, it was removed before the host created it. It is removed again
+  // later, and nobody gets a token of it.
   if (!(await isKubeconfigGrantLive(parts.db, id)))
     throw conflict('state_not_allowed', 'The credential has ended meanwhile.')
   return token
 }
 
-/** With a token of the caller's own that ends by then, and with a context that asks the program for short ones. */
+/** With a token of the caller's own that expires by then, and with a context that requests short-lived tokens from the
+ *  program. */
 export async function kubeconfigOf(
   parts: AccessParts,
   { caller, now }: Reading,
@@ -145,12 +147,13 @@ interface KubeconfigParts extends Entry {
   /** Of the cluster in it. */
   readonly name: string
   readonly admin: { readonly context: string; readonly user: string; readonly token: string }
-  /** `plugin`: what the program is asked for short tokens with, as `kubernetes-cluster/ID`. Absent where there are
-   *  none. */
+  /** `plugin`: the cluster for which the program requests short-lived tokens, as `kubernetes-cluster/ID`. Absent where
+   *  there are none. */
   readonly oidc?: { readonly context: string; readonly user: string; readonly plugin: string }
 }
 
-/** As kubectl reads it: the administrators' token first, and a context that asks the program for short ones. */
+/** In the format of kubectl: the administrators' token first, and a context that requests short-lived tokens from the
+ *  program. */
 export const kubeconfigText = ({ name, endpoint, certificateAuthority, admin, oidc }: KubeconfigParts): string => {
   const contextOf = ({ context, user }: { readonly context: string; readonly user: string }) => ({
     name: context,
@@ -179,7 +182,7 @@ const pluginFor = (cluster: string) => ({
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token (RFC 7519) for that cluster alone, which says who the caller is and what role he has. */
+/** A token (RFC 7519) for that cluster alone, which names the caller and their role. */
 export function tokenFor(
   { publicKey: { kid = '' }, privateKey }: Issuer,
   { caller, now, audience }: { readonly caller: Customer; readonly now: Date; readonly audience: string },
@@ -201,7 +204,7 @@ export function tokenFor(
   }
 }
 
-/** By the key of the issuer, which verifiers know as `keyId`. */
+/** Signed with the key of the issuer, which verifiers know as `keyId`. */
 export function signedToken(
   claims: object,
   { privateKey, keyId }: { readonly privateKey: string; readonly keyId: string },
@@ -212,5 +215,5 @@ export function signedToken(
   return `${signed}.${signature.toString('base64url')}`
 }
 
-/** Never more than the credential of the request may: one that only reads views. */
+/** Never more than the credentials of the request may: read-only credentials only view. */
 const roleIn = ({ role, permissions }: Customer): string => (permissions.includes('operate') ? role : 'viewer')

@@ -1,4 +1,4 @@
-/** Making, reading, changing and deleting managed Kubernetes clusters. */
+/** Creating, reading, changing and deleting managed Kubernetes clusters. */
 import {
   kubernetesClusterChanges,
   requireKubernetes,
@@ -129,7 +129,7 @@ async function createEndpoint(
       operation,
     }),
   })
-  // The cluster and the operation; then each pool and its own.
+  // The cluster and the operation; then each pool and its operation.
   const begun = bodyOf<{ readonly kubernetes_cluster: { readonly id: string } }>(answer)
   const of = { ...pooled, id: begun.kubernetes_cluster.id }
   const pools: unknown[] = []
@@ -155,7 +155,7 @@ async function setRegistration(
   })
 }
 
-/** Of an answer whose shape its maker knows. */
+/** Of an answer whose form its caller knows. */
 const bodyOf = <Body>(answer: Answer): Body => ('body' in answer ? answer.body : {}) as Body
 
 /** With the release that it runs. */
@@ -218,7 +218,7 @@ async function serving(
   return cluster
 }
 
-/** Nothing is shown that the audit log does not say. */
+/** Shows nothing that the audit log does not record. */
 const noteRead = (
   parts: KubernetesClusterParts,
   call: Call<typeof getKubernetesClusterKubeconfig | typeof getKubernetesClusterToken, Customer>,

@@ -1,4 +1,4 @@
-/** Managed Kubernetes clusters as requests find them. */
+/** Managed Kubernetes clusters for requests. */
 import type { ClusterFacts } from '../../../domain/kubernetes-cluster/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { Zone } from '../../../resources/catalog/index.ts'

@@ -1,4 +1,4 @@
-/** The versions of Kubernetes that are offered, and what a control plane costs. */
+/** The offered versions of Kubernetes, and the price of a control plane. */
 import { endOfLife, minorsOf, newestRelease, nextMinor } from '../../../domain/kubernetes-cluster/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'

@@ -1,4 +1,4 @@
-/** Hosts of control planes are made through the API; people take them away with kubectl. */
+/** Hosts of control planes are created through the API; people remove them with kubectl. */
 import { conflict } from '../../../domain/problem.ts'
 import { countClustersOf } from '../../../db/kubernetes-host/index.ts'
 import type { KubernetesHostSpec, KubernetesHostStatus } from '../../../resources/kubernetes-host/index.ts'

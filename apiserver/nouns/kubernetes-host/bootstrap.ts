@@ -1,4 +1,4 @@
-/** Asking for a host of control planes: what it needs of its surroundings, and the one write that begins it. */
+/** Requests a host of control planes: its requirements of other resources, and the one write that starts it. */
 import { requirePrivateNetworks } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
@@ -41,11 +41,11 @@ const NONE = { obstacle: 'there is none' }
 const IN_SETTINGS =
   'Run one in a cluster of yours (chart: controlPlanes), and name it with its region in SVCCLOUD_CONTROL_PLANES_FILE.'
 
-/** Its making goes on, or has ended well. */
+/** Its creation is under way, or has succeeded. */
 export const isBegun = ({ spec, status }: HostObject): boolean =>
   status?.isMade === true || activeOperationOf({ spec, ...defined({ status }) }) !== undefined
 
-/** Answers the object with its operation. Throws a Problem for what cannot be. */
+/** Returns the object with its operation. Throws a Problem for an invalid request. */
 export async function bootstrap(parts: HostParts, call: Bootstrap): Promise<HostObject> {
   const { body, caller, request, now } = call
   requireReadable(parts, body)
@@ -101,7 +101,7 @@ function requireReadable({ caches }: Parts, { region, zones, plan, version }: Bo
 
 const taken = (region: string) => conflict('state_not_allowed', `Region ${region} has a host of control planes.`)
 
-/** Throws 409 in a region that has one, of the settings or made. */
+/** Throws 409 in a region that has a host, configured in the settings or created. */
 function requireNone({ controlPlanes = NONE, caches }: Parts, region: string): void {
   const isConfigured = configuredHostsOf(controlPlanes).some(({ regions }) => regions.includes(region))
   const known = caches
@@ -111,7 +111,7 @@ function requireNone({ controlPlanes = NONE, caches }: Parts, region: string): v
   if (isConfigured || known) throw taken(region)
 }
 
-/** Throws 409 for one that is begun or going, and for one of other machines. */
+/** Throws 409 for a host that was started already or is being deleted, and for one with other machines. */
 function requireResumable(known: HostObject, spec: Omit<KubernetesHostSpec, 'operation'>): void {
   const { operation: _, ...before } = known.spec
   if (isBegun(known)) throw taken(spec.region)
@@ -127,8 +127,8 @@ function requireResumable(known: HostObject, spec: Omit<KubernetesHostSpec, 'ope
     )
 }
 
-/** Which region's host runs its control plane. Throws 400 for a version that this does not offer, and 503 with what is
- *  missing. */
+/** The region whose host runs its control plane. Throws 400 for a version that this region does not offer, and 503 with
+ *  what is missing. */
 async function requireMakeable(parts: HostParts, { region, zones, version }: Body): Promise<string> {
   const { hostClusters, sealing, controlPlanes = NONE } = parts
   if (hostClusters === undefined)
@@ -157,7 +157,7 @@ async function requireMakeable(parts: HostParts, { region, zones, version }: Bod
   return hostClusters.region
 }
 
-/** Throws 503 for a host that runs no clusters with nodes, volumes and balancers, or has no room. */
+/** Throws 503 for a host that cannot run clusters with nodes, volumes and load balancers, or has no room. */
 function requireRunning(offer: ControlPlaneOffer, region: string): void {
   if (offer.driver === 'simulated')
     throw unavailable('not_configured', `The host of region ${region} only counts: nothing runs there.`)
@@ -172,7 +172,7 @@ function requireRunning(offer: ControlPlaneOffer, region: string): void {
     throw unavailable('no_capacity', `The host of region ${region} has no memory left for another control plane.`)
 }
 
-/** Claims what its machines need and gives it back. Throws what their making would be refused with. */
+/** Claims what its machines need and releases it. Throws the refusals that their creation would get. */
 async function requireRoom(parts: Parts, { zones, plan, nodes_per_zone: nodes }: Body, now: Date): Promise<void> {
   const publicIpv4 = parts.hostClusters?.publicIpv4 === true
   await parts.db.transaction().execute((tx) => ensurePlatformAccount(tx, now))

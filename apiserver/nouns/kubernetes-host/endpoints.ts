@@ -1,4 +1,4 @@
-/** Hosts of control planes, as their settings name them or the platform makes them, and as they answer. */
+/** Hosts of control planes, configured in the settings or created by the platform, with their current state. */
 import { countClustersOf, ensureKubernetesHosts, type KubernetesHostRow } from '../../../db/kubernetes-host/index.ts'
 import { newestRelease, minorsOf } from '../../../domain/kubernetes-cluster/rules.ts'
 import { clustersCapacity } from '../../../domain/kubernetes-host/rules.ts'
@@ -45,7 +45,7 @@ async function readHost(parts: Parts, id: string, now: Date): Promise<routes.Kub
   return host
 }
 
-/** Each host is asked once, whatever regions it has. */
+/** Each host is asked once, even if it serves several regions. */
 async function listHosts(parts: Parts, now: Date): Promise<readonly routes.KubernetesHostView[]> {
   const { controlPlanes = NONE } = parts
   const configured = configuredHostsOf(controlPlanes).flatMap(({ regions }) => regions)
@@ -84,7 +84,7 @@ async function offersOf({ controlPlanes = NONE }: Parts): Promise<ReadonlyMap<st
 }
 
 interface Seen {
-  /** Undefined for one of the settings. */
+  /** Undefined for a host from the settings. */
   readonly made: HostObject | undefined
   readonly offer: ControlPlaneOffer | undefined
   readonly hosted: number

@@ -1,4 +1,4 @@
-/** Certificates of load balancers: the chain and the sealed key are rows, the spec names those that count. */
+/** Certificates of load balancers: the chain and the sealed key are rows; the spec names the valid ones. */
 import { checkCertificate } from '../../../domain/load-balancer/certificate.ts'
 import { CERTIFICATES_MAXIMUM } from '../../../domain/load-balancer/rules.ts'
 import { badField, conflict, notFound, Problem, unavailable } from '../../../domain/problem.ts'
@@ -14,8 +14,8 @@ import {
 import { rewrite } from './configure.ts'
 import type { LoadBalancerParts } from './parts.ts'
 
-/** Answers 201 with the certificate. Throws 400 for what TLS would not take, 409 for a name that is taken, 422 for one
- *  too many, and 503 where nothing can be sealed. */
+/** Answers 201 with the certificate. Throws 400 for a certificate that TLS would not accept, 409 for a name that is
+ *  taken, 422 for one too many, and 503 where no sealing key is configured. */
 export async function addCertificate(
   parts: LoadBalancerParts,
   call: Call<typeof addLoadBalancerCertificate, Customer>,
@@ -51,7 +51,7 @@ export async function addCertificate(
     return { certificates: [...certificates, entry] }
   }
   await rewrite(parts, call, add, {
-    // Rows that no spec names are dropped by the controller.
+    // The controller deletes rows that no spec names.
     claim: (tx) => keepCertificate(tx, owner, { id, certificate: checked.certificate, sealedKey }, now),
   })
   return { status: 201, body: { certificate: toCertificateView(entry) } }

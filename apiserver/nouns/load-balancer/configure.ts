@@ -1,5 +1,5 @@
-/** Changes of frontends, backends, members and certificates: one conditional write each. One of the frontends and
- *  backends is a generation further. */
+/** Changes of frontends, backends, members and certificates: one conditional write each. A change of the frontends and
+ *  backends increments their generation. */
 import { worldOf } from '../../../changes/kit/world.ts'
 import { requireConfigured } from '../../../changes/load-balancer.ts'
 import {
@@ -36,8 +36,8 @@ type Configuration = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
 type Certificates = Pick<LoadBalancerSpec, 'certificates'>
 type Member = StoredBackend['members'][number]
 
-/** Writes the configuration that `change` makes of the one that is there. Throws what it throws, 400 for one that the
- *  proxy would not take, and 409 for one that may not be changed. */
+/** Writes the configuration that `change` computes from the current one. Throws what it throws, 400 for a configuration
+ *  that the proxy would not accept, and 409 for one that may not be changed. */
 export async function rewrite<R extends Route>(
   parts: LoadBalancerParts,
   call: Call<R, Customer>,

@@ -1,4 +1,4 @@
-/** What a load balancer has moved: asked of the machine that has its addresses. */
+/** The traffic of a load balancer, as reported by the machine that has its addresses. */
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'

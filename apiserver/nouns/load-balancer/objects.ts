@@ -1,4 +1,4 @@
-/** Load balancers as requests find them. */
+/** Load balancers for requests. */
 import type { LoadBalancerFacts } from '../../../domain/load-balancer/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import {
@@ -17,7 +17,7 @@ import { type ObjectParts, type Objects, openObjects } from '../../kit/plain/obj
 export type LoadBalancerObject = KubeObject<LoadBalancerSpec, LoadBalancerStatus>
 export interface LoadBalancers
   extends OperatedObjects<LoadBalancerSpec, LoadBalancerStatus, LoadBalancerView, LoadBalancerFacts> {
-  /** As lists show them. */
+  /** In the form of lists. */
   readonly summaries: Objects<LoadBalancerSpec, LoadBalancerStatus, LoadBalancerSummary>
 }
 

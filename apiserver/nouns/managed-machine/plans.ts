@@ -1,10 +1,10 @@
-/** Plans that managed machines can have: those that their image fits. */
+/** Plans for managed machines: those that their image fits. */
 import { planFault, serverPlans } from '../../../changes/kit/machine.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { badField } from '../../../domain/problem.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** The plan that costs least of those that machines fit. Throws 400 when there is none. */
+/** The cheapest plan that machines fit. Throws 400 when there is none. */
 export function cheapestMachinePlan({ caches }: Pick<Parts, 'caches'>): string {
   const world = worldOf(caches)
   const [cheapest] = serverPlans(world)

@@ -1,4 +1,4 @@
-/** Members and invitations: who belongs to an account, and how they come and go. */
+/** Members and invitations: who belongs to an account, and how they join and leave. */
 import {
   badField,
   conflict,
@@ -48,7 +48,7 @@ import { completeList } from '../../kit/list/page.ts'
 import { viewOf } from '../../../resources/kit/view.ts'
 
 const SECRET_BYTES = 32
-/** What a mailed secret looks like; anything else was never ours. */
+/** The format of a mailed secret; we never issued anything else. */
 const SECRET = /^[\w-]{43}$/
 const INVITATION_DAYS = 7
 const PENDING_MAXIMUM = 50
@@ -288,7 +288,7 @@ async function accept(
       throw conflict('state_not_allowed', 'You are a member of this account already.')
     await addMember(tx, { accountId: row.accountId, userId: id, role: row.role, now })
     await setActiveAccount(tx, id, row.accountId)
-    // Whoever accepts has read the mail, and knows the password.
+    // The person who accepts has read the mail, and knows the password.
     const user = await lockUser(tx, id)
     await proveAddress(tx, user, { now, isHolder: true })
     await appendAudit(

@@ -1,4 +1,4 @@
-/** Private networks as requests find them, with what their view takes from the zone and from their router. */
+/** Private networks for requests, with what their view takes from the zone and from their router. */
 import { idleFactsOf } from '../../../resources/operation/index.ts'
 import type { IdleFacts } from '../../../domain/idle-rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'

@@ -1,5 +1,5 @@
-/** Node pools that people make, change and delete past the API must satisfy its rules. Everything is checked and
- *  nothing is claimed: that is the controller's part, once the object is there. */
+/** Node pools that people create, change and delete past the API must satisfy its rules. Everything is checked and
+ *  nothing is claimed: the controller claims, once the object exists. */
 import { isDeepStrictEqual } from 'node:util'
 import { requireIdle } from '../../../domain/idle-rules.ts'
 import {
@@ -35,7 +35,7 @@ const PLATFORM: PlatformFields = {
   goesWhen: 'nothing of the pool is left',
 }
 
-/** Throws 403 for what only the platform writes, and 400 for what cannot be. */
+/** Throws 403 for fields that only the platform writes, and 400 for invalid ones. */
 function requireReadable(pool: NodePoolObject, before: NodePoolObject | undefined, of: PoolCluster | undefined): void {
   denyPlatformFields(pool, before, PLATFORM)
   if (!isDeepStrictEqual(pool.spec.skipped, before?.spec.skipped))
@@ -54,7 +54,7 @@ function requireReadable(pool: NodePoolObject, before: NodePoolObject | undefine
 const autoscalingFault = ({ autoscaling }: NodePoolSpec): string | undefined =>
   autoscaling !== undefined && autoscaling.min > autoscaling.max ? 'has a min above its max' : undefined
 
-/** The cluster of the same manifest may come later: the pool waits for it. */
+/** The cluster of the same manifest may be created later: the pool waits for it. */
 function clusterOf(
   { caches }: AdmissionParts,
   { metadata: { namespace = '' }, spec }: NodePoolObject,

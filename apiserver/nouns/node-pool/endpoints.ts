@@ -1,4 +1,4 @@
-/** Making, changing and deleting node pools. They are read with their cluster. */
+/** Creating, changing and deleting node pools. They are read with their cluster. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -24,7 +24,7 @@ import { etagOfObject } from '../../kit/plain/objects.ts'
 import { type NodePoolObject, type NodePools, poolClusterOf } from './objects.ts'
 import { rehearseNodes, requireNodeImage, requireWithin } from './rules.ts'
 
-/** As their noun opens them, which shows pools itself. */
+/** Opened by their noun, which shows pools itself. */
 type Clusters = Pick<
   OperatedObjects<KubernetesClusterSpec, KubernetesClusterStatus, unknown, ClusterFacts>,
   'read' | 'factsOf'
@@ -52,7 +52,7 @@ async function createEndpoint(
   return nodePools.make(call, of, call.body)
 }
 
-/** Throws 404 for a pool of another cluster, too. */
+/** Also throws 404 for a pool of another cluster. */
 async function readPool(
   { nodePools }: NodePoolParts,
   { caller, params }: Call<typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool, Customer>,
@@ -62,7 +62,7 @@ async function readPool(
   return pool
 }
 
-/** As what is done is about: the pool, not the cluster that its path begins with. */
+/** The target of the call: the pool, not the cluster that its path starts with. */
 const ofPool = <R extends typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool>(
   call: Call<R, Customer>,
 ): Call<R, Customer> => ({ ...call, params: { ...call.params, id: call.params.node_pool_id } })
@@ -108,7 +108,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
 
 const boundsOf = ({ autoscaling: before }: NodePoolSpec, { autoscaling }: UpdateNodePool): Bounds | null =>
   autoscaling === undefined ? (before ?? null) : autoscaling
-/** Bounds that leave out what there is bring it to the nearer one. */
+/** If the count is outside the new bounds, it becomes the nearer one. */
 const countOf = (spec: NodePoolSpec, body: UpdateNodePool): number =>
   bounded(body.count ?? spec.count, boundsOf(spec, body))
 

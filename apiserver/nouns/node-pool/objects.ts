@@ -1,4 +1,4 @@
-/** Node pools as requests find them, and how they are made, alone or with their cluster. */
+/** Node pools for requests, and their creation, alone or with their cluster. */
 import type { IdleFacts } from '../../../domain/idle-rules.ts'
 import { minorOf } from '../../../domain/kubernetes-cluster/rules.ts'
 import { badField } from '../../../domain/problem.ts'
@@ -25,7 +25,7 @@ import { rehearseNodes, requireNodeImage, requireNodePlan, requireReachable, req
 
 export type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
-/** What pools need to know of their cluster, also of one that is being made. */
+/** The facts about their cluster that pools need, also while it is being created. */
 export interface PoolCluster {
   readonly zone: string
   readonly networkId: string
@@ -34,11 +34,12 @@ export interface PoolCluster {
 }
 
 export interface NodePools extends OperatedObjects<NodePoolSpec, NodePoolStatus, NodePoolView, IdleFacts> {
-  /** All of a cluster, newest first. */
+  /** All pools of a cluster, newest first. */
   ofCluster(accountId: string, clusterId: string): Promise<readonly NodePoolObject[]>
-  /** Throws what making them would be refused with. `at` names where the request has them. */
+  /** Throws the refusals that creating them would get. `at` names where the request has them. */
   rehearse(accountId: string, cluster: PoolCluster, pools: readonly NewNodePool[], at?: string): Promise<void>
-  /** Answers 202 with the pool and the operation. The audit entry of the request is written once, whatever it makes. */
+  /** Answers 202 with the pool and the operation. The audit entry of the request is written once, even if it creates
+   *  several. */
   make<R extends Route>(
     call: Call<R, Customer>,
     cluster: PoolCluster & { readonly id: string },

@@ -1,4 +1,4 @@
-/** What node pools need of their surroundings, whichever door a request comes through. */
+/** Rules of node pools about other resources, for every interface. */
 import { requireMachinePlan } from '../../../changes/kit/machine.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
@@ -20,8 +20,8 @@ export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string
   )
 }
 
-/** Throws 409 with the cause where nodes reach no control plane of the zone's region, and Unavailable while its host
- *  does not answer. */
+/** Throws 409 with the cause where nodes cannot reach a control plane in the zone's region, and Unavailable while its
+ *  host does not answer. */
 export async function requireReachable(
   { caches, controlPlanes = { obstacle: 'this cloud has none configured' } }: Pick<Parts, 'caches' | 'controlPlanes'>,
   zone: string,
@@ -47,14 +47,14 @@ interface NodesRehearsal {
   readonly networkId: string
   readonly plan: string
   readonly publicIpv4: boolean
-  /** How many more there shall be. */
+  /** How many more there must be. */
   readonly count: number
-  /** Of one that is there. */
+  /** Of an existing pool. */
   readonly nodePoolId?: string
 }
 
-/** Claims all that the servers of so many nodes need and gives it back. Throws what their creation would be refused
- *  with. */
+/** Claims everything that the servers of so many nodes need and releases it. Throws the refusals that their creation
+ *  would get. */
 export async function rehearseNodes(parts: AdmissionParts, wanted: NodesRehearsal): Promise<void> {
   const { accountId, zone, networkId, plan, publicIpv4, count, nodePoolId } = wanted
   await rehearseMachines(parts, {

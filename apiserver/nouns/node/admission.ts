@@ -1,5 +1,5 @@
-/** Nodes that operators make, change and remove with kubectl must satisfy the rules of the operator API: everything is
- *  checked, nothing is claimed. */
+/** Nodes that operators create, change and remove with kubectl must satisfy the rules of the operator API: everything
+ *  is checked, nothing is claimed. */
 import { unknownZone } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'

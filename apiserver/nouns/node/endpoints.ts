@@ -1,4 +1,4 @@
-/** Nodes for operators: reading, joining, changing, emptying and removing them. Each change is one conditional write of
+/** Nodes for operators: reading, joining, changing, draining and removing them. Each change is one conditional write of
  *  the Node, the desired state together with the operation that brings it about. */
 import { unknownZone } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
@@ -133,7 +133,7 @@ async function provision(
     audit: { action: 'node.provision', detail: { zone: body.zone, rack: body.rack } },
     async write() {
       try {
-        // what is left out, the kind's defaults fill in
+        // the kind's defaults fill in fields that are left out
         return await parts.store.create(Node, { metadata: { name: body.hostname }, spec: spec as NodeSpec })
       } catch (error) {
         if (isAlreadyExists(error)) throw conflict('name_taken', 'There is a node of this name.', { resource })
@@ -204,7 +204,7 @@ async function begin(parts: Parts, nodes: Nodes, call: OnNode, verb: Verb): Prom
   return { status: 202, body: { operation: await beginOnNode(parts, nodes, call, verb) } }
 }
 
-/** Answers the operation as it is then. Throws what `validate` throws, 404 for an unknown node, and 409 when others
+/** Returns the operation as it is then. Throws what `validate` throws, 404 for an unknown node, and 409 when others
  *  keep changing it. */
 export async function beginOnNode(
   parts: Parts,
@@ -237,7 +237,7 @@ interface Emptying {
   }
 }
 
-/** Throws 503 when the zone has no room for everybody who would have to leave. */
+/** Throws 503 when the zone has no room for every guest that would have to leave. */
 async function emptying(
   parts: Parts,
   nodes: Nodes,

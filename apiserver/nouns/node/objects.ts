@@ -1,5 +1,5 @@
-/** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their
- *  use. */
+/** Nodes for requests: single reads go through to the store, pages come from the cache, and their usage from
+ *  PostgreSQL. */
 import { type Evacuee, evacueeKey, findUnplaceable } from '../../../domain/node/evacuation.ts'
 import { type NodeFacts, requireRemovable } from '../../../domain/node/rules.ts'
 import { notFound, unavailable } from '../../../domain/problem.ts'
@@ -28,7 +28,7 @@ export type NodeObject = KubeObject<NodeSpec, NodeStatus>
 
 export interface Nodes {
   readonly cache: Cache<NodeSpec, NodeStatus>
-  /** As the store has it now. Throws 404 for an unknown one. */
+  /** As the store has it now. Throws 404 for an unknown node. */
   read(id: string): Promise<NodeObject>
   viewsOf(nodes: readonly NodeObject[]): Promise<readonly NodeView[]>
   viewOf(node: NodeObject): Promise<NodeView>
@@ -38,7 +38,7 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
   const cache = caches.of(Node)
   const lastSeenOf = async ({ metadata: { name } }: NodeObject) =>
     (await store.get(Lease, { namespace: nodeNamespace(name), name: HEARTBEAT_LEASE_NAME }))?.spec.renewTime
-  /** As the host says itself: PostgreSQL may have forgotten some. */
+  /** As the host itself reports; PostgreSQL may have forgotten some. */
   const guestsOn = async ({ metadata: { name } }: NodeObject): Promise<number> =>
     (await store.get(NodeReport, { namespace: nodeNamespace(name), name: NODE_REPORT_NAME }))?.status?.held?.guests ?? 0
   const viewsOf = async (nodes: readonly NodeObject[]): Promise<readonly NodeView[]> => {
@@ -72,7 +72,7 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
   }
 }
 
-/** What rules validate of a node. */
+/** The facts about a node that rules validate. */
 export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
   return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
 }
@@ -86,7 +86,7 @@ export async function requireNothingLeft(parts: Pick<Parts, 'db'>, node: NodeObj
   )
 }
 
-/** The other nodes of its zone, as a canary is looked for among them. */
+/** The other nodes of its zone, among which a canary is chosen. */
 export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeFacts) =>
   cache
     .list()
@@ -99,7 +99,7 @@ export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeF
           : undefined,
     }))
 
-/** Who lives on the node, as those who must find room elsewhere when it is lost or emptied. */
+/** The guests of the node that must find room elsewhere when it is lost or drained. */
 export async function listEvacuees(
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
   node: string,
@@ -120,7 +120,7 @@ export async function listEvacuees(
     })
 }
 
-/** Throws 503 when the zone has no room for everybody who would have to leave the node, naming them. */
+/** Throws 503 when the zone has no room for every guest that would have to leave the node, naming them. */
 export async function requireRoomElsewhere(
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
   { metadata: { name }, spec: { zone } }: NodeObject,

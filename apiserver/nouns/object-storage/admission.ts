@@ -50,7 +50,7 @@ async function validateCreation(
   return [{ action: 'object_storage.enable', changes: [] }]
 }
 
-/** The kind itself refuses every change of what it wants. */
+/** The kind itself refuses every change of the spec. */
 function validateChange(
   _parts: AdmissionParts,
   object: ObjectStorageObject,
@@ -60,7 +60,7 @@ function validateChange(
   return []
 }
 
-/** Throws 409 while it holds anything, as far as that is known. Its controller looks again. */
+/** Throws 409 while it is known to contain anything. Its controller checks again. */
 async function validateDeletion(
   { db }: AdmissionParts,
   { metadata: { name, namespace = '', deletionTimestamp } }: ObjectStorageObject,

@@ -1,5 +1,5 @@
-/** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
- *  before a key is answered, so that it works, and the one before does not. */
+/** Object storage of an account, by zone. Rows in PostgreSQL are the source of truth. The store is brought up to date
+ *  with them before a key is returned, so that the key works and the previous one does not. */
 import { unknownZone } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { type IdleFacts, requireIdle } from '../../../domain/idle-rules.ts'
@@ -51,7 +51,7 @@ import { notOffered } from './rules.ts'
 
 export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly objectStorages: ObjectStorages }
 
-/** While nobody is told where it is: less is not promised. */
+/** Shown while no store serves the tenant: no endpoint, and no more than the lowest durability is promised. */
 const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
 const MAKING_MILLISECONDS = 5_000
 const LOOK_MILLISECONDS = 50
@@ -80,14 +80,14 @@ async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string
   return requireRow(await findObjectStorageIn(db, accountId, zone))
 }
 
-/** Who knows the tenant. Throws 503. */
+/** The backend that has the tenant. Throws 503. */
 function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): Told {
   const told = toldOf(objectStorage, row, clock.now())
   if ('obstacle' in told) throw notOffered(row.zone, told.obstacle)
   return told
 }
 
-/** What new tenants of the zone get, or those of the backend. Throws 503 where nothing serves them. */
+/** The backend for new tenants of the zone, or for tenants of the given backend. Throws 503 where none serves them. */
 function requireServed({ objectStorage = NOWHERE }: Parts, zone: string, backend?: Served['backend']): Served {
   const offer = offerIn(objectStorage, zone, backend)
   if ('obstacle' in offer) throw notOffered(zone, offer.obstacle)
@@ -120,7 +120,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
       throw new Unavailable('the object storage, while others change it')
     },
   )
-  // It shows the key, whoever has enabled it.
+  // The answer shows the key, regardless of who has enabled the storage.
   if (!isNew)
     await parts.db
       .transaction()
@@ -131,14 +131,14 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
 const hasObject = async ({ store }: Parts, { accountId, id }: ObjectStorageRow): Promise<boolean> =>
   (await store.get(ObjectStorage, { namespace: accountNamespace(accountId), name: id })) !== undefined
 
-/** Whoever was faster has claimed it, and is about to make the object; one that died in between never will. */
+/** Waits while the faster request, which has claimed it, creates the object; one that died in between never will. */
 async function whileBeingMade(parts: Parts, row: ObjectStorageRow): Promise<void> {
   const end = parts.clock.monotonicMilliseconds() + MAKING_MILLISECONDS
   while (!(await hasObject(parts, row)) && parts.clock.monotonicMilliseconds() < end)
     await parts.clock.sleep(LOOK_MILLISECONDS)
 }
 
-/** False when somebody else was faster. */
+/** False when another request was faster. */
 async function claim(
   parts: ObjectStorageParts,
   call: Call<typeof enableObjectStorage, Customer>,
@@ -190,8 +190,8 @@ async function rotate(
   requireServed(parts, zone, before.backend)
   requireSealing(parts)
   const sealedSecret = parts.sealing.seal(newSecret(parts.random), objectStorageOwner(accountId, before.id))
-  // The store is told before the row is kept: a secret that cannot be told is never answered, and of a row that is not
-  // kept the controller undoes what was told.
+  // The store gets the key before the row is committed: a secret that the store does not accept is never returned, and
+  // if the row is not committed, the controller undoes the change in the store.
   const row = await whileTelling(
     parts,
     before,
@@ -217,7 +217,8 @@ function requireRow(row: ObjectStorageRow | undefined): ObjectStorageRow {
   return row
 }
 
-/** The controller does it. Throws 409 for what has moved, is moving or cannot be moved, and 503 where it cannot go. */
+/** The controller does it. Throws 409 for a tenant that has moved, is moving or cannot be moved, and 503 where it
+ *  cannot move. */
 async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
   const {
     caller: { accountId },
@@ -244,8 +245,9 @@ async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjec
   return { object_storage: view, operation }
 }
 
-/** Tells the store what the row says, in its turn. Throws Unavailable for a row without an object: of one that is half
- *  made, or half gone, the row is given back, and nobody would ever take what the store was told. */
+/** Writes the row's state to the store, one write after another. Throws Unavailable for a row without an object: while
+ *  such a tenant is half created or half deleted, its row is released, and nobody would ever remove from the store what
+ *  was written there. */
 async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<ObjectStorageRow> {
   if (!(await hasObject(parts, row))) throw new Unavailable('the object storage')
   const facts = await tenantFacts(parts.db, row, parts.clock.now())
@@ -254,7 +256,7 @@ async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promis
   return row
 }
 
-/** Throws 503 where nothing can be sealed. */
+/** Throws 503 where no sealing key is configured. */
 function requireSealing({ sealing }: ObjectStorageParts): void {
   if (!sealing.isAvailable)
     throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
@@ -273,14 +275,14 @@ async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promi
   return { object_storage: view, credentials: credentialsOf(parts, row) }
 }
 
-/** Clients come by its entrance, and what it promises is what keeps it. */
+/** Clients connect to the entrance; the durability is that of the keeper. */
 const reachOf = ({ keeper, entrance }: Told, zone: string): ObjectStorageReach => ({
   endpoint: entrance.endpointOf(zone),
   certificateAuthority: entrance.certificateAuthority,
   durability: keeper.durability,
 })
 
-/** All of one account. */
+/** All rows must be of one account. */
 async function viewsOf(
   { db, objectStorage = NOWHERE, clock }: Parts,
   rows: readonly ObjectStorageRow[],

@@ -1,4 +1,4 @@
-/** Object storages as objects that have operations; what customers see of them stands in rows. */
+/** Object storages as objects that have operations; what customers see of them is in rows. */
 import type { IdleFacts } from '../../../domain/idle-rules.ts'
 import {
   ObjectStorage,

@@ -1,4 +1,4 @@
-/** Cancelling what a customer began: a mark is written beside the operation, and its reconciler undoes it, unless it
+/** Cancelling what a customer started: a mark is written beside the operation, and its reconciler undoes it, unless it
  *  has passed the point of no return. */
 import { cancelling, isCancellable, isFinal, type OperationKind } from '../../../domain/operations.ts'
 import { conflict, type Problem } from '../../../domain/problem.ts'
@@ -14,7 +14,7 @@ import type { Objects } from '../../kit/plain/objects.ts'
 import { requireBeforeCutover, type Servers } from '../server/index.ts'
 import type { Storages } from '../storage/index.ts'
 
-/** What has operations that customers may cancel. */
+/** Resources whose operations customers may cancel. */
 export interface Cancellables {
   readonly servers: Servers
   readonly storages: Storages
@@ -26,15 +26,15 @@ export interface Cancellables {
 const OBJECT_STORAGES_MAXIMUM = 1_000
 type CancelCall = Call<typeof cancelOperation, Customer>
 
-/** Only what a caller requested can be cancelled. What the platform began for reasons of its own goes on. */
+/** Only what a caller requested can be cancelled. Operations that the platform started for its own reasons continue. */
 const isRequested = (actor: string): boolean => /^(user|token):/.test(actor)
 
 const hasEnded = (): Problem => conflict('state_not_allowed', 'The operation has ended.')
 const notCancellable = (kind: OperationKind): Problem =>
   conflict('state_not_allowed', `This operation ${kind} cannot be cancelled.`)
 
-/** Throws the Problem `state_not_allowed` (409) for an operation that has ended or cannot be cancelled any more, that
- *  is of a kind that nobody cancels, and for one that the platform began. */
+/** Throws the Problem `state_not_allowed` (409) for an operation that has ended or can no longer be cancelled, that is
+ *  of a kind that cannot be cancelled, or that the platform started. */
 export async function markCancelled(
   parts: Parts & Cancellables,
   call: CancelCall,
@@ -47,14 +47,14 @@ export async function markCancelled(
   if (!isCancellable(kind) || !isRequested(actor)) throw notCancellable(kind)
   if (kind === 'storage.create' && storage_id !== null)
     return mark(parts, storages, call, storage_id, ({ spec, status: made }) => {
-      // what is empty is made at once, and what is attached has been made
+      // an empty storage is created at once, and an attached one exists already
       if (spec.source === undefined || spec.isBoot) throw notCancellable(kind)
       if (made?.state === 'online') throw conflict('state_not_allowed', 'The storage is made. Delete it instead.')
     })
   if (kind === 'backup.verify' && backup_id !== null) return mark(parts, backups, call, backup_id)
   if (kind.startsWith('template.') && template_id !== null) return mark(parts, customImages, call, template_id)
   if (kind === 'object_storage.migrate') {
-    // The public shape does not name it.
+    // The public form does not name it.
     const moving = objectStorages
       .page(call.caller.accountId, {}, undefined, OBJECT_STORAGES_MAXIMUM)
       .find(({ spec }) => spec.operation?.id === id)

@@ -1,4 +1,4 @@
-/** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
+/** Operations: from their object while it exists, from the history afterwards, from the target's stanza before. */
 import { isHiddenTarget } from '../../../domain/managed-machine/rules.ts'
 import { isFinal } from '../../../domain/operations.ts'
 import { notFound } from '../../../domain/problem.ts'
@@ -74,7 +74,7 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
 
 interface Found {
   readonly view: OperationView
-  /** Its object, when there is one. */
+  /** Its object, when it exists. */
   readonly record: OperationObject | undefined
 }
 
@@ -116,10 +116,11 @@ interface Waiting {
   readonly signal: AbortSignal
 }
 
-/** Requests of one account that wait at the same time; more are answered at once. */
+/** Maximum number of waiting requests of one account; more are answered at once. */
 const WAITING_MAXIMUM = 50
 
-/** Resolves when the operation's object is newer than the version, when time is up, or when nobody listens any more. */
+/** Resolves when the operation's object is newer than the version, when time is up, or when the client has
+ *  disconnected. */
 function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): (waiting: Waiting) => Promise<void> {
   const waiters = new Map<string, number>()
   return async ({ accountId, namespace, name, thanVersion, seconds, signal }) => {

@@ -67,7 +67,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
       const resource = { type: 'operation', id }
       if (view.status !== 'failed')
         throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource })
-      // Proof that was given once is not proof of today.
+      // A proof that was given with the first request is not valid now.
       if (!retryOperatorOperation.starts.includes(view.kind))
         throw conflict(
           'state_not_allowed',
@@ -100,14 +100,14 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
   ]
 }
 
-/** Validates as a new request would be; that its node is cordoned by it already is no obstacle. */
+/** Validates as for a new request, except that its node may already be cordoned by the operation itself. */
 function validateAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: given = {} }: OperationStanza): void {
   requireNodeIdle(facts)
   if (kind === 'node.drain' || kind === 'node.maintenance') requireDrainable(facts)
   if (kind === 'node.agent_upgrade') requireUpgradable(facts, given['version'] ?? '', othersOf(cache, facts))
 }
 
-/** The spec of a node whose operation is tried again. */
+/** The spec of a node whose operation is retried. */
 const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'node.cordon': { isCordoned: true },
   'node.uncordon': { isCordoned: false, isInMaintenance: null },
@@ -135,7 +135,7 @@ async function readOperation(parts: Needs, id: string): Promise<OperationView> {
   return { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }
 }
 
-/** Marks the operation as cancelled, as long as it is the newest of its target and has not ended. */
+/** Marks the operation as cancelled, if it is the newest of its target and has not ended. */
 async function cancel(parts: Needs, call: OperatorAct, id: string): Promise<void> {
   const resource = { type: 'operation', id }
   const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })

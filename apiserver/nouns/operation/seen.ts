@@ -1,6 +1,6 @@
-/** An operation has ended for those who read once what it changed can be read, here and at every other replica.
- *  Operations are read from the store, what they change from caches, which may be behind: clients wait for the end and
- *  read then. */
+/** Readers see that an operation has ended only once they can read what it changed, here and at every other replica.
+ *  Operations are read from the store, but what they change from caches, which may be behind: clients wait for the end
+ *  and read then. */
 import { defined } from '../../../domain/defined.ts'
 import { isDeletion, isFinal } from '../../../domain/operations.ts'
 import { isNewer } from '../../../kit/kube/cache.ts'
@@ -11,19 +11,20 @@ import type { CatchUp } from '../../kit/change/catch-up.ts'
 import type { Target, Targets } from '../../kit/change/targets.ts'
 import type { OperationObject } from './views.ts'
 
-/** For so long a read waits for what the operation changed; later it says that the operation is under way. */
+/** How long a read waits for what the operation changed; after that it reports that the operation is under way. */
 const PATIENCE_MILLISECONDS = 2_000
 const LOOK_MILLISECONDS = 25
 /** No watch is behind for longer: its replica is not ready then. */
 const RECENT_MILLISECONDS = 60_000
 
 export interface Ends {
-  /** As `awaited`, without the moment. */
+  /** As `awaited`, without the wait. */
   seen<View extends OperationView>(accountId: string, view: View, record: OperationObject | undefined): Promise<View>
-  /** The operation as its account may be shown it: under way until all that it changed can be read, for which it waits
-   *  a moment. `record` is its object as Kubernetes has it; undefined when only the history has the operation. */
+  /** The operation in the form that its account may see: under way until everything that it changed can be read, for
+   *  which it waits a moment. `record` is its object as Kubernetes has it; undefined when only the history has the
+   *  operation. */
   awaited(accountId: string, view: OperationView, record: OperationObject | undefined): Promise<OperationView>
-  /** The operation as operators are shown it: they read from this replica, and targets are in no namespace of an
+  /** The operation in the form that operators see: they read from this replica, and targets are in no namespace of an
    *  account. */
   seenHere(view: OperationView): Promise<OperationView>
 }
@@ -51,7 +52,7 @@ export function openEnds({
   const seen: Ends['seen'] = async (accountId, view, record) => {
     if (!isSeen(view)) return underWay(view)
     if (!isFinal(view.status) || !isRecent(view)) return view
-    // history may know more than the record that is known here
+    // history may know more than the cached record
     if (record?.status === undefined || !isFinal(record.status.status)) return underWay(view)
     const { type, id } = record.spec.target
     const target = targets.knownVersion({ type, key: { namespace: accountNamespace(accountId), name: id } })
@@ -72,7 +73,7 @@ export function openEnds({
   }
 }
 
-/** What was deleted has gone; everything else says itself that the operation has ended. */
+/** A deleted target must be removed from the caches; any other target itself shows that the operation has ended. */
 function showsEnd({ object }: Target, { id, kind, status }: OperationView): boolean {
   const {
     spec: { operation: stanza },

@@ -15,7 +15,7 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 
-/** Where an operation stands in lists. */
+/** The position of an operation in lists. */
 export const placeOf = (view: Pick<OperationView, 'created_at' | 'id'>): ListPlace => ({
   createdAt: new Date(view.created_at),
   id: view.id,
@@ -25,8 +25,8 @@ export const placeOf = (view: Pick<OperationView, 'created_at' | 'id'>): ListPla
 const compareNewestFirst = (one: ListPlace, other: ListPlace): number =>
   other.createdAt.getTime() - one.createdAt.getTime() || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
 
-/** What comes after the place, newest first and without events. Objects and history hold the same operation for a
- *  while; it is listed once. */
+/** The operations after the position, newest first and without events. Objects and history hold the same operation for
+ *  a while; it is listed once. */
 export function listedViews(
   finished: readonly FinishedOperation[],
   objects: readonly OperationObject[],
@@ -49,7 +49,7 @@ interface StoredEvent {
 const eventsOf = (events: readonly StoredEvent[]) =>
   events.map(({ at, kind, message, data }) => ({ at, kind, message, data: { ...data } }))
 
-/** Of an operation that Kubernetes still has; before its first status it is pending. */
+/** The view of an operation that Kubernetes still has; before its first status it is pending. */
 export function ofObject({ metadata, spec, status }: OperationObject): OperationView {
   const progress: OperationProgress = {
     id: metadata.name,
@@ -68,7 +68,7 @@ export function ofObject({ metadata, spec, status }: OperationObject): Operation
   return { ...toOperationView(progress, spec.target, spec.carrier), events: eventsOf(status?.events ?? []) }
 }
 
-/** With how far the guest is, while a server.migrate is under way. */
+/** With the progress of the guest, while a server.migrate is under way. */
 export function withProgress(view: OperationView, server: ServerObject | undefined): OperationView {
   const progress =
     server === undefined || view.kind !== 'server.migrate' || view.status !== 'running'
@@ -77,7 +77,7 @@ export function withProgress(view: OperationView, server: ServerObject | undefin
   return progress === undefined ? view : { ...view, progress }
 }
 
-/** Of an operation that only history has. */
+/** The view of an operation that only the history has. */
 export function ofHistory(finished: FinishedOperation): OperationView {
   const { startedAt, finishedAt, ...rest } = finished
   const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }

@@ -57,8 +57,8 @@ const membershipView = (statement: StatementRow, activeAccountId: string, now: D
   ...(statement.accountId === null || needsSignIn(statement, now) ? {} : { account_id: statement.accountId }),
 })
 
-/** Whether the platform must say it again before it counts: the statement is too old, or before the account was linked.
- */
+/** Whether the identity platform must confirm it again: the statement is too old, or from before the account was
+ *  linked. */
 const needsSignIn = (statement: StatementRow, now: Date): boolean =>
   isStale(statement.confirmedAt, now) || (statement.linkedAt !== null && statement.confirmedAt < statement.linkedAt)
 
@@ -242,7 +242,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
   parts.callers.forget()
   return { status: 200, body: { account } }
 
-  /** The account of the organisation, opened now when it has none; the person gets their place in it. */
+  /** The account of the organisation, opened now when it has none; the person becomes a member of it. */
   async function openOrganisation(tx: Parameters<typeof openAccount>[0], statement: StatementRow): Promise<string> {
     const accountId = statement.accountId ?? newUuid(parts.random)
     if (statement.accountId === null) {

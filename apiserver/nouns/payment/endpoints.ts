@@ -28,7 +28,7 @@ import type { Parts } from '../../kit/parts.ts'
 
 type PaymentParts = Pick<Parts, 'clock' | 'cursors' | 'db' | 'payments' | 'random'> & Pick<IdentityParts, 'origin'>
 
-/** Where the processor sends customers back to. */
+/** Where the processor redirects customers to. */
 const RETURN_PATH = '/settings/billing'
 
 export const paymentEndpoints = (parts: PaymentParts): readonly Endpoint[] => [
@@ -46,7 +46,7 @@ function requirePayments({ payments }: PaymentParts): Payments {
   return payments
 }
 
-/** A refusal is nothing that customers can do anything about: they get 503, and the log the cause. */
+/** Customers cannot do anything about a refusal: they get 503, and the log gets the cause. */
 async function asked<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
@@ -79,7 +79,7 @@ async function readConfiguration(
 
 const NO_METHODS: CustomerMethods = { methods: [], defaultId: undefined }
 
-/** As the processor has them now; an account that is no customer there has none. */
+/** The methods that the processor has now; an account that is no customer there has none. */
 async function readMethods(parts: PaymentParts, accountId: string): Promise<CustomerMethods> {
   const { processor } = requirePayments(parts)
   const customerId = await findPaymentCustomer(parts.db, accountId)
@@ -131,8 +131,8 @@ async function requireMethod(parts: PaymentParts, accountId: string, id: string)
   return customerId
 }
 
-/** Removing and choosing are done over when a request is repeated, so that what the processor has and what is recorded
- *  here are the same in the end; the event that follows says so too. */
+/** Removing and choosing are repeated when a request is repeated, so that the processor and the records here agree in
+ *  the end; the event that follows confirms it. */
 async function remove(parts: PaymentParts, call: Call<typeof routes.removePaymentMethod, Customer>): Promise<Answer> {
   const { processor } = requirePayments(parts)
   const { accountId } = call.caller
@@ -179,7 +179,7 @@ async function setUp(
 
 const SIGNATURE = 'stripe-signature'
 
-/** Stored before it is answered; the controllers work from there. */
+/** Stored before it is answered; the controllers process it from there. */
 async function receive(
   parts: PaymentParts,
   { body, request, now }: Call<typeof routes.receivePaymentEvent, Caller>,

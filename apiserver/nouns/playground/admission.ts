@@ -36,7 +36,7 @@ async function validateCreation(
   return [{ action: 'playground.start', changes: [] }]
 }
 
-/** Throws 403 for what only the platform writes; the kind itself refuses every other change. */
+/** Throws 403 for fields that only the platform writes; the kind itself refuses every other change. */
 function validateChange(
   _parts: AdmissionParts,
   playground: PlaygroundObject,

@@ -1,5 +1,5 @@
-/** Starting, reading and ending playgrounds. Answers come from PostgreSQL, which remembers those that have ended; the
- *  object in Kubernetes is there for as long as something of it is. */
+/** Starting, reading and ending playgrounds. Answers come from PostgreSQL, which also has those that have ended; the
+ *  object in Kubernetes exists until everything of it is deleted. */
 import {
   LIFETIME_HOURS,
   type NewPlayground,
@@ -59,7 +59,7 @@ import {
 
 const USER = 'playground'
 const MILLISECONDS = 1_000
-/** Hosts take no shorter ones; the playground itself ends in time. */
+/** The shortest token that hosts issue; the playground itself ends on time. */
 const TOKEN_SECONDS_LEAST = 60
 
 export const playgroundEndpoints = (parts: Parts): readonly Endpoint[] => [
@@ -164,7 +164,7 @@ async function end(parts: Parts, call: Call<typeof endPlayground, Customer>): Pr
     {
       ...PLAYGROUND,
       find: findRow,
-      // An end is never taken back: it may have begun already.
+      // An end is never revoked: it may have started already.
       claim: async () => {},
       async release(tx, _accountId, playgroundId) {
         requireEndable(await find(tx, accountId, playgroundId), call.now)
@@ -179,7 +179,7 @@ async function end(parts: Parts, call: Call<typeof endPlayground, Customer>): Pr
 const findRow = (db: Queries, accountId: string, playgroundId: string) =>
   findPlayground(db, { accountId, playgroundId })
 
-/** Its row is what counts: whoever looks after the object ends what the row says has ended. */
+/** Its row is authoritative: the controller of the object ends what the row says has ended. */
 async function endAsStaff(parts: Parts, call: Call<typeof endPlaygroundAsStaff, Operator>): Promise<Answer> {
   const { params, body, now } = call
   const found = await findPlaygroundAnywhere(parts.db, params.id)
@@ -224,6 +224,6 @@ async function readKubeconfig(parts: Parts, call: Call<typeof getPlaygroundKubec
   const admin = { context: USER, user: USER, token }
   const kubeconfig = kubeconfigText({ name, endpoint, certificateAuthority, admin })
   await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id }), parts))
-  // Whatever the token says, nothing takes it any more then.
+  // After that, nothing accepts the token, whatever it contains.
   return { status: 200, body: { kubeconfig, expires_at: expiresAt.toISOString() } }
 }

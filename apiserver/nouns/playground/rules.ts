@@ -1,4 +1,4 @@
-/** What playgrounds need of their surroundings, whichever door a request comes through. */
+/** Rules of playgrounds about other resources, for every interface. */
 import {
   eligibilityOf,
   type EligibilityFacts,
@@ -16,13 +16,13 @@ import { requireHost } from '../kubernetes-cluster/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 export interface Offered {
-  /** Those that offer playgrounds, in order. */
+  /** Regions that offer playgrounds, in order. */
   readonly regions: readonly string[]
   /** Why there are none, for people; empty when there are. */
   readonly obstacle: string
 }
 
-/** By what zones say of themselves. */
+/** According to the status of zones. */
 export function offeredRegions({ caches }: Pick<Parts, 'caches'>): Offered {
   const zones = caches.of(Zone).list()
   const regions = zones.flatMap(({ spec, status }) => (status?.hasPlaygrounds === true ? [spec.region] : []))
@@ -31,7 +31,8 @@ export function offeredRegions({ caches }: Pick<Parts, 'caches'>): Offered {
   return { regions: [], obstacle: obstacle ?? 'nothing is known of them yet' }
 }
 
-/** The region that is asked for, or the first one. Throws 503 while none are offered, and 422 for one that does not. */
+/** The requested region, or the first one. Throws 503 while none are offered, and 422 for one that does not offer
+ *  playgrounds. */
 export function requireRegion(parts: Pick<Parts, 'caches'>, region: string | undefined): string {
   const { regions, obstacle } = offeredRegions(parts)
   const [first] = regions
@@ -59,7 +60,7 @@ export async function readAccountFacts({ db }: Pick<Parts, 'db'>, accountId: str
 export const eligibilityIn = ({ regions }: Offered, { active, ...facts }: AccountFacts) =>
   eligibilityOf({ ...facts, isOffered: regions.length > 0, hasActive: active !== undefined })
 
-/** Throws what stands in the way: 403, 409 or 503. */
+/** Throws the refusal, if there is one: 403, 409 or 503. */
 export async function requireEligible(
   parts: Pick<Parts, 'caches' | 'db'>,
   accountId: string,
@@ -70,7 +71,7 @@ export async function requireEligible(
   if (refusal !== undefined) throw refusal
 }
 
-/** What its host gives it. Throws 503 while that does not answer, has no room, or cannot have any. */
+/** The resources that its host grants. Throws 503 while that does not answer, has no room, or cannot have any. */
 export async function askHost(
   parts: Pick<Parts, 'controlPlanes'>,
   region: string,

@@ -1,4 +1,4 @@
-/** What an account has of hosts of its own, summed up: no host is named. */
+/** Totals of an account's dedicated hosts: no host is named. */
 import { gigabytesOf } from '../../../domain/private-cloud/rules.ts'
 import { type DedicatedNode, listDedicatedNodes } from '../../../db/private-cloud/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -10,7 +10,7 @@ import type { Parts } from '../../kit/parts.ts'
 
 const SERVERS_MAXIMUM = 500
 
-/** Answers the totals, the zones and the servers of an account. */
+/** Returns the totals, the zones and the servers of an account. */
 export function openCapacity({ caches, db }: Pick<Parts, 'caches' | 'db'>) {
   const [nodes, zones, regions, plans, servers] = [
     caches.of(Node),

@@ -1,5 +1,5 @@
-/** Hosts for one account alone: what it has of them and asks for, and what staff decide. A decision and all that
- *  follows from it is one transaction; only the Node's object says it later. */
+/** Hosts for one account alone: what it has and requests, and the decisions of staff. A decision and everything that
+ *  follows from it is one transaction; only the Node's object shows it later. */
 import type { Transaction } from 'kysely'
 import {
   privateCloudDeclinedMail,
@@ -110,7 +110,7 @@ async function requestsOf({ db }: Parts, accountId: string) {
   }
 }
 
-/** Staff who decide are mailed. */
+/** Mails the staff who decide. */
 async function create(parts: Parts, call: Call<typeof routes.createPrivateCloudRequest, Customer>): Promise<Answer> {
   const { body, caller, now } = call
   const amounts = {

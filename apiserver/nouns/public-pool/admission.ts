@@ -1,5 +1,5 @@
-/** Pools of public addresses that operators make, change and remove with kubectl must satisfy the rules of the operator
- *  API. */
+/** Pools of public addresses that operators create, change and remove with kubectl must satisfy the rules of the
+ *  operator API. */
 import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../../resources/public-pool/index.ts'
@@ -23,7 +23,7 @@ function validateCreation({ caches }: AdmissionParts, pool: PoolObject): readonl
   return []
 }
 
-/** Throws the Problem that the API would answer; what never changes the kind itself keeps. */
+/** Throws the Problem that the API would answer; the kind itself protects immutable fields. */
 function validateChange(pool: PoolObject, before: PoolObject): readonly AdmittedChange[] {
   denyPlatformFields(pool, before, PLATFORM)
   return []

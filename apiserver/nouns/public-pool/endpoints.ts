@@ -131,7 +131,7 @@ async function accepted(parts: Parts, pool: PoolObject): Promise<Answer> {
   return { status: 202, body: { public_pool: await viewOf(parts, pool), operation: operationOf(pool) } }
 }
 
-/** Throws 409 while another change runs, and for a pool that is going or was never taken over. */
+/** Throws 409 while another change runs, and for a pool that is being deleted or was never taken over. */
 function requireIdle({ metadata, status, spec }: PoolObject): void {
   const resource = { type: 'public_pool', id: metadata.name }
   const active = activeOperationOf({ spec, ...defined({ status }) })
@@ -166,7 +166,8 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
   return written.spec.operation?.id === operation.id ? accepted(parts, written) : found(parts, written)
 }
 
-/** The state only once it has been brought about: what an operation did not reach is tried again by asking again. */
+/** The state, once it has been brought about: a change that an operation did not finish is retried by requesting it
+ *  again. */
 const isAlreadyDesired = (
   { spec, status }: PoolObject,
   { state, note }: Call<typeof routes.updatePublicPool, Operator>['body'],

@@ -1,4 +1,4 @@
-/** What a pool of public addresses must be, whichever way it comes. The database decides about overlaps. */
+/** Rules of a pool of public addresses, for every interface. The database decides about overlaps. */
 import { unknownZone } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { isPrivateNetwork } from '../../../domain/network/addresses.ts'
@@ -12,11 +12,11 @@ import type { Parts } from '../../kit/parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
-/** As its spec has it, otherwise as its network is. */
+/** From its spec, otherwise derived from its network. */
 export const isPrivateOf = ({ cidr, isPrivate }: Pick<PublicPoolSpec, 'cidr' | 'isPrivate'>): boolean =>
   isPrivate ?? isPrivateNetwork(cidr)
 
-/** Throws 400 for what cannot be a pool of the zone. */
+/** Throws 400 for an invalid pool of the zone. */
 export function requireSound(
   { caches }: Pick<Parts, 'caches'>,
   spec: PublicPoolSpec,
@@ -28,8 +28,8 @@ export function requireSound(
   if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
 }
 
-/** Throws 409 when the network of the pool overlaps that of another one which gives addresses, gave some, or is about
- *  to. */
+/** Throws 409 when the network of the pool overlaps that of another pool whose addresses are allocated, were allocated,
+ *  or are about to be. */
 export function requireApart(
   { id, cidr }: { readonly id: string; readonly cidr: string },
   pools: readonly PoolObject[],

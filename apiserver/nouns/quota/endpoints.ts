@@ -7,7 +7,7 @@ import { listAccountQuotas } from '../../../resources/quota/index.ts'
 import { completeList } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** All that are enforced. Of one that counts in each zone, `used` is what the fullest zone has. */
+/** All enforced quotas. For a quota that counts per zone, `used` is the value of the fullest zone. */
 export const quotaEndpoints = ({ db }: Pick<Parts, 'db'>): readonly Endpoint[] => [
   customerEndpoint(listAccountQuotas, async ({ caller }) => {
     const quotas = await listQuotas(db, caller.accountId)

@@ -1,6 +1,6 @@
-/** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one
- *  conditional write with its operation; the operators' log and the chain of the account that a server belongs to say
- *  who requested what. */
+/** Fencing nodes, and operators' actions on servers that are lost, stuck or in the wrong place. Each is one conditional
+ *  write with its operation; the operators' log and the chain of the account that a server belongs to record who
+ *  requested it. */
 import { defined } from '../../../domain/defined.ts'
 import { isReachableState, requireFenceable } from '../../../domain/node/rules.ts'
 import type { Extent, OperationKind } from '../../../domain/operations.ts'
@@ -82,7 +82,7 @@ const NO_WAY: Partial<Readonly<Record<(typeof routes.FENCE_METHODS)[number], str
 
 const nameOf = ({ staff, name }: Operator): string => staff?.email ?? name
 
-/** Two people are two: the other one is of the staff, may do the same, and is not the caller. */
+/** Two-person rule: the second person is of the staff, has the same right, and is not the caller. */
 async function requireSecond({ db }: Pick<Parts, 'db'>, caller: Operator, field: string, email: string): Promise<void> {
   const other = await findStaffByEmail(db, email)
   if (other === undefined || other.disabled_at !== null || other.role !== 'operations')
@@ -97,13 +97,13 @@ interface Found {
   readonly server: ServerObject
 }
 
-/** Ids that people chose with kubectl may be those of several accounts. Throws 404, 409, and 403 where the caller may
- *  not touch the account's servers. */
+/** Ids that people chose with kubectl may belong to several accounts. Throws 404, 409, and 403 when the caller may not
+ *  access the account's servers. */
 async function find({ caches, store, requireAccess }: Parts, { caller, params: { id } }: OnServer): Promise<Found> {
   const known = caches.of(Server).by(NAME_INDEX, id)
   const { namespace = '' } = (known.length === 1 ? known[0]?.metadata : undefined) ?? {}
   const accountId = accountOfNamespace(namespace)
-  // Who may not touch every account's servers must not learn which ids there are.
+  // An operator who may not access every account's servers must not learn which ids exist.
   await requireAccess(caller, { verb: 'update', resource: 'servers' }, accountId === undefined ? undefined : namespace)
   if (known.length > 1)
     throw conflict(

@@ -1,4 +1,4 @@
-/** Routers as requests find them, with what their view takes from their networks. */
+/** Routers for requests, with what their view takes from their networks. */
 import { idleFactsOf } from '../../../resources/operation/index.ts'
 import type { IdleFacts } from '../../../domain/idle-rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'

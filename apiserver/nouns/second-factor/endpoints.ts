@@ -1,4 +1,4 @@
-/** Second factors: the steps of a sign-in that needs one, and everyone's own in the account. */
+/** Second factors: the steps of a sign-in that needs one, and each person's own in the account. */
 import { defined } from '../../../domain/defined.ts'
 import { conflict, forbidden, notFound, unauthenticated } from '../../../domain/problem.ts'
 import { lockUser, type UserRow } from '../../../db/account/index.ts'
@@ -223,7 +223,7 @@ async function refuseProof(
   throw forbidden('The code is wrong or was used before.', 'second_factor_invalid')
 }
 
-/** Asks for a proof of the enabled factor before the person changes it. Throws 404 without a factor, 429, and 403 for a
+/** Requires a proof of the enabled factor before the person changes it. Throws 404 without a factor, 429, and 403 for a
  *  wrong code. */
 export async function requireProof(parts: IdentityParts, caller: Customer, proof: Proof): Promise<void> {
   const factor = await findSecondFactor(parts.db, caller.userId, parts.clock.now())

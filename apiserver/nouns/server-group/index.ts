@@ -1,5 +1,5 @@
 /** Server groups of an account. Answers come from PostgreSQL, where groups are claimed and servers placed by them; the
- *  object in Kubernetes says the same to kubectl. */
+ *  object in Kubernetes shows the same to kubectl. */
 import { serverGroupChanges } from '../../../changes/server-group.ts'
 import { unmetMembers } from '../../../domain/node/placement.ts'
 import { notFound } from '../../../domain/problem.ts'
@@ -70,7 +70,7 @@ const viewOf = (
   created_at: createdAt.toISOString(),
 })
 
-/** As the answers about one group show it. */
+/** In the form of answers about one group. */
 async function wholeViewOf(parts: Parts, object: ServerGroupObject): Promise<ServerGroupView> {
   const group = await rowOf(parts, object)
   const accountId = accountOfNamespace(object.metadata.namespace ?? '') ?? ''
@@ -83,7 +83,7 @@ async function wholeViewOf(parts: Parts, object: ServerGroupObject): Promise<Ser
   }
 }
 
-/** As lists show them. */
+/** In the form of lists. */
 async function viewsOf({ db }: Parts, accountId: string, groups: readonly Group[]): Promise<ServerGroupView[]> {
   const ids = groups.map(({ id }) => id)
   const counts = await countMembers(db, accountId, ids)

@@ -1,5 +1,5 @@
-/** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
- *  is claimed: that is the controller's part, once the object is there. */
+/** Servers that people create, change and delete past the API must satisfy its rules. Everything is checked and nothing
+ *  is claimed: the controller claims, once the object exists. */
 import { requireDiskSize } from '../../../domain/storage/rules.ts'
 import { requireReadableSchedule, requireScheduleZone } from '../../../changes/kit/backups.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
@@ -97,12 +97,12 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
   return [{ action: 'server.create', changes: [] }]
 }
 
-/** Claims everything in a transaction that is rolled back: quota, hostname and room are checked by the code that takes
+/** Claims everything in a transaction that is rolled back: quota, hostname and room are checked by the code that claims
  *  them. */
 async function rehearseClaims(parts: AdmissionParts, demand: ServerDemand): Promise<void> {
   const { clock, random } = parts
   const { accountId, serverGroupId: groupId, ...rest } = demand
-  // A group of the same manifest may come later, or its controller is about to claim it: the server waits for it.
+  // A group of the same manifest may be created later, or its controller is about to claim it: the server waits for it.
   const isGroupKnown = groupId !== undefined && (await findServerGroup(parts.db, { accountId, groupId })) !== undefined
   await rehearse(parts, (tx) =>
     claimServer(
@@ -113,7 +113,7 @@ async function rehearseClaims(parts: AdmissionParts, demand: ServerDemand): Prom
   )
 }
 
-/** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
+/** Fields that are fixed at creation. The kind refuses changes too, unless an operation of the platform makes them. */
 const FIXED = [
   'bootStorageId',
   'hostname',
@@ -128,7 +128,7 @@ const FIXED = [
   'sharedAddresses',
   'backupSchedule',
 ] as const satisfies readonly (keyof ServerSpec)[]
-/** What may be changed at any time, by the action that the API has for it. */
+/** Fields that may be changed at any time, by the action that the API has for it. */
 const FREE = {
   'server.update': ['title', 'labels', 'isProtected', 'sshKeys'],
   'server.ha_policy': ['haPolicy'],
@@ -136,7 +136,7 @@ const FREE = {
 } as const satisfies Record<AdmittedChange['action'], readonly (keyof ServerSpec)[]>
 // the object has these keys
 const FREE_ACTIONS = Object.keys(FREE) as (keyof typeof FREE)[]
-/** Fields that the audit log has the values of. */
+/** Fields whose values are in the audit log. */
 const AUDITED: Readonly<Record<string, readonly (keyof ServerSpec)[]>> = {
   ...FREE,
   'server.change_plan': ['plan', 'storageGibibytes'],
@@ -150,7 +150,7 @@ const namesOf = ({ spec: { networks = [] } }: ServerObject): readonly string[] =
 const isOneMissing = (names: readonly string[], some: readonly string[]): boolean =>
   some.some((name) => !names.includes(name))
 
-/** What an edit asks for, by the actions of REST. A start may come with another size. */
+/** The changes that an edit requests, under the actions of REST. A start may be combined with another size. */
 function actionsOf(after: ServerObject | undefined, before: ServerObject | undefined): AdmittedChange['action'][] {
   if (after === undefined || before === undefined) return []
   const isChanged = (...fields: readonly (keyof ServerSpec)[]): boolean => isEdited(after, before, fields)
@@ -192,8 +192,8 @@ async function validateChange(
   }))
 }
 
-/** Another plan or more boot storage: the room and the quota of both sizes are there. A start may come with it. Throws
- *  the Problem that the API would answer. */
+/** Another plan or more boot storage: the room and the quota of both sizes must be available. A start may be combined
+ *  with it. Throws the Problem that the API would answer. */
 async function validateSize(parts: AdmissionParts, server: ServerObject, before: ServerObject): Promise<void> {
   const {
     metadata: { name: serverId, namespace = '' },
@@ -224,7 +224,8 @@ async function validateSize(parts: AdmissionParts, server: ServerObject, before:
   )
 }
 
-/** Throws the Problem that the API would answer. Networks of the same manifest may come later: they are waited for. */
+/** Throws the Problem that the API would answer. Networks of the same manifest may be created later: they are waited
+ *  for. */
 async function validateNetworks(parts: AdmissionParts, server: ServerObject, before: ServerObject): Promise<void> {
   const {
     metadata: { name: serverId, namespace = '' },
@@ -249,7 +250,7 @@ async function validateNetworks(parts: AdmissionParts, server: ServerObject, bef
   })
 }
 
-/** Those that are there. */
+/** Those that exist. */
 const networkDemands = (
   { caches }: Pick<AdmissionParts, 'caches'>,
   namespace: string,
@@ -301,6 +302,6 @@ export const serverAdmission: AdmissionRules<ServerSpec, ServerStatus> = {
   }),
   actionsOf,
   reads: [Plan, Template, Zone, CustomImage, Network],
-  // A protected server stays, whoever cleans up around it.
+  // A protected server is kept, even when a garbage collector deletes it.
   validatesCleanUp: true,
 }

@@ -1,5 +1,5 @@
-/** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
- *  promise. */
+/** Alternatives with room when a zone has none for a plan. They follow from the last reports of the zones: a hint and
+ *  no promise. */
 import { serverPlans } from '../../../changes/kit/machine.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { Problem } from '../../../domain/problem.ts'
@@ -13,7 +13,7 @@ type Alternative = NonNullable<Problem['members']['alternatives']>[number]
 
 const ALTERNATIVES_MAXIMUM = 8
 
-/** Rethrows what it is given; a refusal for want of room names where there is some. */
+/** Rethrows the error; a refusal for lack of room names alternatives. */
 export const namingAlternatives =
   (parts: Pick<Parts, 'caches'>, demand: Demand, now: Date) =>
   (error: unknown): never => {
@@ -57,6 +57,6 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now
         other.spec.memoryMebibytes - one.spec.memoryMebibytes || (one.metadata.name < other.metadata.name ? -1 : 1),
     )
     .map(({ metadata: { name } }) => ({ zone: demand.zone, plan: name }))
-  // The other members of a group are in this zone, as far as anybody knows here.
+  // The other members of a group are in this zone, as far as is known here.
   return [...(typeof demand.server_group_id === 'string' ? [] : elsewhere), ...smaller].slice(0, ALTERNATIVES_MAXIMUM)
 }

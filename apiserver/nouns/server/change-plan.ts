@@ -1,5 +1,5 @@
-/** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to
- *  be had on another node. */
+/** Another plan for a server: the room and the quota of both sizes are claimed before the change is accepted, or room
+ *  on another node is known to be available. */
 import { requireDiskSize } from '../../../domain/storage/rules.ts'
 import { unknownPlan } from '../../../changes/kit/machine.ts'
 import { worldOf } from '../../../changes/kit/world.ts'

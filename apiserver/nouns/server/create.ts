@@ -1,4 +1,5 @@
-/** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+/** Creating a server: the references of the request are looked up, everything it needs is claimed, and one object is
+ *  written. */
 import { requireDiskSize } from '../../../domain/storage/rules.ts'
 import { unknownPlan } from '../../../changes/kit/machine.ts'
 import { unknownZone } from '../../../changes/kit/zone.ts'
@@ -67,7 +68,7 @@ interface ClaimRequest {
   readonly intent: ChangeIntent
 }
 
-/** Servers of an account wait for its quotas anyway, so those that are alike and come at the same time are claimed in
+/** Servers of an account wait for its quotas anyway, so similar ones that are requested at the same time are claimed in
  *  one transaction. */
 const openClaims = ({ db, clock, random }: Parts): GroupCommit<ClaimRequest, ServerClaims> =>
   openGroupCommit(db, async (tx, requests) => {
@@ -200,8 +201,8 @@ export interface Size {
   readonly storageGibibytes: number
 }
 
-/** What zone, plan and operating system come to. Throws 400 for names that do not exist or do not go together, 503 for
- *  a closed zone. */
+/** Resolves zone, plan and operating system. Throws 400 for names that do not exist or do not fit together, 503 for a
+ *  closed zone. */
 export function chooseSize(
   { caches }: Pick<Parts, 'caches'>,
   body: Pick<CreateServer, 'zone' | 'plan' | 'storage_gibibytes'>,
@@ -223,8 +224,8 @@ export function chooseSize(
   return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
 }
 
-/** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones,
- *  and without any. */
+/** The texts of the keys: the given ones, the named ones, or every key of the account. Throws 400 for invalid and
+ *  unknown ones, and when there are none. */
 export async function chooseKeys(
   { db }: Pick<Parts, 'db'>,
   accountId: string,
@@ -260,8 +261,8 @@ export async function chooseKeys(
   return keys
 }
 
-/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, for a script that
- *  is not the account's, and for what the template cannot run. */
+/** The user data of the first boot: the given text, or the current init script. Throws 400 for both, for a script that
+ *  is not the account's, and for a script that the template cannot run. */
 export async function chooseUserData(
   parts: Pick<Parts, 'caches' | 'db'>,
   accountId: string,
@@ -277,7 +278,7 @@ export async function chooseUserData(
   return requireRunnable(parts, template, { field: 'init_script_id', text: script.content })
 }
 
-/** The controllers decode it in the same way for the guest: what is stored is what was given. */
+/** The controllers decode it in the same way for the guest: it is stored as given. */
 function requireRunnable(
   { caches }: Pick<Parts, 'caches'>,
   template: string | undefined,
@@ -328,12 +329,12 @@ interface UserData {
   readonly namespace: string
   readonly name: string
   readonly serverId: string
-  /** The server, where it is there already: the Secret goes with it. */
+  /** The server, if it exists already: the Secret is deleted with it. */
   readonly owner?: KubeObject
   readonly text: string
 }
 
-/** Free when the Secret is there: its name is that of one server and one request. */
+/** Does nothing when the Secret exists: its name is that of one server and one request. */
 export async function writeUserData(
   { store }: Pick<Parts, 'store'>,
   { namespace, name, serverId, owner, text }: UserData,
@@ -354,7 +355,7 @@ export async function writeUserData(
   })
 }
 
-/** From now on the Secret goes with its server. The controller does the same where this was missed. */
+/** From now on the Secret is deleted with its server. The controller does the same if this call was missed. */
 async function giveToServer(
   { store, log }: Parts,
   secret: { readonly namespace: string; readonly name: string },

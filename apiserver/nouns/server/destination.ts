@@ -1,4 +1,4 @@
-/** The move of a server to another node, whoever asks for it: live while it runs, as it is while it is stopped. */
+/** The move of a server to another node, for every caller: live while it runs, offline while it is stopped. */
 import { gibibytesOf } from '../../../domain/server/migration-policies.ts'
 import { conflict } from '../../../domain/problem.ts'
 import { requireMovable } from '../../../domain/server/rules.ts'
@@ -11,11 +11,11 @@ import type { ServerObject, ServerVerb } from './objects.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 
 export interface Move extends Required<Pick<ServerVerb, 'kind' | 'validate' | 'gibibytes'>> {
-  /** What the server is now; the move is off when it is something else. */
+  /** What the server is now; the move is cancelled when it changes. */
   readonly power: 'started' | 'stopped'
 }
 
-/** Throws 409 unless the server can be moved as it is. */
+/** Throws 409 unless the server can be moved in its current state. */
 export function moveOf(server: ServerObject): Move {
   const stored = storedOf(server)
   const power = stateOf(stored) === 'stopped' ? 'stopped' : 'started'
@@ -35,7 +35,7 @@ export function requireBeforeCutover(status: ServerObject['status'], operationId
     throw conflict('state_not_allowed', 'The server is on its new node already.')
 }
 
-/** Throws the Problem that the move would end with for want of a node; holds none. */
+/** Throws the Problem with which the move would fail for lack of a node; reserves none. */
 export async function requireDestination(
   { caches, db, random }: Parts,
   { accountId, server }: { readonly accountId: string; readonly server: ServerObject },

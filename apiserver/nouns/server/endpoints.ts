@@ -1,5 +1,5 @@
-/** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Creating one is
- *  `create.ts`. */
+/** Reading, listing, deleting, starting and stopping servers, and changing what can be changed at any time. Creation is
+ *  in `create.ts`. */
 import { defined } from '../../../domain/defined.ts'
 import { requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../../domain/server/rules.ts'

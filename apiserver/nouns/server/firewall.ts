@@ -38,8 +38,8 @@ export const firewallEndpoints = (parts: Parts, servers: Servers): readonly Endp
   }),
 ]
 
-/** Throws 422 for one with too many rules, and 409 for one that nothing in the zone would follow. One that is switched
- *  off is nothing anywhere. */
+/** Throws 422 for one with too many rules, and 409 when nothing in the zone would enforce it. A disabled firewall has
+ *  no effect anywhere. */
 export function requireFilter({ caches }: Pick<Parts, 'caches'>, zone: string, firewall: Firewall | undefined): void {
   const rules = firewall?.rules.length ?? 0
   if (rules > FIREWALL_RULES_MAXIMUM)

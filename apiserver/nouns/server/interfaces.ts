@@ -1,4 +1,4 @@
-/** Interfaces of servers: reading them, and putting servers into private networks and out of them. */
+/** Interfaces of servers: reading them, attaching servers to private networks and detaching them. */
 import { badField, conflict, notFound, quotaExceeded } from '../../../domain/problem.ts'
 import { INTERFACES_PER_SERVER_MAXIMUM } from '../../../domain/network/interfaces.ts'
 import { requireIdle } from '../../../domain/server/rules.ts'
@@ -130,7 +130,7 @@ const privateView = (
   created_at: createdAt,
 })
 
-/** As the spec of a server has it. */
+/** In the form of the spec of a server. */
 export const entryOf = ({ network_id, ipv4_address, ipv6_address }: NetworkInput) => ({
   networkId: network_id,
   ...(ipv4_address == null ? {} : { ipv4Address: ipv4_address }),
@@ -148,7 +148,7 @@ async function demandOf(
   return { ...entryOf(input), networkUid: network.metadata.uid }
 }
 
-/** What a new server is put into. Throws 404 for a network that is not the account's, 400 for one that is named twice,
+/** The networks of a new server. Throws 404 for a network that is not the account's, 400 for one that is named twice,
  *  and 422 for too many. */
 export async function chooseNetworks(
   parts: Pick<Parts, 'store'>,

@@ -1,5 +1,5 @@
-/** Moving a server to another node, and one that is stopped to another zone too. The node is chosen when the operation
- *  begins; that there is one is checked before. */
+/** Moving a server to another node, and a stopped one to another zone too. The node is chosen when the operation
+ *  starts; the request only checks that there is one. */
 import { badField, conflict, unavailable } from '../../../domain/problem.ts'
 import { findServerGroup } from '../../../db/server-group/index.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -44,8 +44,8 @@ interface Leaving {
   readonly power: 'started' | 'stopped'
 }
 
-/** Throws 400 for a zone that is none of the server's region, 409 for what keeps it in its own, and 503 where nothing
- *  new may come. */
+/** Throws 400 for a zone outside the server's region, 409 for anything that binds it to its own, and 503 where no new
+ *  guests are accepted. */
 async function requireLeave(
   { caches, db, store }: Parts,
   { accountId, server, power }: Leaving,

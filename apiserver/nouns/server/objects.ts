@@ -1,4 +1,4 @@
-/** Servers as requests find them, with what their view shows besides them. */
+/** Servers for requests, with what their view shows in addition. */
 import type { ServerFacts } from '../../../domain/server/rules.ts'
 import { isHiddenMachineId, requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -27,7 +27,7 @@ export function openServers(parts: ObjectParts): Servers {
   const { caches } = parts
   const [plans, zones, templates, nodes] = [caches.of(Plan), caches.of(Zone), caches.of(Template), caches.of(Node)]
   const images = caches.of(CustomImage)
-  /** Of the system that it boots, also where that came through an image of the account. */
+  /** Of the system that it boots, also when that came from an image of the account. */
   const templateOf = ({ metadata: { namespace = '' }, spec: { template, customImageId } }: ServerObject) => {
     const image = customImageId === undefined ? undefined : images.get({ namespace, name: customImageId })
     const name = template ?? image?.status?.origin?.name

@@ -1,4 +1,4 @@
-/** Making the boot storage of a server anew. */
+/** Recreates the boot storage of a server. */
 import { defined } from '../../../domain/defined.ts'
 import { requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
 import { requireNoBootHolds } from '../../../db/storage-hold/index.ts'
@@ -75,7 +75,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     })
   })
 
-/** A merge patch: what the server was made from until now goes. */
+/** A merge patch: the server's previous source is removed. */
 type Boot =
   | { readonly template: string; readonly customImageId: null }
   | { readonly template: null; readonly customImageId: string }

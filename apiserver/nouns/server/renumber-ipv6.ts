@@ -1,5 +1,5 @@
-/** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
- *  that there is one is checked before. */
+/** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is claimed when the operation starts;
+ *  the request only checks that there is one. */
 import { requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
 import { requireRenumberable } from '../../../domain/server/rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../../db/public-pool/index.ts'

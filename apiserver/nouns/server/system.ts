@@ -1,4 +1,4 @@
-/** What a boot storage begins as: a template of the operator, or a custom image of the account. */
+/** The initial content of a boot storage: a template of the operator, or a custom image of the account. */
 import { badField, notFound } from '../../../domain/problem.ts'
 import { isManagedTemplate } from '../../../domain/managed-machine/rules.ts'
 import { requireOnlineImage } from '../../../domain/custom-image/rules.ts'
@@ -15,7 +15,7 @@ import { unknownTemplate } from '../catalog/index.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-/** What of it the size of a server must suffice for. */
+/** Its requirements of the size of a server. */
 export interface System {
   /** For people. */
   readonly noun: 'template' | 'custom image'
@@ -31,7 +31,7 @@ interface Choice extends Pick<CreateServer, 'zone' | 'template' | 'custom_image_
   readonly now: Date
 }
 
-/** Throws 400 for none, for both, for a template that is not there and for an image of another zone, 404 for an image
+/** Throws 400 for none, for both, for a template that does not exist and for an image of another zone, 404 for an image
  *  that is not the account's, and 409 for one that is not online. */
 export async function chooseSystem(
   parts: Pick<Parts, 'caches'> & Partial<Pick<Parts, 'store'>>,

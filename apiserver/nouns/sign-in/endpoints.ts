@@ -1,5 +1,5 @@
-/** Sign-up, sign-in with a password, sign-out, who is signed in, and verification of the email address. What is the
- *  same for everybody here: no answer tells whether an address has a user, by body, status or time. */
+/** Sign-up, sign-in with a password, sign-out, the signed-in user, and verification of the email address. One rule is
+ *  the same for all of them: no answer reveals whether an address has a user, by body, status or time. */
 import { badField, conflict, forbidden, rateLimited, unauthenticated, unavailable } from '../../../domain/problem.ts'
 import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../../domain/identity/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../../domain/identity/password.ts'
@@ -60,7 +60,7 @@ export const signInEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   publicEndpoint(confirmEmailVerification, (call) => verifyEmail(parts, call)),
 ]
 
-/** Either branch hashes the password, writes one transaction and leaves a mail in the outbox. */
+/** Either branch hashes the password, runs one transaction and leaves a mail in the outbox. */
 async function signUpNow(parts: IdentityParts, { body, request, now }: Call<typeof signUp>): Promise<Answer> {
   const password = acceptPassword(body.password, body.email)
   const evenOut = startPace(parts.clock)
@@ -94,7 +94,7 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
       if (error instanceof EmailTaken) return false
       throw error
     })
-  // Nobody waits: the answer comes as fast as where the address has a user.
+  // Nothing waits for it: the answer is as fast as for an address that has a user.
   if (isNew) void openNamespace(parts, ids.accountId)
   else await noticeAttempt(parts, body.email, now)
   await evenOut()
@@ -107,11 +107,11 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
   }
 }
 
-/** Rolls a sign-up back whose email has a user. */
+/** Rolls back a sign-up whose email has a user. */
 class EmailTaken extends Error {}
 
-/** Counted apart from sign-ins: a sign-up that counted as a failed one would tell that the address has a user, and let
- *  anybody lock them out. */
+/** Counted separately from sign-ins: a sign-up that counted as a failed sign-in would reveal that the address has a
+ *  user, and let anybody lock them out. */
 async function noticeAttempt(parts: IdentityParts, email: string, now: Date): Promise<void> {
   const waitSeconds = await countRequest(parts.db, `sign_up_notice ${email}`, NOTICES, now)
   if (waitSeconds === 0) await mailTo(parts.db, parts, email, signUpAttemptMail(parts.origin))
@@ -241,7 +241,8 @@ async function verifyEmail(
     const user = await lockUser(tx, spent.userId)
     if (user.email !== spent.email)
       throw conflict('state_not_allowed', 'The address was changed after this mail was sent.')
-    // Who opens the link has the address. Only a session shows that they are who has signed up with it.
+    // The person who opens the link owns the address. Only a session proves that they are the person who has signed up
+    // with it.
     const dropped = await proveAddress(tx, user, { now, isHolder: await isSignedIn(tx, request, user.id, now) })
     const { active_account_id: accountId } = await lockUser(tx, user.id)
     await appendAudit(

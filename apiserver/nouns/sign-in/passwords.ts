@@ -1,4 +1,4 @@
-/** The password of a person: reset by mail for whoever lost it, changed by whoever is signed in and knows it. */
+/** The password of a person: reset by mail when it is lost, changed by a signed-in person who knows it. */
 import { badField, conflict, forbidden, rateLimited } from '../../../domain/problem.ts'
 import { EMAIL_LOCKOUT } from '../../../domain/identity/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../../domain/identity/password.ts'
@@ -63,7 +63,7 @@ async function mailPasswordReset(
   }
 }
 
-/** The mail proves the address as well. The second factor stays: the next sign-in asks for it. */
+/** The mail proves the address as well. The second factor remains: the next sign-in requires it. */
 async function resetPassword(
   parts: IdentityParts,
   { body, request, now }: Call<typeof confirmPasswordReset>,

@@ -1,5 +1,5 @@
-/** Snapshots that people make and delete past the API must satisfy its rules. Everything is checked and nothing is
- *  claimed: that is the controller's part, once the object is there. */
+/** Snapshots that people create and delete past the API must satisfy its rules. Everything is checked and nothing is
+ *  claimed: the controller claims, once the object exists. */
 import { requireDeletableSnapshot, requireSnapshotTier } from '../../../domain/snapshot/rules.ts'
 import { forbidden } from '../../../domain/problem.ts'
 import { claimSnapshot } from '../../../db/snapshot/index.ts'
@@ -24,7 +24,7 @@ const PLATFORM: PlatformFields = {
   goesWhen: 'nothing of the snapshot is left in the disk of its storage',
 }
 
-/** Throws the Problem that the API would answer. The storage may come later: the snapshot waits for it. */
+/** Throws the Problem that the API would answer. The storage may be created later: the snapshot waits for it. */
 async function validateCreation(parts: AdmissionParts, snapshot: SnapshotObject): Promise<readonly AdmittedChange[]> {
   const {
     metadata: { name: snapshotId, namespace = '' },
@@ -50,7 +50,7 @@ async function validateCreation(parts: AdmissionParts, snapshot: SnapshotObject)
 
 export const snapshotAdmission: AdmissionRules<SnapshotSpec, SnapshotStatus> = {
   create: validateCreation,
-  /** The kind itself refuses every change of what people write. */
+  /** The kind itself refuses every change of the fields that people write. */
   update(_parts, after, before) {
     denyPlatformFields(after, before, PLATFORM)
     return []

@@ -1,4 +1,4 @@
-/** Taking, reading and deleting snapshots. */
+/** Creating, reading and deleting snapshots. */
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { requireDeletableSnapshot, requireSnapshottable } from '../../../domain/snapshot/rules.ts'
 import { notFound } from '../../../domain/problem.ts'
@@ -53,12 +53,12 @@ async function createEndpoint(
     claim: (tx, snapshotId) =>
       claimSnapshot(tx, { accountId, snapshotId, sizeGibibytes: diskGibibytesOf(storage), ...heldOf(storage) }),
     release: (tx, snapshotId) => releaseSnapshot(tx, { accountId, snapshotId }),
-    // What ended the disk before it was held is seen by now.
+    // Whatever ended the disk before it was held is visible by now.
     validate: async () => void (await readSnapshottable(parts, accountId, storageId)),
   })
 }
 
-/** Throws 404, and 409 unless a snapshot can be taken of it. */
+/** Throws 404, and 409 unless a snapshot of it can be created. */
 async function readSnapshottable({ store }: Parts, accountId: string, storageId: string): Promise<StorageObject> {
   const namespace = accountNamespace(accountId)
   const storage = await store.get(Storage, { namespace, name: storageId })

@@ -1,4 +1,4 @@
-/** Snapshots as requests find them, with what their view takes from their storage. */
+/** Snapshots for requests, with what their view takes from their storage. */
 import type { SnapshotFacts } from '../../../domain/snapshot/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { Zone } from '../../../resources/catalog/index.ts'

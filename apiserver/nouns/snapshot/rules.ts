@@ -1,4 +1,4 @@
-/** What snapshots need of their surroundings, whichever door a request comes through. */
+/** Rules of snapshots about other resources, for every interface. */
 import { requireStaying } from '../../../domain/snapshot/rules.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -9,7 +9,7 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
-/** Throws 409 when the storage goes with what is done to the server that boots from it. */
+/** Throws 409 when the storage is a boot disk that a deletion or a rebuild of its server removes. */
 export function requireStayingWith(
   server: KubeObject<ServerSpec, ServerStatus> | undefined,
   { metadata: { name }, spec: { isBoot } }: StorageObject,
@@ -17,7 +17,7 @@ export function requireStayingWith(
   if (isBoot) requireStaying(name, server && { ...factsOf(storedOf(server)), bootStorageId: server.spec.bootStorageId })
 }
 
-/** Whether a storage or a custom image is being made from the snapshot. */
+/** Whether a storage or a custom image is being created from the snapshot. */
 export const isCloned = (caches: Caches, namespace: string, snapshotId: string): boolean =>
   caches
     .of(Storage)

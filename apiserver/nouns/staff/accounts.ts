@@ -1,4 +1,4 @@
-/** What staff do with accounts and people. */
+/** Actions of staff on accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../../domain/problem.ts'
 import { isUuid } from '../../../domain/uuid.ts'
 import { addCredit, creditBalance, findUser } from '../../../db/account/index.ts'
@@ -387,10 +387,10 @@ async function verifyChain(
 ): Promise<Answer> {
   const { account_id: accountId } = call.body
   const id = accountId === undefined ? STAFF_CHAIN : (await accountView(parts, accountId)).id
-  // Before the chain is walked: it may be this entry's own.
+  // Recorded before the chain is verified, because this entry may belong to that chain.
   const resource = accountId === undefined ? {} : { resourceType: 'account', resourceId: id }
   await parts.db.transaction().execute((tx) => auditStaff(tx, parts, call, { action: 'audit.verify', ...resource }))
-  // Without what the store testifies a chain that was written anew would be said to be whole.
+  // Without the store's checkpoints, a chain that was completely rewritten would be reported as intact.
   const testimony = await readTestimony(parts)
   const integrity = await verifyAudit(parts.db, id, parts.clock, testimony?.heads.get(id))
   return { status: 200, body: { ...integrityView(integrity), checkpoint_at: testimony?.at?.toISOString() ?? null } }

@@ -1,4 +1,4 @@
-/** Coupons, as staff make them. */
+/** Coupons, for staff. */
 import { badField, conflict, notFound } from '../../../domain/problem.ts'
 import { newestFirst } from '../../../db/kit/page.ts'
 import type { Answer, Call, Operator } from '../../../kit/http/call.ts'

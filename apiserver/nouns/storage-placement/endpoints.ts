@@ -1,4 +1,4 @@
-/** What operators do about where storages lie: one is moved, or all of a node are. Each is one conditional write with
+/** Operators' actions on the placement of storages: moving one, or all of a node. Each is one conditional write with
  *  its operation. */
 import { defined } from '../../../domain/defined.ts'
 import { gibibytesOf } from '../../../domain/server/migration-policies.ts'
@@ -40,7 +40,7 @@ export function storagePlacementEndpoints(parts: Parts, nodes: Nodes): readonly 
   ]
 }
 
-/** What moves, and from where. */
+/** The storage that moves, and its source. */
 interface Found {
   readonly accountId: string
   readonly storage: StorageObject
@@ -94,15 +94,15 @@ const attachedMeanwhile = (id: string): Problem =>
     resource: { type: 'storage', id },
   })
 
-/** Ids that people chose with kubectl may be those of several accounts. Throws 404, 409, and 403 where the caller may
- *  not touch the account's storages. */
+/** Ids that people chose with kubectl may belong to several accounts. Throws 404, 409, and 403 when the caller may not
+ *  access the account's storages. */
 async function find(parts: Parts, { caller, params: { id } }: MoveCall): Promise<Found> {
   const { caches, store, db, requireAccess } = parts
   const resource = { type: 'storage', id }
   const known = caches.of(Storage).by(NAME_INDEX, id)
   const { namespace = '' } = (known.length === 1 ? known[0]?.metadata : undefined) ?? {}
   const accountId = accountOfNamespace(namespace)
-  // Who may not touch every account's storages must not learn which ids there are.
+  // An operator who may not access every account's storages must not learn which ids exist.
   await requireAccess(caller, { verb: 'update', resource: 'storages' }, accountId === undefined ? undefined : namespace)
   if (known.length > 1)
     throw conflict('state_not_allowed', 'Several accounts have a storage of this name.', { resource })
@@ -133,7 +133,7 @@ const nodesOf = ({ caches }: Pick<Parts, 'caches'>, zone: string): readonly stri
     .map(({ metadata }) => metadata.name)
     .sort()
 
-/** Throws 400 for the tier that it has, and 409 where its zone has none of the wanted one. */
+/** Throws 400 for the tier that it already has, and 409 when its zone does not offer the requested one. */
 function requireOtherTier(parts: Parts, { storage: { spec, status } }: Found, tier: Tier): Tier {
   const isLocal = status?.pool === undefined
   if (tier === spec.tier && (tier === 'local-nvme' || !isLocal)) throw badField('tier', 'is what the storage has')
@@ -143,7 +143,7 @@ function requireOtherTier(parts: Parts, { storage: { spec, status } }: Found, ti
   return tier
 }
 
-/** Whether the data can lie there as they shall. */
+/** Whether the node can hold the data with the desired tier. */
 const isFit = (parts: Parts, { storage: { spec, status } }: Found, node: string, tier: Tier | undefined): boolean => {
   if ((tier ?? spec.tier) !== 'standard') return true
   const pools = poolsOf(parts, node)
@@ -151,8 +151,8 @@ const isFit = (parts: Parts, { storage: { spec, status } }: Found, node: string,
   return tier === undefined || pools.length > 0
 }
 
-/** Throws 400 for a node that is none of the zone or where the storage is, and 409 for one that does not reach the
- *  shared storage that it shall lie on. */
+/** Throws 400 for a node outside the zone and for the node that has the storage, and 409 for one that does not reach
+ *  the shared storage of the desired placement. */
 function requireFitNode(parts: Parts, found: Found, target: string, tier: Tier | undefined): void {
   const { storage, node } = found
   const { zone } = storage.spec
@@ -166,7 +166,8 @@ function requireFitNode(parts: Parts, found: Found, target: string, tier: Tier |
     )
 }
 
-/** Where it goes; undefined for wherever there is room. Throws what the move would fail with for want of a place. */
+/** The destination; undefined for any node with room. Throws the error with which the move would fail for lack of
+ *  room. */
 async function destination(
   parts: Parts,
   found: Found,
@@ -225,7 +226,7 @@ async function drain(
   return { status: 202, body: { operation } }
 }
 
-/** Throws 503 when the other nodes of the zone have less free than the detached storages of the node take. */
+/** Throws 503 when the other nodes of the zone have less free space than the detached storages of the node need. */
 async function requireRoomForStorages({ db }: Parts, node: string, zone: string): Promise<void> {
   const wanted = (await listStoragesOn(db, node))
     .filter(({ isArriving }) => !isArriving)

@@ -17,7 +17,7 @@ export const storage = noun<Parts & { readonly storages: Storages }, { readonly 
     kind(Storage, {
       access: 'write',
       target: 'storage',
-      // A protected storage stays, whoever cleans up around it.
+      // A protected storage is kept, even when a garbage collector deletes it.
       admission: { ...admissionOf(storageChanges), validatesCleanUp: true },
     }),
   ],

@@ -1,4 +1,4 @@
-/** Storages as requests find them, with what their view shows besides them. */
+/** Storages for requests, with what their view shows in addition. */
 import { defined } from '../../../domain/defined.ts'
 import type { StorageFacts } from '../../../domain/storage/rules.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'

@@ -1,4 +1,4 @@
-/** Support in a customer's account: the customer's consent, the handoff, and the way out. */
+/** Support in a customer's account: the customer's consent, the handoff, and the end of the session. */
 import type { Transaction } from 'kysely'
 import { conflict, notFound, unauthenticated } from '../../../domain/problem.ts'
 import { isUuid } from '../../../domain/uuid.ts'
@@ -147,7 +147,7 @@ const endOf = ({ id, mode, reason }: SupportSessionRow) => ({
   detail: { support_mode: mode, support_reason: reason },
 })
 
-/** Ends the support session and writes that into the account's chain. */
+/** Ends the support session and records that in the account's chain. */
 export async function closeSupportSession(
   tx: Transaction<Tables>,
   parts: IdentityParts,

@@ -1,4 +1,4 @@
-/** Templates that operators make, change and delete with kubectl. What they are made of their own schema validates. */
+/** Templates that operators create, change and delete with kubectl. Their own schema validates their fields. */
 import { requireDiskSize } from '../../../domain/storage/rules.ts'
 import { Template, type TemplateSpec, type TemplateStatus } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'

@@ -1,4 +1,4 @@
-/** What a template's state allows, whichever door a request comes through. */
+/** Changes that a template's state allows, for every interface. */
 import { conflict, operationInProgress } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { isBuiltHere, type TemplateSpec, type TemplateStatus } from '../../../resources/catalog/index.ts'

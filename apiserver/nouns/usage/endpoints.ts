@@ -1,4 +1,4 @@
-/** What servers have moved: series for charts, and the month's transfer for the bill. */
+/** The traffic of servers: series for charts, and the month's transfer for the bill. */
 import { listDailyTransfers, listMetrics, listServerTransfers } from '../../../db/usage/index.ts'
 import { badField } from '../../../domain/problem.ts'
 import { billTransfer, monthAround, monthOf } from '../../../domain/billing/transfer.ts'

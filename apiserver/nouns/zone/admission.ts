@@ -1,4 +1,4 @@
-/** Zones that operators write with kubectl. What they are made of their own schema validates. */
+/** Zones that operators write with kubectl. Their own schema validates their fields. */
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../../resources/catalog/index.ts'
 import type { AdmissionRules } from '../../kit/admission/kind.ts'

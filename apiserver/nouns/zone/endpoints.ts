@@ -1,5 +1,5 @@
-/** What operators do to a zone: say how its shared storage keeps data. The controller of the zone sets it there, as an
- *  operation of the zone. */
+/** Operators' actions on a zone: configuring how its shared storage stores data. The controller of the zone configures
+ *  the storage, as an operation of the zone. */
 import {
   badField,
   conflict,
@@ -51,7 +51,7 @@ function poolsOf({ caches }: Parts, { metadata: { name } }: ZoneObject): readonl
   return [...new Set(pools)].sort()
 }
 
-/** As far as the platform knows; what differs between the pools is null. */
+/** As far as the platform knows; a value that differs between the pools is null. */
 function viewOf(parts: Parts, zone: ZoneObject): routes.StoragePolicyView {
   const pools = poolsOf(parts, zone)
   const states = statesOf(zone)
@@ -79,15 +79,15 @@ async function set(parts: Parts, call: SetCall): Promise<Answer> {
     resource: Zone,
     read: () => read(parts, zone),
     validate: (found) => requireSettable(parts, found, call.body),
-    // null takes out what an earlier policy named
+    // null removes what an earlier policy named
     spec: { sharedStorage: { policy: { replicas, failureDomain, pools: pools ?? null } } },
     detail: { replicas: String(replicas), failure_domain: failureDomain },
   })
   return { status: 202, body: { operation } }
 }
 
-/** Throws 400 for a pool that no node of the zone reaches, 409 while another change runs and where there are too few
- *  hosts or racks, 501 where somebody else administers the storage, and 503 while that does not answer. */
+/** Throws 400 for a pool that no node of the zone reaches, 409 while another change runs and when there are too few
+ *  hosts or racks, 501 where somebody else administers the storage, and 503 while the storage does not answer. */
 function requireSettable(parts: Parts, zone: ZoneObject, body: SetCall['body']): void {
   const known = poolsOf(parts, zone)
   const { name: id } = zone.metadata

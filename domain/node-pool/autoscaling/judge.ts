@@ -1,14 +1,14 @@
-/** When a pool of nodes grows and shrinks, as the cluster autoscaler of Kubernetes does: it grows for pods that no node
- *  takes and a new one would, and gives back nodes that have been under-used for a while and whose pods find room
- *  elsewhere. Pure; whoever asks remembers since when. */
+/** Decides when a pool of nodes grows and shrinks, like the cluster autoscaler of Kubernetes. It grows for pods that no
+ *  existing node accepts and a new one would. It removes nodes that have been under-used for a while and whose pods fit
+ *  elsewhere. Pure; the caller remembers since when. */
 import type { Load, LoadNode, LoadPod } from './load.ts'
 import { bySize, newRoom, type NodeTemplate, place, type Room, roomsOf, usageOf, wasteOf } from './rooms.ts'
 
-/** Below this part of its processors and of its memory a node is under-used. */
+/** A node is under-used below this share of its processors and of its memory. */
 export const UNDERUSED_PART = 0.5
-/** So long it must be that before it goes, and so long after nodes were added nothing is given back. */
+/** How long a node must be under-used before it is removed, and how long after nodes were added nothing is removed. */
 export const UNDERUSED_SECONDS = 600
-/** So long a node may take to come, and so long its pool does not grow after one did not. */
+/** How long a node may take to join, and how long its pool does not grow after one did not. */
 export const COMING_SECONDS = 900
 export const GROWTH_PAUSE_SECONDS = 600
 
@@ -17,20 +17,20 @@ export interface Bounds {
   readonly max: number
 }
 
-/** A pool of the cluster, also one that does not scale by itself. */
+/** A pool of the cluster, also one without autoscaling. */
 export interface ScalingPool {
   readonly id: string
-  /** Null for one that does not scale by itself. */
+  /** Null without autoscaling. */
   readonly bounds: Bounds | null
-  /** How many nodes it is to have. */
+  /** The desired number of nodes. */
   readonly count: number
-  /** Its nodes in the cluster that shall be there. */
+  /** Its nodes in the cluster that are not being removed. */
   readonly nodes: readonly string[]
-  /** What a further one would be; undefined when nobody knows. */
+  /** What a further node would be; undefined when it is unknown. */
   readonly template: NodeTemplate | undefined
-  /** Something is done with it already. */
+  /** An operation is under way already. */
   readonly isBusy: boolean
-  /** It may not grow yet: what it grew by last did not come. */
+  /** It must not grow yet: the last node that it added did not join. */
   readonly isPaused: boolean
   /** RFC 3339: when nodes were added last, as far as is known. */
   readonly grownAt: string | undefined
@@ -39,17 +39,17 @@ export interface ScalingPool {
 export interface Growth {
   readonly poolId: string
   readonly by: number
-  /** How many pods find room by it. */
+  /** How many pods it makes room for. */
   readonly pods: number
 }
 
-/** Pods that wait for a node and that one could be had for. */
+/** Pods that wait for a node and that a new node could run. */
 const waitingPods = ({ pods }: Load): readonly LoadPod[] =>
   pods
     .filter(({ node, isUnschedulable, isJudged, isOfNode }) => node === '' && isUnschedulable && isJudged && !isOfNode)
     .toSorted(bySize)
 
-/** Nodes that have been asked for, and are not there or not ready. */
+/** Nodes that were requested, and do not exist or are not ready. */
 const comingRooms = ({ nodes }: Load, pools: readonly ScalingPool[]): readonly Room[] =>
   pools.flatMap(({ id, count, nodes: names, template }) => {
     const there = nodes.filter(({ name, isReady }) => isReady && names.includes(name)).length
@@ -77,7 +77,7 @@ function optionOf({ id, bounds, count, template, isBusy, isPaused }: ScalingPool
   return rooms.length === 0 ? [] : [{ poolId: id, by: rooms.length, pods: pods.length - left.length, waste }]
 }
 
-/** Of the pools that could, the one that most pods find room in, then the one that leaves least of itself unused. */
+/** Of the possible pools, the one whose node fits the most pods, then the one that leaves the least of it unused. */
 export function judgeGrowth(load: Load, pools: readonly ScalingPool[]): Growth | undefined {
   const left = place(waitingPods(load), [...roomsOf(load), ...comingRooms(load, pools)])
   if (left.length === 0) return undefined
@@ -96,7 +96,7 @@ export interface Underused {
   readonly usage: number
 }
 
-/** Whether all pods of the node that do not go with it may move, and find room on the others. */
+/** Whether all pods of the node may move and fit on the others, except for those that are deleted with it. */
 function canBeEmptied({ name }: LoadNode, load: Load): boolean {
   const moving = load.pods.filter(({ node, isOfNode }) => node === name && !isOfNode)
   if (moving.some(({ stays, isJudged }) => stays !== '' || !isJudged)) return false
@@ -109,7 +109,7 @@ function canBeEmptied({ name }: LoadNode, load: Load): boolean {
   return place(moving.toSorted(bySize), others).length === 0
 }
 
-/** Nodes that could go, those that are used least first: whatever they have been before. */
+/** Nodes that could be removed, the least used first, regardless of how long they have been under-used. */
 export function underusedNodes(load: Load, pools: readonly ScalingPool[]): readonly Underused[] {
   return pools
     .flatMap(({ id, bounds, count, nodes }) =>
@@ -124,8 +124,8 @@ export function underusedNodes(load: Load, pools: readonly ScalingPool[]): reado
     .toSorted((one, other) => one.usage - other.usage || (one.name < other.name ? -1 : 1))
 }
 
-/** The node that goes now: one at a time in the whole cluster, and none while others come, go, or are waited for.
- *  `since` says when each was seen under-used first, RFC 3339. */
+/** The node to remove now: one at a time in the whole cluster, and none while other nodes join, leave, or are waited
+ *  for. `since` says when each was first observed under-used, RFC 3339. */
 export function judgeShrinking(
   load: Load,
   pools: readonly ScalingPool[],
@@ -139,7 +139,7 @@ export function judgeShrinking(
   })
 }
 
-/** Keeps what was remembered of nodes that are under-used still, and begins to count for the others. */
+/** Keeps the times of nodes that are still under-used, and starts to count for the others. */
 export const rememberUnderused = (
   since: ReadonlyMap<string, string>,
   underused: readonly Underused[],

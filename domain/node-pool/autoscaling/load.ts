@@ -1,6 +1,6 @@
-/** What autoscaling looks at: nodes and pods of a cluster, as its scheduler weighs them. Not all that a scheduler heeds
- *  is here: a pod that asks for more is not judged (`isJudged`), neither as a reason for more nodes nor as one that
- *  finds another node. */
+/** The input of autoscaling: nodes and pods of a cluster, as its scheduler sees them. It does not cover every
+ *  constraint of a scheduler: a pod with other constraints is not judged (`isJudged`), neither as a reason for more
+ *  nodes nor as a pod that fits on another node. */
 
 /** By name of the resource: processors in thousandths, memory and disks in bytes, all others counted. */
 export type Amounts = Readonly<Record<string, number>>
@@ -20,7 +20,7 @@ export interface Toleration {
   readonly effect: string
 }
 
-/** One thing that labels of a node must be, as node affinity has it. */
+/** One requirement on labels of a node, as in node affinity. */
 export interface LabelRule {
   readonly key: string
   readonly operator: string
@@ -30,13 +30,13 @@ export interface LabelRule {
 export interface LoadNode {
   readonly name: string
   readonly isReady: boolean
-  /** It takes new pods. */
+  /** It accepts new pods. */
   readonly isSchedulable: boolean
-  /** Somebody said that autoscaling keeps it. */
+  /** An annotation says that autoscaling must keep it. */
   readonly isKept: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly NodeTaint[]
-  /** What pods can have of it. */
+  /** Its resources for pods. */
   readonly allocatable: Amounts
 }
 
@@ -45,31 +45,31 @@ export interface LoadPod {
   readonly name: string
   /** Empty while it has none. */
   readonly node: string
-  /** The scheduler says that no node takes it, and that waiting alone does not help. */
+  /** The scheduler reports that no node accepts it, and that waiting alone does not help. */
   readonly isUnschedulable: boolean
   readonly requests: Amounts
   /** Labels that its node must have. */
   readonly selector: Readonly<Record<string, string>>
-  /** One of these must hold, with all its rules; nothing when empty. */
+  /** One of these must hold, with all its rules; no requirement when empty. */
   readonly affinity: readonly (readonly LabelRule[])[]
   readonly tolerations: readonly Toleration[]
-  /** Ports of its node that it takes for itself. */
+  /** Host ports that it uses. */
   readonly hostPorts: readonly string[]
-  /** Of two pods with one of these in common each needs a node of its own. */
+  /** Two pods with one of these in common need different nodes. */
   readonly apart: readonly string[]
-  /** Each node has its own, which goes with it. */
+  /** Each node has its own, which is deleted with the node. */
   readonly isOfNode: boolean
   /** Why it must not be moved, for people; empty when it may. */
   readonly stays: string
   /** Disruption budgets that it counts for. */
   readonly budgets: readonly string[]
-  /** Everything that it asks of a node is here. */
+  /** All its requirements on a node are included here. */
   readonly isJudged: boolean
 }
 
 export interface Load {
   readonly nodes: readonly LoadNode[]
   readonly pods: readonly LoadPod[]
-  /** How many pods of each budget may be away besides those that are. */
+  /** How many more pods of each budget may be disrupted. */
   readonly budgets: Readonly<Record<string, number>>
 }

@@ -1,12 +1,11 @@
-/** Room for pods on nodes, those that there are and those that there might be: whether a pod fits, as the scheduler of
- *  Kubernetes would say. */
+/** Room for pods on existing and possible nodes: whether a pod fits, as the scheduler of Kubernetes would decide. */
 import type { Amounts, LabelRule, Load, LoadNode, LoadPod, NodeTaint, Toleration } from './load.ts'
 
 const DISK = 'ephemeral-storage'
-/** Effects that keep a pod from a node, or take it away. */
+/** Effects that keep a pod off a node, or evict it. */
 const REPELLING: readonly string[] = ['NoSchedule', 'NoExecute']
 
-/** A node and what is left of it. */
+/** A node and its free resources. */
 export interface Room {
   readonly node: Pick<LoadNode, 'name' | 'labels' | 'taints'>
   readonly free: Record<string, number>
@@ -14,9 +13,9 @@ export interface Room {
   readonly apart: Set<string>
 }
 
-/** A node without any pods but those that each node has. */
+/** A node with only the pods that run on every node. */
 export interface NodeTemplate extends Pick<LoadNode, 'labels' | 'taints' | 'allocatable'> {
-  /** What pods take that each node has. */
+  /** Resources of the pods that run on every node. */
   readonly overhead: Amounts
 }
 
@@ -24,7 +23,7 @@ const subtract = (free: Record<string, number>, amounts: Amounts): void => {
   for (const [name, amount] of Object.entries(amounts)) free[name] = (free[name] ?? 0) - amount
 }
 
-/** Takes what the pod needs of the room. */
+/** Subtracts the pod from the room. */
 export function occupy(room: Room, { requests, hostPorts, apart }: LoadPod): void {
   subtract(room.free, requests)
   for (const port of hostPorts) room.hostPorts.add(port)
@@ -37,7 +36,7 @@ export function newRoom(name: string, { labels, taints, allocatable, overhead }:
   return { node: { name, labels, taints }, free, hostPorts: new Set(), apart: new Set() }
 }
 
-/** Of nodes that take pods, with what theirs leave of them. */
+/** Rooms of the nodes that accept pods, without the resources that their pods use. */
 export function roomsOf({ nodes, pods }: Load): readonly Room[] {
   const rooms = new Map(
     nodes
@@ -92,13 +91,13 @@ export function fits(pod: LoadPod, { node, free, hostPorts, apart }: Room): bool
   )
 }
 
-/** The biggest first, so that small ones fill what is left. */
+/** The biggest first, so that small ones fill the remaining room. */
 export const bySize = (one: LoadPod, other: LoadPod): number =>
   (other.requests['cpu'] ?? 0) - (one.requests['cpu'] ?? 0) ||
   (other.requests['memory'] ?? 0) - (one.requests['memory'] ?? 0) ||
   (one.name < other.name ? -1 : 1)
 
-/** Puts each into the first room that takes it; answers those that none takes. */
+/** Puts each into the first room that fits it; returns those that fit none. */
 export const place = (pods: readonly LoadPod[], rooms: readonly Room[]): readonly LoadPod[] =>
   pods.filter((pod) => {
     const room = rooms.find((each) => fits(pod, each))
@@ -106,7 +105,7 @@ export const place = (pods: readonly LoadPod[], rooms: readonly Room[]): readonl
     return room === undefined
   })
 
-/** What is taken of the node, of processors or memory, whichever is more: from 0 to 1. */
+/** The used share of the node, of processors or memory, whichever is more: from 0 to 1. */
 export function usageOf({ name, allocatable }: LoadNode, pods: readonly LoadPod[]): number {
   const taken: Record<string, number> = {}
   for (const pod of pods) if (pod.node === name) subtract(taken, pod.requests)
@@ -118,21 +117,22 @@ export function usageOf({ name, allocatable }: LoadNode, pods: readonly LoadPod[
   )
 }
 
-/** Which part of the room nobody takes, of processors and memory together, against what it had. */
+/** The unused share of the room, of processors and memory together, relative to its total. */
 export const wasteOf = ({ free }: Room, { allocatable }: NodeTemplate): number =>
   ['cpu', 'memory'].reduce((sum, name) => sum + (free[name] ?? 0) / Math.max(allocatable[name] ?? 0, 1), 0) / 2
 
 const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3
-/** What the image of nodes keeps from pods: for its own programs, and as the least that a kubelet leaves free. */
+/** Resources that the image of nodes reserves: for its own programs, and the minimum that a kubelet keeps free. */
 const KEPT_CPU = 100
 const KEPT_MEMORY = (352 + 100) * MEBIBYTE
-/** What the kernel has of the memory itself, and what a file system and the system have of the disk. */
+/** Memory that the kernel reserves for itself, and disk that a file system and the system use. */
 const KERNEL_PART = 0.06
 const USABLE_DISK_PART = 0.8
 const PODS_OF_NODE = 110
 
-/** What a node of that size leaves to pods, where none of them is there to ask: rather too little than too much. */
+/** What a node of that size leaves to pods, where no existing one can be asked: an estimate that is rather too low than
+ *  too high. */
 export const allocatableOf = (size: {
   readonly cores: number
   readonly memoryMebibytes: number

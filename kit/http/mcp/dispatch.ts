@@ -1,6 +1,6 @@
-/** A tool call as the request that it stands for, sent through the same pipeline as any other, and its response as a
- *  result that a model can use. Nothing is decided here: who may do it and whether the arguments are right is the
- *  route's to say. */
+/** A tool call as the request that it represents, sent through the same pipeline as any other, and its response as a
+ *  result that a model can use. Nothing is decided here: the route decides who may do it and whether the arguments are
+ *  valid. */
 import { printable } from '../../../domain/printable.ts'
 import { badRequest, Problem, type FieldError } from '../../../domain/problem.ts'
 import type { RequestFacts } from '../call.ts'
@@ -17,9 +17,9 @@ export interface ToolResult extends Members {
 }
 
 export interface Dispatcher {
-  /** The whole API, with its steps, budgets and audit. */
+  /** The complete API, with its steps, budgets and audit. */
   readonly service: HttpService
-  /** Of our own keys in `_meta`, with its slash. */
+  /** Prefix of our own keys in `_meta`, with its slash. */
   readonly metaPrefix: string
 }
 
@@ -27,11 +27,11 @@ export interface ToolCall {
   readonly request: RequestFacts
   readonly route: Route
   readonly arguments: Members
-  /** Clients check errors too against the schema of answers where one was listed. */
+  /** Clients check errors too against the schema of answers, if one was listed. */
   readonly hasOutputSchema: boolean
 }
 
-/** Never throws for what the arguments hold: those refusals are results as well. */
+/** Never throws for invalid arguments: such refusals are results as well. */
 export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<ToolResult> {
   let incoming: HttpRequest
   try {
@@ -53,7 +53,7 @@ export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<
   }
 }
 
-/** What the inner request takes over from the outer one, besides the address: that has been read off already. */
+/** Headers that the inner request takes over from the outer one. The address was resolved already. */
 const FORWARDED = ['authorization', 'user-agent', 'traceparent', 'tracestate'] as const
 
 function requestOf({ route, arguments: given, request }: ToolCall): HttpRequest {
@@ -93,7 +93,7 @@ const isText = (value: unknown): boolean => (typeof value === 'string' && value 
 const refusal = (errors: readonly FieldError[]): Problem =>
   badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
 
-/** Lists are repeated parameters; what is no plain value becomes text that the route refuses. */
+/** Lists are repeated parameters; a value that is not plain becomes text that the route refuses. */
 const queryEntries = (name: string, value: unknown): [string, string][] =>
   Array.isArray(value) ? value.map((item) => [name, textFor(item)]) : value === null ? [] : [[name, textFor(value)]]
 const textFor = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))

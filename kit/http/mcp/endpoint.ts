@@ -20,12 +20,12 @@ import { type Prompt, promptFault } from './prompts.ts'
 import { isAllowed, isChosen, type ShownTool, type Tool, type ToolFilter } from './tools.ts'
 
 export interface McpOptions extends Dispatcher {
-  /** Asked for with each message. */
+  /** Requested with each message. */
   readonly tools: () => readonly Tool[]
   readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
   /** Jobs that people choose from a menu of their client. */
   readonly prompts: readonly Prompt[]
-  /** What a model should know before it calls anything; under 2 kB. */
+  /** Instructions for a model before it calls anything; under 2 kB. */
   readonly instructions: string
 }
 
@@ -44,7 +44,7 @@ export interface McpCall {
 
 const CONCURRENT_MAXIMUM = 4
 const TOOLS_PER_PAGE = 250
-/** How long a client may go on with a list of tools; roles and scopes change rarely. */
+/** How long a client may use a list of tools; roles and scopes change rarely. */
 const TOOLS_FRESH_MILLISECONDS = 300_000
 const DISCOVERY_FRESH_MILLISECONDS = 3_600_000
 const BUSY_RETRY_SECONDS = 1
@@ -145,7 +145,7 @@ function listed(tools: readonly Tool[], call: McpCall): readonly (ShownTool & { 
   }))
 }
 
-/** The tools after the one that the cursor names; undefined for a cursor of no such tool. */
+/** The tools after the one that the cursor names; undefined when the cursor names no tool. */
 function pageOf(all: readonly ShownTool[], cursor: string | undefined): Members | undefined {
   const after =
     cursor === undefined ? -1 : all.findIndex(({ name }) => name === Buffer.from(cursor, 'base64url').toString())
@@ -159,7 +159,7 @@ function pageOf(all: readonly ShownTool[], cursor: string | undefined): Members 
   }
 }
 
-/** Undefined for names that are no tool in this view. Tools that the token may not call are dispatched: their route
+/** Undefined for names that are not tools in this view. Tools that the token may not call are dispatched: their route
  *  refuses, and the refusal is audited. */
 async function callTool(
   options: McpOptions,

@@ -1,4 +1,4 @@
-/** Prompts: jobs that people choose from a menu of their client, as texts that a model then works off. */
+/** Prompts: jobs that people choose from a menu of their client, as texts that a model then carries out. */
 import type { Members } from './protocol.ts'
 
 export interface Prompt {
@@ -10,10 +10,10 @@ export interface Prompt {
   render(given: Readonly<Record<string, string>>): string
 }
 
-/** Of an argument of a prompt. */
+/** Maximum length of an argument of a prompt. */
 const LENGTH_MAXIMUM = 1_000
 
-/** What is wrong with the arguments; undefined when nothing is. */
+/** The fault of the arguments; undefined when there is none. */
 export function promptFault(prompt: Prompt, given: Members): string | undefined {
   const unknown = Object.keys(given).find((name) => !prompt.arguments.some((argument) => argument.name === name))
   if (unknown !== undefined) return `The prompt ${prompt.name} has no argument ${unknown}.`

@@ -1,10 +1,10 @@
-/** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON
- *  only, for the handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
- *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
+/** The Model Context Protocol as one pure decision: what a posted message is, and how to answer it. Stateless, JSON
+ *  only, for the handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun. Not decided
+ *  here: method, Origin, token and rate limit, which come before, and tools, which come after. */
 import { defined } from '../../../domain/defined.ts'
 import { DEPTH_MAXIMUM, parseJson } from '../json.ts'
 
-/** Revisions that begin with `initialize`; the newest first. */
+/** Revisions that start with `initialize`; the newest first. */
 const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /** Revisions in which every request carries its revision in `_meta` and in headers. */
 const STATELESS_REVISIONS = ['2026-07-28'] as const
@@ -31,7 +31,7 @@ export interface RpcError {
   readonly data?: Members
 }
 
-/** What a request that can be answered asks for. */
+/** The content of a request that can be answered. */
 export type ClientRequest =
   | { readonly method: 'initialize'; readonly revision: string }
   | { readonly method: 'ping' | 'server/discover' }
@@ -43,7 +43,7 @@ export type ClientRequest =
 export type Decision =
   /** Answered 200 with a result, in the shape of its kind of revision. */
   | { readonly kind: 'answer'; readonly id: MessageId; readonly isStateless: boolean; readonly request: ClientRequest }
-  /** Answered 200 with an error: the message is sound, but asks for nothing that is here. */
+  /** Answered 200 with an error: the message is valid, but requests something that does not exist here. */
   | { readonly kind: 'error'; readonly id: MessageId; readonly error: RpcError }
   /** Answered 400 with an error whose id is null. */
   | { readonly kind: 'malformed'; readonly error: RpcError }
@@ -51,7 +51,7 @@ export type Decision =
   | { readonly kind: 'accepted' }
 
 export interface Posted {
-  /** As it came, whatever its content type. */
+  /** As received, regardless of its content type. */
   readonly body: Uint8Array
   /** A header by its lower-case name. */
   header(name: string): string | undefined
@@ -95,7 +95,7 @@ function parse(body: Uint8Array): unknown {
 
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Numbers that lose digits on the way would come back as another id. */
+/** Numbers that lose digits would come back as another id. */
 const isId = (value: unknown): value is MessageId => typeof value === 'string' || Number.isSafeInteger(value)
 const isResponse = (message: Members): boolean => isId(message['id']) && 'result' in message !== 'error' in message
 
@@ -197,7 +197,8 @@ const mismatch = (header: string, member: string): Decision =>
 const unsupported = (requested: string): Decision =>
   malformed(UNSUPPORTED_REVISION, `The revision ${requested} is not served.`, { supported: REVISIONS, requested })
 
-/** Header values that plain ASCII cannot say come as `=?base64?...?=`. Undefined when missing or not decodable. */
+/** Header values that plain ASCII cannot express are encoded as `=?base64?...?=`. Undefined when missing or not
+ *  decodable. */
 function decodeHeader(value: string | undefined): string | undefined {
   const text = value?.trim()
   const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(text ?? '')?.[1]
@@ -209,7 +210,7 @@ function decodeHeader(value: string | undefined): string | undefined {
   }
 }
 
-/** The message of a result, with what stateless revisions ask of every one. */
+/** The message of a result, with the members that stateless revisions require of every one. */
 export function resultMessage(
   id: MessageId,
   result: Members,

@@ -1,5 +1,5 @@
-/** Three tools instead of one for each operation, for clients with little room: find operations, call one that reads,
- *  call one that writes. */
+/** Three tools instead of one for each operation, for clients with little room: find operations, call a reading one,
+ *  call a writing one. */
 import { z } from 'zod'
 import type { Members } from './protocol.ts'
 import type { ShownTool, Tool } from './tools.ts'
@@ -64,7 +64,7 @@ export type SearchStep =
   | { readonly call: string; readonly arguments: Members; readonly mustOnlyRead: boolean }
   | { readonly fault: string }
 
-/** What a call of one of the three comes to; undefined for other names. `offered` are the tools that the caller may
+/** The effect of a call of one of the three; undefined for other names. `offered` are the tools that the caller may
  *  use. */
 export function searchStep(name: string, given: Members, offered: readonly Tool[]): SearchStep | undefined {
   if (name === SEARCH_TOOLS.search.name) {

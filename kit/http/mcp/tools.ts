@@ -9,14 +9,14 @@ import { describeFields, type Descriptions } from '../openapi-fields.ts'
 import type { Members } from './protocol.ts'
 import { sentence } from '../../sys/sentence.ts'
 
-/** How long lists are when a tool call does not say: answers are read by models, a page at a time. */
+/** Page size of lists when a tool call does not set it: models read the answers, a page at a time. */
 export const LIMIT_DEFAULT = 20
 
 export interface Tool {
   readonly route: Route
-  /** What a client may ask for by this name instead of all tools: the first part of the path, as in `/v1/servers`. */
+  /** The name by which a client may request a subset of the tools: the first part of the path, as in `/v1/servers`. */
   readonly toolset: string
-  /** As `tools/list` shows it, without the schema of its answers. */
+  /** In the form of `tools/list`, without the schema of its answers. */
   readonly shown: ShownTool
   /** Of the answer; undefined where there is none. */
   readonly outputSchema: Members | undefined
@@ -35,9 +35,9 @@ export interface ShownTool {
   }
 }
 
-/** Tools in the order of their names. `names` are by operationId, where another one says better what a model can ask
- *  for; `descriptions` are of arguments and answers that do not describe themselves. Throws when a route's inputs
- *  share a name: arguments could not be told apart. */
+/** Tools in the order of their names. `names` are by operationId, where another name describes better what a model can
+ *  request; `descriptions` are for arguments and answers that do not describe themselves. Throws when a route's inputs
+ *  share a name: arguments could not be distinguished. */
 export const toolsOf = (
   routes: readonly Route[],
   {
@@ -53,8 +53,8 @@ export const toolsOf = (
     .map((route) => toolOf(route, names[route.id] ?? route.id, descriptions))
     .sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
 
-/** Streams, pages of a browser and routes without a caller are no tools, nor is what a token does to itself: it would
- *  end the client. Session-only ones are dispatched, and refuse. */
+/** Streams, pages for a browser and routes without a caller are not tools. Neither are operations of a token on itself,
+ *  because they would disconnect the client. Session-only routes are dispatched, and refuse. */
 const isCallable = (route: Route): boolean =>
   route.audience === 'customer' &&
   route.mediaType === 'application/json' &&
@@ -103,7 +103,7 @@ export interface PathParameter {
   readonly argument: string
 }
 
-/** A route's inputs, by where they go. A parameter of the path whose name the body or the query has too is the
+/** A route's inputs, by their destination. A path parameter whose name the body or the query has too becomes the
  *  argument `path_<name>`. */
 export function placesOf(route: Route): { readonly path: readonly PathParameter[]; readonly query: readonly string[] } {
   const query = Object.keys(shapeOf(route.query))
@@ -148,8 +148,8 @@ function schemaOf(
     reused: 'inline',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns
-      // as Unicode.
+      // The format states the same in short; some programs do not read patterns as Unicode, and misread Unicode
+      // classes.
       if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
@@ -163,18 +163,18 @@ function schemaOf(
   return rest
 }
 
-/** What a request may choose of the tools. */
+/** The selection of tools that a request may make. */
 export interface ToolFilter {
-  /** Undefined for all; names that do not exist choose nothing. */
+  /** Undefined for all; names that do not exist select nothing. */
   readonly toolsets: readonly string[] | undefined
   readonly isReadOnly: boolean
 }
 
-/** Whether the client asked for tools like it. */
+/** Whether the client requested this kind of tool. */
 export const isChosen = ({ toolset, shown }: Tool, { toolsets, isReadOnly }: ToolFilter): boolean =>
   (toolsets === undefined || toolsets.includes(toolset)) && (!isReadOnly || shown.annotations.readOnlyHint)
 
-/** Whether the token may call it, by its scope and its user's role of this moment. */
+/** Whether the token may call it, by its scope and its user's current role. */
 export function isAllowed({ route }: Tool, caller: Customer, isReadOnlyToken: boolean): boolean {
   if (!route.credentials.includes('token') || (route.isCredentialRead && isReadOnlyToken)) return false
   return route.permission === null || caller.permissions.includes(route.permission)

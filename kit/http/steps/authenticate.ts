@@ -1,4 +1,4 @@
-/** Who calls. Routes that are only public never look at a credential, and those for tokens never at a cookie. */
+/** Authenticates the caller. Public-only routes never read credentials, and routes for tokens never read cookies. */
 import { unauthenticated } from '../../../domain/problem.ts'
 import type { StepMaker } from '../step.ts'
 

@@ -1,4 +1,4 @@
-/** A token of a cluster reaches the routes of its areas, and no others: what no route says is refused. */
+/** A token of a cluster reaches the routes of its areas, and no others: routes without an area refuse it. */
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../step.ts'
 

@@ -1,5 +1,5 @@
-/** Reads that reveal a credential or a live view are closed to read-only tokens and read-only support sessions,
- *  whatever the id. */
+/** Reads that reveal credentials or a live view are closed to read-only tokens and read-only support sessions, for
+ *  every id. */
 import { forbidden } from '../../../domain/problem.ts'
 import type { Customer } from '../call.ts'
 import { isSignedIn, type StepMaker } from '../step.ts'
@@ -17,7 +17,7 @@ export const guardCredentials: StepMaker = (route) =>
 
 const READING = ['read', 'billing.read']
 
-/** Whether the token was made for reading only, as a word or as a list of permissions. */
+/** Whether the token is read-only, as a word or as a list of permissions. */
 export function isReadOnlyToken({ token }: Customer): boolean {
   if (token === undefined || token.scope === 'read_write') return false
   return token.scope === 'read' || token.scope.every((permission) => READING.includes(permission))

@@ -1,4 +1,5 @@
-/** Whether the route takes this kind of credential at all: session-only routes, routes closed to support sessions. */
+/** Whether the route accepts this kind of credentials at all: session-only routes, routes closed to support
+ *  sessions. */
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../step.ts'
 

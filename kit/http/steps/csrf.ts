@@ -1,5 +1,5 @@
-/** Unsafe requests on a session prove that a page of our own made them: the header equals the cookie, and both are what
- *  the session issued. */
+/** Unsafe requests on a session prove that a page of our own made them: the header equals the cookie, and both have the
+ *  value that the session issued. */
 import { timingSafeEqual } from 'node:crypto'
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, isUnsafe, type StepMaker } from '../step.ts'

@@ -1,4 +1,4 @@
-/** Limits that count for each client address, before anything else is looked at. */
+/** Limits that count for each client address, before everything else. */
 import { rateLimited } from '../../../domain/problem.ts'
 import type { StepMaker } from '../step.ts'
 
@@ -15,7 +15,7 @@ export const limitAddress: StepMaker = (route, parts) => {
 
 const IPV6_PREFIX_GROUPS = 4
 
-/** The address as limits count it: one IPv6 client owns a whole /64. */
+/** The address in the form that limits count: one IPv6 client has a complete /64. */
 export function addressKey(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped?.[1] !== undefined) return mapped[1]

@@ -1,4 +1,4 @@
-/** Routes that answer programs only: a browser may send their requests from our own pages, and from nowhere else. */
+/** Routes for programs only: a browser may send requests to them from our own pages, and from nowhere else. */
 import { forbidden } from '../../../domain/problem.ts'
 import { LOOPBACK_HOSTS } from '../loopback.ts'
 import type { StepMaker } from '../step.ts'
@@ -12,8 +12,8 @@ export const checkOrigin: StepMaker = (route, parts) =>
           throw forbidden('Requests of other origins are not answered here.')
       }
 
-/** The origins that are the service's own: that of its public URL, with the other names of this machine where it is
- *  this machine. */
+/** The service's own origins: that of its public URL, and the other names of this machine if the URL names this
+ *  machine. */
 export function ownOrigins(publicUrl: string): readonly string[] {
   const { protocol, hostname, port, origin } = new URL(publicUrl)
   if (!LOOPBACK_HOSTS.includes(hostname)) return [origin]

@@ -1,4 +1,4 @@
-/** Path, query and body become what the route's schemas say. Everything unknown, repeated or malformed is refused by
+/** Parses path, query and body with the route's schemas. Everything unknown, repeated or malformed is refused by
  *  name. */
 import { z } from 'zod'
 import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
@@ -14,7 +14,7 @@ export const parseInput: StepMaker = (route) => {
   return (context) => {
     if (hasParams) {
       const params = route.params.safeParse(context.rawParams)
-      // An id that no resource can have is an id that no resource has.
+      // An id that no resource can have is treated like an unknown id.
       if (!params.success) throw notFound('resource')
       context.params = params.data
     } else context.params = {}
@@ -47,7 +47,7 @@ function queryParser(route: Route): (rawQuery: string) => unknown {
 
 const ID_FIELD = /(^|_)ids?$/
 
-/** The value with the ids in it as they are kept; what is no id is not touched. */
+/** The value with ids in their stored form; other texts are not changed. */
 function withLoweredIds(value: unknown, isId = false): unknown {
   if (typeof value === 'string') return isId ? loweredId(value) : value
   if (Array.isArray(value)) return value.map((each) => withLoweredIds(each, isId))
@@ -57,7 +57,7 @@ function withLoweredIds(value: unknown, isId = false): unknown {
   return copy
 }
 
-/** An own property whatever its name is (`__proto__` too). */
+/** Sets an own property, for any name (`__proto__` too). */
 const define = (target: object, name: string, value: unknown) =>
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 
@@ -89,7 +89,7 @@ async function parseBody(context: StepContext): Promise<void> {
   else throw badRequest('This operation takes no body.')
 }
 
-/** Nothing is unpacked here: a body that says it is packed would be read as what it is not. */
+/** Nothing is decompressed here: a compressed body would be read as something else. */
 function requireNoEncoding(encoding: string | undefined): void {
   if (encoding !== undefined && !/^\s*(identity)?\s*$/i.test(encoding))
     throw new Problem(415, 'Send the body as it is, without Content-Encoding.')
@@ -139,7 +139,7 @@ function decode(bytes: Uint8Array): unknown {
   return value
 }
 
-/** Text that the database and the audit chain can hold: no NUL, no half of a surrogate pair. */
+/** Text that the database and the audit chain can store: no NUL, no half of a surrogate pair. */
 const isPlainText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 function refuseBrokenText(value: unknown, path: string): void {
@@ -198,10 +198,10 @@ function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
   return issue.path.length > 0 && value === undefined
 }
 
-/** A rule between fields says itself what is missing. */
+/** A rule between fields states itself what is missing. */
 const isOwnWording = ({ code, message }: z.core.$ZodIssue): boolean => code === 'custom' && !isZodWording(message)
 
-/** Zod's own words are for programmers; a schema's own message is kept. */
+/** Zod's own messages are for programmers; a schema's own message is kept. */
 const isZodWording = (message: string): boolean => /^(Invalid|Too |Unrecognized)/.test(message)
 
 function sentence(issue: z.core.$ZodIssue): string {

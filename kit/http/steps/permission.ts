@@ -1,5 +1,5 @@
-/** The caller holds the route's permission. Checked before anything is looked up, so a refusal never tells whether an
- *  id exists. */
+/** Checks that the caller has the route's permission. This happens before any lookup, so a refusal never reveals
+ *  whether an id exists. */
 import { hasStaffRole } from '../../../domain/permissions.ts'
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../step.ts'
@@ -14,8 +14,8 @@ export const checkPermission: StepMaker = ({ permission, selfParameter }) =>
         if (!isOnThemselves) throw forbidden(`This needs the permission ${permission}.`)
       }
 
-/** The operator may: a member of the staff by the role that the route asks for, a token by what the management cluster
- *  says of it. */
+/** Checks the operator: a member of the staff by the role that the route requires, a token by the management cluster's
+ *  answer. */
 export const checkOperator: StepMaker = ({ id, staffRole, access }, { requireAccess }) => {
   if (staffRole === null && access === null) return undefined
   if (access !== null && requireAccess === undefined) throw new Error(`nothing decides who may call ${id}`)

@@ -1,4 +1,4 @@
-/** Routes that create billable resources ask whether the account may do so now. */
+/** Routes that create billable resources check whether the account may do so now. */
 import { isSignedIn, type StepMaker } from '../step.ts'
 
 export const checkStanding: StepMaker = (route, parts) =>
