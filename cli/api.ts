@@ -7,7 +7,7 @@ export type Members = Readonly<Record<string, unknown>>
 /** Whether the value is a JSON object. */
 export const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** The members of a JSON object; none of any other value. */
+/** The members of a JSON object; none for any other value. */
 export const membersOf = (value: unknown): Members => (isMembers(value) ? value : {})
 
 export interface Request {
@@ -23,19 +23,19 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body of JSON responses; undefined otherwise. */
+  /** The body of a JSON answer; undefined otherwise. */
   readonly body: unknown
 }
 
 export interface Api {
   readonly url: string
-  /** Throws a Failure unless it succeeds. */
+  /** Throws a Failure unless the request succeeds. */
   send(request: Request): Promise<Reply>
-  /** The response as a stream. Throws a Failure unless it succeeds. */
+  /** The response without changes, for streams. Throws a Failure unless the request succeeds. */
   open(request: Request): Promise<Response>
 }
 
-/** Throws a Failure when the service refuses or cannot be reached, or the person interrupts. */
+/** Throws a Failure when the service refuses or cannot be reached, or when somebody interrupts. */
 export function createApi({
   url,
   token,
@@ -75,7 +75,7 @@ export function createApi({
     async send(request) {
       const response = await open(request)
       const text = await response.text().catch((error: unknown) => {
-        throw new Failure(EXIT.unreachable, `${base} broke off its answer: ${causeOf(error)}`, error)
+        throw new Failure(EXIT.unreachable, `${base} closed the connection during its answer: ${causeOf(error)}`, error)
       })
       const body = isJson(response) && text !== '' ? parseJson(text) : undefined
       return { status: response.status, headers: response.headers, text, body }
@@ -86,17 +86,17 @@ export function createApi({
 const isJson = (response: Response): boolean =>
   /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
 
-/** Throws a Failure for invalid JSON. */
+/** Throws a Failure when the body does not match the content type. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
     const start = text.slice(0, DETAIL_CHARACTERS_MAXIMUM)
-    throw new Failure(EXIT.refused, `the service answered what is not JSON: ${start}`, error)
+    throw new Failure(EXIT.refused, `the service returned invalid JSON: ${start}`, error)
   }
 }
 
-/** Limit of a response that is not JSON, when it is shown to people. */
+/** Start of an answer that is not JSON, for the error message. */
 const DETAIL_CHARACTERS_MAXIMUM = 200
 
 function members(text: string): Members {
@@ -108,7 +108,7 @@ function members(text: string): Members {
 }
 
 function causeOf(error: unknown): string {
-  // fetch has the reason in the cause
+  // fetch gives the reason in the cause
   const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } }
   return cause?.code ?? cause?.message ?? String(error)
 }

@@ -1,4 +1,5 @@
-/** Parses a command line: flags of a table, and the other words in order. Unknown flags are refused by name. */
+/** Parses a command line: flags that a table knows, and the other words in order. Refuses everything unknown by
+ *  name. */
 import { parseArgs } from 'node:util'
 import { defined } from '../domain/defined.ts'
 import { closest, didYouMean } from '../domain/suggestion.ts'
@@ -21,25 +22,25 @@ export const GLOBAL_FLAGS = [
     short: 'o',
     value: 'FORMAT',
     choices: FORMATS,
-    description: 'How answers are shown (default table; name shows ids alone).',
+    description: 'Output format (default table; name prints ids only).',
   },
   {
     flag: 'columns',
     value: 'A,B,…',
-    description: 'Fields to show; a dot reads inside, as in active_operation.status.',
+    description: 'Fields to show; a dot selects a nested field, as in active_operation.status.',
   },
-  { flag: 'profile', value: 'NAME', description: 'Another profile than the current one (or SVCCLOUD_PROFILE).' },
+  { flag: 'profile', value: 'NAME', description: 'Profile to use instead of the current one (or SVCCLOUD_PROFILE).' },
   {
     flag: 'file',
     short: 'f',
     value: 'PATH',
-    description: 'JSON or YAML of the request; flags win over it. - reads the input.',
+    description: 'Request in JSON or YAML; flags override it. - reads standard input.',
   },
-  { flag: 'all', description: 'Follow a list to its end.' },
-  { flag: 'no-wait', description: 'Do not wait for the operation that was started.' },
+  { flag: 'all', description: 'Get all pages of a list.' },
+  { flag: 'no-wait', description: 'Do not wait for the started operation.' },
   { flag: 'if-match', value: 'ETAG', description: 'Change only this version of the resource.' },
-  { flag: 'yes', short: 'y', description: 'Do not ask before something is destroyed.' },
-  { flag: 'help', short: 'h', description: 'Say what a command takes.' },
+  { flag: 'yes', short: 'y', description: 'Do not ask for confirmation before deleting something.' },
+  { flag: 'help', short: 'h', description: 'Show the help of a command.' },
   { flag: 'version', description: 'Print the version.' },
 ] as const satisfies readonly GlobalFlag[]
 
@@ -47,7 +48,7 @@ export type Globals = Readonly<Partial<Record<(typeof GLOBAL_FLAGS)[number]['fla
 
 export interface Split {
   readonly globals: Globals
-  /** The command's own flags by name, each with all its values; undefined values are switches. */
+  /** The command's flags by name, each with all given values; undefined values were switches. */
   readonly own: ReadonlyMap<string, readonly (string | undefined)[]>
   readonly words: readonly string[]
 }
@@ -61,7 +62,7 @@ export interface Known {
 const tokensOf = (line: readonly string[], known: readonly Known[]) =>
   parseArgs({
     args: [...line],
-    // the checks of `split` give consistent messages
+    // the checks of `split` report errors in the same words as the other refusals
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -71,11 +72,11 @@ const tokensOf = (line: readonly string[], known: readonly Known[]) =>
     ]),
   })
 
-/** The words of a line without flags and their values, for any command: flags of every command may be anywhere. */
+/** Words of a line that are neither flags nor their values, for any command: global flags may be anywhere. */
 export const wordsOf = (line: readonly string[]): readonly string[] => tokensOf(line, []).positionals
 
-/** The line up to its `count` first words with the flags among them, and the rest unchanged: the command for a guest
- *  has its own flags. */
+/** Splits the line after the first `count` words and the flags among them. The rest stays as typed: a command that a
+ *  guest runs has its own flags. */
 export function splitAfter(
   line: readonly string[],
   count: number,
@@ -91,8 +92,8 @@ export function splitAfter(
   return { before: line, rest: [] }
 }
 
-/** Splits a command line. `known` are the command's own flags; a boolean one also accepts `--no-FLAG`. Throws a Failure
- *  for unknown flags, missing values and unexpected values. */
+/** Splits a command line. `known` are the flags of the command; a boolean flag may also be given as `--no-FLAG`. Throws
+ *  a Failure for unknown flags, for missing values and for unexpected values. */
 export function split(line: readonly string[], known: readonly Known[]): Split {
   const globals: Record<string, string> = {}
   const own = new Map<string, (string | undefined)[]>()
@@ -135,7 +136,7 @@ function oneOf({ flag, choices }: GlobalFlag, value: string): string {
 export const knownOf = ({ flags }: Command): readonly Known[] =>
   flags.map(({ flag, type }) => ({ flag, takesValue: type !== 'boolean' }))
 
-/** The fields of the flags, in the types of the API. */
+/** The request fields that the flags set, in the types of the API. */
 export function fieldsOf(flags: readonly Flag[], own: Split['own'], place: Flag['place']): Record<string, unknown> {
   return Object.fromEntries(
     flags
@@ -159,7 +160,7 @@ function valueOf({ flag, type, isNullable, choices }: Flag, given: readonly (str
       return /^-?\d+$/.test(last) ? Number(last) : fail(flag, 'a whole number')
     case 'boolean':
       return last === 'true' ? true : last === 'false' ? false : fail(flag, 'true or false')
-    // A public key contains no comma, and neither do other values in lists.
+    // Public keys contain no comma, and neither do other values in lists.
     case 'list':
       return texts.flatMap((text) => (text === '' ? [] : text.split(',')))
     case 'map':

@@ -1,10 +1,10 @@
-/** Draws a series of points as one line of bars for each figure. */
+/** A series of points as one line of bars for each value. */
 import { isMembers, type Members } from './api.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 const WIDTH_MAXIMUM = 60
 
-/** The points, if the response is a series: a member `points`, each with the time `at` and figures. */
+/** Whether the answer is a series: `points` with the time `at` and numbers. */
 export const pointsOf = (resource: Members): readonly Members[] | undefined => {
   const { points } = resource
   return Array.isArray(points) && points.every((point) => isMembers(point) && typeof point['at'] === 'string')
@@ -12,8 +12,8 @@ export const pointsOf = (resource: Members): readonly Members[] | undefined => {
     : undefined
 }
 
-/** Lines of bars, each as high as its share of the maximum. If there are too many points, adjacent ones are combined,
- *  and the largest of them is shown. */
+/** Lines of bars, each as high as its share of the maximum. Points that do not fit are combined, with their maximum
+ *  shown. */
 export function chart(points: readonly Members[]): readonly string[] {
   const [first, last] = [points[0], points.at(-1)]
   if (first === undefined || last === undefined) return ['No points.']

@@ -1,13 +1,12 @@
-/** Creates commands from routes: `list_servers` becomes `server list`, `change_server_plan` becomes
- *  `server change-plan`. Nothing is written for single commands: path parameters become arguments, query and body
- *  become flags. */
+/** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. No command is
+ *  written by hand: path parameters become arguments, query and body become flags. */
 import { z } from 'zod'
 import { exactlyOneIn, type Route } from '../kit/http/route.ts'
 
 export interface Flag {
   /** As typed, without its dashes. */
   readonly flag: string
-  /** Name in the API. */
+  /** As in the API. */
   readonly field: string
   readonly place: 'query' | 'body'
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'map' | 'json'
@@ -23,9 +22,9 @@ export interface Flag {
 const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data', 'certificate', 'private_key']
 
 export interface Parameter {
-  /** Name in the path. */
+  /** As in the path. */
   readonly name: string
-  /** The noun of an `id`, from the path before it: `storage` where its backups are listed. */
+  /** The resource of an `id`, from the path before it: in a list of backups of a storage, the storage. */
   readonly noun: string
 }
 
@@ -33,10 +32,10 @@ export interface Command {
   readonly noun: string
   readonly verb: string
   readonly route: Route
-  /** Parameters of the path, in order. */
+  /** Path parameters in order. */
   readonly parameters: readonly Parameter[]
   readonly flags: readonly Flag[]
-  /** The body needs exactly one of these. */
+  /** The body requires exactly one of these. */
   readonly exactlyOne: readonly Flag[]
 }
 
@@ -45,13 +44,13 @@ export function commandsOf(routes: readonly Route[]): readonly Command[] {
   const commands = routes.filter(isCommand).map(commandOf)
   const names = commands.map(nameOf)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw new Error(`two operations would be the command ${twice}`)
+  if (twice !== undefined) throw new Error(`two operations have the same command ${twice}`)
   return commands.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
 }
 
 export const nameOf = ({ noun, verb }: Command): string => `${noun} ${verb}`
 
-/** Routes that a token may call and a shell can show. The console has a separate command. */
+/** Routes that a token may call and a shell can show. The console has its own command. */
 const isCommand = (route: Route): boolean =>
   route.audience === 'customer' &&
   route.credentials.includes('token') &&
@@ -75,7 +74,7 @@ function commandOf(route: Route): Command {
   }
 }
 
-/** The noun is the part of the path that is also in the operationId; the verb is the rest of the operationId. */
+/** The noun is the part of the path that the operationId also contains; the verb is the rest of the operationId. */
 function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: string } {
   const [verb = '', ...rest] = id.split('_')
   const words = rest.map(singular)
@@ -84,7 +83,7 @@ function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: s
     .filter((segment) => segment !== '' && segment !== 'v1' && !segment.startsWith('{'))
     .map((segment) => segment.split('-').map(singular))
   const [collection = []] = segments
-  // `list_kubernetes_versions` belongs to Kubernetes clusters, as in its path.
+  // `list_kubernetes_versions` belongs to Kubernetes clusters, as its path does.
   if (collection.length > 1 && words[0] === collection[0] && indexOf(words, collection) < 0) {
     const verbs = verb === 'get' || verb === 'list' ? rest.slice(1) : [verb, ...rest.slice(1)]
     return { noun: collection.join('-'), verb: verbs.join('-') }
@@ -125,14 +124,14 @@ function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[
     io: 'input',
     unrepresentable: 'any',
     reused: 'inline',
-    // only the members of an object's schema that are read here
+    // the schema of an object, with the members that are read here
   }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
   return Object.entries(properties)
     .filter(([, property]) => isOffered(property))
     .map(([field, property]) => flagOf(field, property, place, required.includes(field)))
 }
 
-/** Options of the contract that accept only their neutral value get no flag. */
+/** Options that accept only their neutral value are not worth a flag. */
 const isOffered = ({ type, const: only, maxItems }: Property): boolean =>
   type !== 'null' && only === undefined && maxItems !== 0
 

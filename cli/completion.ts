@@ -1,4 +1,4 @@
-/** Completion: shells call `svccloud complete -- WORDS` for the possible next words. */
+/** Completion: shells call `svccloud complete -- WORDS` to get candidates for the next word. */
 import { GLOBAL_FLAGS } from './arguments.ts'
 import { type Command, nameOf } from './commands.ts'
 import { OWN_COMMANDS } from './help.ts'
@@ -29,7 +29,7 @@ export const SHELLS = Object.keys(SCRIPTS)
 /** Undefined for an unknown shell. */
 export const completionScript = (shell: string): string | undefined => SCRIPTS[shell]
 
-/** The possible next words. */
+/** Candidates for the word after these words. */
 export function candidates(commands: readonly Command[], words: readonly string[]): readonly string[] {
   const names = [...OWN_COMMANDS.map(({ name }) => name), ...commands.map(nameOf)].map((name) => name.split(' '))
   const plain = words.filter((word) => !word.startsWith('-'))

@@ -1,5 +1,5 @@
-/** A terminal for the serial console of a server: it sends keys as they are typed, and shows the guest's output. It
- *  reconnects after a lost connection, and after the half hour that a stream lasts. Ctrl-] leaves. */
+/** A terminal on the serial console of a server: sends keys as they are typed and shows the output of the guest.
+ *  Reconnects automatically after a lost connection, and after the 30 minutes that a stream lasts. Ctrl-] exits. */
 import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
@@ -11,27 +11,27 @@ export interface ConsoleParts {
   readonly terminal: Terminal
   readonly clock: Clock
   readonly random: Random
-  /** Leaves the console. */
+  /** Exits the console. */
   readonly signal: AbortSignal
-  /** Continues to show the console after the end of the input, until the signal. */
+  /** Keeps the console open after the end of the input, until the signal. */
   readonly staysOpen: boolean
 }
 
 const ESCAPE = 0x1d
 const INPUT_BYTES_MAXIMUM = 4096
-/** Keys within this time are sent together, because the service accepts 50 requests a second. */
+/** Time during which keys are collected: the service accepts 50 requests a second. */
 const GATHER_MILLISECONDS = 30
 const RECONNECT_MILLISECONDS = 500
 const RECONNECTS_MAXIMUM = 60
-/** Number of the last shown bytes that are searched in the tail of the next connection. */
+/** Length of shown output to search for in the tail of the next connection. */
 const OVERLAP_BYTES = 256
 
-/** Resolves when the person or the signal has ended it. Throws a Failure when the service refuses. */
+/** Resolves when the user or the signal has ended it. Throws a Failure when the service refuses. */
 export async function attach(parts: ConsoleParts, serverId: string): Promise<void> {
   const { terminal } = parts
   const leaving = new AbortController()
   const signal = AbortSignal.any([parts.signal, leaving.signal])
-  if (terminal.isInputTerminal) terminal.writeError('Connected. Ctrl-] leaves.\r\n')
+  if (terminal.isInputTerminal) terminal.writeError('Connected. Press Ctrl-] to exit.\r\n')
   terminal.setRaw(true)
   try {
     const quiet = silence(parts)
@@ -54,8 +54,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
   )
 
-/** After the end of a pipe, the console is left when nothing was shown for this time, so that the guest's response is
- *  still shown. */
+/** Idle time after the end of a pipe before the console is closed, so that the guest's answer is still shown. */
 const QUIET_MILLISECONDS = 1_000
 
 /** Waits until nothing was shown for a while. */
@@ -94,20 +93,20 @@ async function follow(
         lost = 0
         if (event === 'output') show(Buffer.from(data, 'base64'))
         if (event === 'tail') show(unseen(Buffer.from(data, 'base64'), last))
-        if (event === 'status') showStatus(terminal, parseJson(data) as ConsoleStatus) // the contract's ConsoleStatus
+        if (event === 'status') showStatus(terminal, parseJson(data) as ConsoleStatus) // ConsoleStatus of the contract
       }
     } catch (error) {
       if (signal.aborted) return
       const isPassing =
         !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
       if (!isPassing || (lost += 1) > RECONNECTS_MAXIMUM) throw error
-      if (lost === 1) terminal.writeError('\r\n[connection lost, connecting again]\r\n')
+      if (lost === 1) terminal.writeError('\r\n[connection lost, reconnecting]\r\n')
     }
     await clock.sleep(RECONNECT_MILLISECONDS, signal)
   }
 }
 
-/** The part of a tail that was not shown yet. */
+/** The part of a tail after the output that was shown already. */
 function unseen(tail: Buffer, shown: Buffer): Buffer {
   const at = shown.length === 0 ? -1 : tail.lastIndexOf(shown)
   return at < 0 ? tail : tail.subarray(at + shown.length)
@@ -143,7 +142,7 @@ async function* events(response: Response): AsyncIterable<StreamEvent> {
   }
 }
 
-/** Sends keys until the escape is typed; after the end of a pipe, until everything is sent. */
+/** Sends keys until the escape key; at the end of a pipe, until everything is sent. */
 async function type(
   { api, terminal, clock, random, signal }: ConsoleParts,
   serverId: string,
@@ -171,8 +170,8 @@ async function type(
       })
     } catch (error) {
       if (!(error instanceof Failure) || !/^(409|429|503)/.test(error.message)) throw error
-      // Keys that cannot be sent are reported once and dropped, as on a disconnected line.
-      terminal.writeError(`\r\n[not typed: ${error.message.split('\n')[0]}]\r\n`)
+      // Input that cannot be sent now is reported once and dropped, as on a disconnected line.
+      terminal.writeError(`\r\n[not sent: ${error.message.split('\n')[0]}]\r\n`)
     }
   }
   for await (const chunk of terminal.input) {

@@ -1,6 +1,7 @@
-/** The credential plugin in kubeconfigs: a short-lived token of the service in the format of client-go
- *  (`client.authentication.k8s.io/v1`). It knows no kinds of clusters: the service's OpenAPI document defines which
- *  kinds have tokens, and where. */
+/** The credential plugin that kubeconfigs name: prints a short-lived token of the service in the format of client-go
+ *  (`client.authentication.k8s.io/v1`).
+ *  It contains no list of cluster kinds. The OpenAPI document of the service shows which kinds have tokens, and
+ *  where. */
 import { z } from 'zod'
 import type { Api, Members } from './api.ts'
 import type { Command } from './commands.ts'
@@ -13,7 +14,7 @@ const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), z.u
 
 export interface CredentialOptions {
   readonly api: Api
-  /** Commands for finding ids by name. */
+  /** Resolves names to ids. */
   readonly commands: readonly Command[]
   /** A kind in the singular and an id or a name, such as `dev-cluster/ID`. */
   readonly cluster: string
@@ -32,8 +33,7 @@ export async function execCredential({ api, commands, cluster, signal }: Credent
     signal,
   })
   const { data } = Token.safeParse(body)
-  if (data === undefined)
-    throw new Failure(EXIT.refused, `${api.url} answered something else than a token for ${cluster}`)
+  if (data === undefined) throw new Failure(EXIT.refused, `${api.url} did not return a token for ${cluster}`)
   return {
     apiVersion: 'client.authentication.k8s.io/v1',
     kind: 'ExecCredential',
@@ -48,6 +48,6 @@ async function tokenPath(api: Api, kind: string, signal: AbortSignal): Promise<s
   if (data === undefined) throw new Failure(EXIT.refused, `${api.url} does not describe its API at /openapi.json`)
   const found = Object.entries(data.paths).find(([, { get }]) => Operation.safeParse(get).data?.operationId === wanted)
   if (found === undefined)
-    throw new Failure(EXIT.refused, `${api.url} has no operation ${wanted}: it gives no tokens for a ${kind}`)
+    throw new Failure(EXIT.refused, `${api.url} has no operation ${wanted}: it provides no tokens for a ${kind}`)
   return found[0]
 }

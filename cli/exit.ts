@@ -1,4 +1,4 @@
-/** Results of commands: exit codes that scripts can rely on, and the failures that cause them. */
+/** Results of a command: exit codes for scripts, and the failures that cause them. */
 import { z } from 'zod'
 
 export const EXIT = {
@@ -14,16 +14,16 @@ export const EXIT = {
 
 export const EXIT_MEANINGS: readonly (readonly [number, string])[] = [
   [EXIT.ok, 'Done.'],
-  [EXIT.refused, 'The service refused (402, 404, 409, 422, 429, 5xx), or something else went wrong.'],
+  [EXIT.refused, 'The service refused (402, 404, 409, 422, 429, 5xx), or another error occurred.'],
   [EXIT.notAllowed, 'Not signed in, or not allowed (401, 403).'],
   [EXIT.invalid, 'The request was invalid (400, 413, 415).'],
-  [EXIT.usage, 'The command line makes no sense, or a confirmation is missing.'],
-  [EXIT.operationFailed, 'The operation that was waited for failed or was cancelled.'],
+  [EXIT.usage, 'The command line is invalid, or a confirmation is missing.'],
+  [EXIT.operationFailed, 'The operation failed or was cancelled.'],
   [EXIT.unreachable, 'The service could not be reached.'],
-  [EXIT.interrupted, 'Interrupted. An operation that was started goes on.'],
+  [EXIT.interrupted, 'Interrupted. A started operation continues.'],
 ]
 
-/** Shown to the person without a stack trace; the command exits with the code. */
+/** Shown to the user without a stack trace; the command exits with the code. */
 export class Failure extends Error {
   readonly code: number
   constructor(code: number, message: string, cause?: unknown) {
@@ -35,19 +35,19 @@ export class Failure extends Error {
 
 export const usage = (message: string): Failure => new Failure(EXIT.usage, message)
 
-/** Converts an error to a Failure. A service whose response this program does not understand is a Failure; any other
- *  error is a bug here, and is thrown again. */
+/** The error as a Failure. An answer of the service that this program does not understand is one; any other error is a
+ *  bug here and is rethrown. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof z.ZodError) {
     const [issue] = error.issues
     const where = issue === undefined ? '' : `: ${[...issue.path.map(String), issue.message].join(' ')}`
-    return new Failure(EXIT.refused, `the service answered what this command does not understand${where}`, error)
+    return new Failure(EXIT.refused, `the service returned an unexpected answer${where}`, error)
   }
   throw error
 }
 
-/** A refusal of the service, with the text of its problem document. */
+/** A refusal of the service, with the content of its problem document. */
 export function refusalOf(
   status: number,
   document: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** The help of the commands, for the screen and for the reference in the documentation; all of it is generated from the
+/** Texts of the commands, for the terminal and for the reference in the documentation. Everything comes from the
  *  routes. */
 import { joined } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
@@ -15,25 +15,25 @@ export interface OwnCommand {
 
 /** Commands without a route. */
 const SIGN_IN_FLAGS = [
-  { flag: 'email', value: 'EMAIL', description: 'Who signs in.' },
+  { flag: 'email', value: 'EMAIL', description: 'User who signs in.' },
   { flag: 'code', value: 'CODE', description: 'Code of the authenticator, or a recovery code.' },
 ] as const
 const URL_FLAG = {
   flag: 'url',
   value: 'URL',
-  description: 'Address of the service (default http://127.0.0.1:8080, or that of the profile).',
+  description: 'URL of the service (default http://127.0.0.1:8080, or the URL of the profile).',
 } as const
 const SSH_FLAGS = [
   {
     flag: 'identity',
     short: 'i',
     value: 'FILE',
-    description: 'A private key; without it those that ssh itself takes.',
+    description: 'Private key; by default ssh chooses one.',
   },
-  { flag: 'user', short: 'l', value: 'NAME', description: 'Another user than that of the template.' },
+  { flag: 'user', short: 'l', value: 'NAME', description: "User to sign in as, instead of the template's user." },
   {
     flag: 'accept-new-key',
-    description: 'Connect although the guest has not printed its host keys, and remember the one that comes.',
+    description: 'Connect although the guest has not printed its host keys, and save the key that it presents.',
   },
 ] as const
 
@@ -41,71 +41,71 @@ export const OWN_COMMANDS = [
   {
     name: 'signup',
     parameters: '',
-    summary: 'Make an account, and confirm its email address',
+    summary: 'Create an account and confirm its email address',
     description:
-      'Asks for what is not given; SVCCLOUD_PASSWORD holds the password. The link is taken from the mail where the ' +
-      'service leaves mails as files in this folder (.svccloud/mail) or in --mails, else it is asked for.',
+      'Prompts for missing values; SVCCLOUD_PASSWORD provides the password. Reads the link from the email if the ' +
+      'service stores emails as files in this folder (.svccloud/mail) or in --mails; otherwise prompts for it.',
     flags: [
       URL_FLAG,
-      { flag: 'email', value: 'EMAIL', description: 'Your address.' },
+      { flag: 'email', value: 'EMAIL', description: 'Your email address.' },
       { flag: 'name', value: 'NAME', description: 'Your name.' },
-      { flag: 'mails', value: 'DIR', description: 'Folder of the mails, as npm start prints it.' },
+      { flag: 'mails', value: 'DIR', description: 'Folder with the emails, as printed by npm start.' },
     ],
   },
   {
     name: 'confirm-email',
     parameters: 'LINK',
-    summary: 'Confirm an email address with the link of its mail',
+    summary: 'Confirm an email address with the link from the email',
     description: '',
     flags: [URL_FLAG],
   },
   {
     name: 'whoami',
     parameters: '',
-    summary: 'Say who you are, and in which account',
+    summary: 'Show the current user and account',
     description:
-      'With whatever token: account, role and permissions. svccloud whoami -o name prints the id of the account.',
+      'Works with every token: shows account, role and permissions. svccloud whoami -o name prints the id of the ' +
+      'account.',
     flags: [],
   },
   {
     name: 'login',
     parameters: '',
-    summary: 'Sign in, and remember it as a profile',
+    summary: 'Sign in and save a profile',
     description:
-      'With --token (- reads it from the input) the token is kept as it is. Otherwise email, password and second ' +
-      'factor are asked for, or taken from --email, SVCCLOUD_PASSWORD and --code, and a token for this machine ' +
-      'is made of them.',
+      'With --token (- reads standard input), saves the token unchanged. Otherwise it prompts for email, password ' +
+      'and second factor, or uses --email, SVCCLOUD_PASSWORD and --code. It then creates a token for this machine.',
     flags: [
       URL_FLAG,
-      { flag: 'token', value: 'TOKEN', description: 'An API token; - reads it from the input.' },
+      { flag: 'token', value: 'TOKEN', description: 'API token; - reads standard input.' },
       ...SIGN_IN_FLAGS,
       {
         flag: 'scope',
         value: 'SCOPE',
         description:
-          'Scope of the token that is made: read, read_write, or permissions separated by commas (default read_write).',
+          'Scope of the created token: read, read_write, or permissions separated by commas (default read_write).',
       },
     ],
   },
   {
     name: 'logout',
     parameters: '',
-    summary: 'Forget a profile',
-    description: 'The token that login made is revoked; one that was given to login stays valid.',
+    summary: 'Delete a profile',
+    description: 'Revokes the token if login created it; a token that was given to login stays valid.',
     flags: [],
   },
   {
     name: 'token list',
     parameters: '',
     summary: 'List API tokens',
-    description: 'Tokens are managed by people only: it asks for the password, and signs in for this one command.',
+    description: 'Only users can manage tokens: prompts for the password and signs in for this command.',
     flags: SIGN_IN_FLAGS,
   },
   {
     name: 'token create',
     parameters: 'NAME',
-    summary: 'Create an API token, and print it',
-    description: 'It is shown this once. It asks for the password, and signs in for this one command.',
+    summary: 'Create an API token and print it',
+    description: 'The token is shown only once. Prompts for the password and signs in for this command.',
     flags: [
       ...SIGN_IN_FLAGS,
       {
@@ -113,23 +113,23 @@ export const OWN_COMMANDS = [
         value: 'SCOPE',
         description: 'read, read_write, or permissions separated by commas (default read_write).',
       },
-      { flag: 'expires-at', value: 'INSTANT', description: 'When it ends (default in 90 days; never for none).' },
+      { flag: 'expires-at', value: 'INSTANT', description: 'Expiry time (default in 90 days; never for none).' },
     ],
   },
   {
     name: 'token revoke',
     parameters: 'TOKEN',
     summary: 'Revoke an API token',
-    description: 'By its name or id. It asks for the password, and signs in for this one command.',
+    description: 'Takes a name or an id. Prompts for the password and signs in for this command.',
     flags: SIGN_IN_FLAGS,
   },
   {
     name: 'ssh',
     parameters: 'SERVER [COMMAND]',
-    summary: 'Sign in to a server, or run a command there',
+    summary: 'Sign in to a server, or run a command on it',
     description:
-      "Runs the system's ssh with the address, port and user of the server, and believes only the host keys that the " +
-      'guest has printed on its console; while it boots that is waited for. Flags go before COMMAND. Ends with the ' +
+      "Runs the system's ssh with the address, port and user of the server. Accepts only the host keys that the " +
+      'guest printed on its console, and waits for them while it boots. Put flags before COMMAND. Returns the ' +
       'exit code of ssh.',
     flags: SSH_FLAGS,
   },
@@ -137,23 +137,23 @@ export const OWN_COMMANDS = [
     name: 'scp',
     parameters: 'SOURCE... TARGET',
     summary: 'Copy files to or from a server',
-    description: "SERVER:PATH is a file of the server. Runs the system's scp as ssh is run.",
-    flags: [...SSH_FLAGS, { flag: 'recursive', short: 'r', description: 'Copy folders with what is in them.' }],
+    description: "SERVER:PATH is a file on the server. Runs the system's scp with the same settings as ssh.",
+    flags: [...SSH_FLAGS, { flag: 'recursive', short: 'r', description: 'Copy folders with their content.' }],
   },
   {
     name: 'operation wait',
     parameters: 'OPERATION',
-    summary: 'Follow an operation to its end',
-    description: 'Ends with 0 when it succeeds, with 5 when it fails or is cancelled.',
+    summary: 'Wait for an operation and show its progress',
+    description: 'Exits with 0 when the operation succeeds, with 5 when it fails or is cancelled.',
     flags: [],
   },
   {
     name: 'profile',
     parameters: '[list | use NAME]',
-    summary: 'List profiles, or choose one',
+    summary: 'List profiles, or select one',
     description:
-      'Profiles are kept in $XDG_CONFIG_HOME/svccloud/config.json, readable by its owner only. SVCCLOUD_URL and ' +
-      'SVCCLOUD_TOKEN win over them.',
+      'Profiles are stored in $XDG_CONFIG_HOME/svccloud/config.json, which only its owner can read. SVCCLOUD_URL ' +
+      'and SVCCLOUD_TOKEN override them.',
     flags: [],
   },
   {
@@ -161,70 +161,72 @@ export const OWN_COMMANDS = [
     parameters: 'SERVER',
     summary: "Attach this terminal to a server's serial console",
     description:
-      'Keys go to the guest as they are typed; Ctrl-] leaves. Comes back by itself after a lost connection. ' +
-      'Input that is no terminal is typed; at its end the console is left as soon as the guest is quiet for a second.',
-    flags: [{ flag: 'for', value: 'SECONDS', description: 'Leave after so long, and not at the end of the input.' }],
+      'Sends keys to the guest as you type them; Ctrl-] exits. Reconnects automatically after a lost connection. ' +
+      'Sends piped input too, and exits at its end once the guest has printed nothing for a second.',
+    flags: [
+      { flag: 'for', value: 'SECONDS', description: 'Exit after this many seconds, and not at the end of the input.' },
+    ],
   },
   {
     name: 'audit verify',
     parameters: '[FILE]',
-    summary: "Check the audit log's hash chain",
+    summary: "Verify the audit log's hash chain",
     description:
-      'Of an export (- reads the input) without asking the service; without a file the whole log is fetched and ' +
-      'checked.',
+      'Verifies an export (- reads standard input) without contacting the service. Without a file, downloads and ' +
+      'verifies the complete log.',
     flags: [
       {
         flag: 'start',
         value: 'HASH',
-        description: 'Hash of the entry before the first, for an export that does not begin at 1.',
+        description: 'Hash of the entry before the first one, for an export that does not start at entry 1.',
       },
     ],
   },
   {
     name: 'backup restore-offline',
     parameters: 'BACKUP',
-    summary: 'Read a disk out of a backup without the service',
+    summary: 'Restore a disk from a backup without the service',
     description:
-      'Needs nothing but the place of the backups and the key of the account. Every part is checked; the disk is ' +
-      'written as a raw, sparse file. The format is described in docs/backup-format.md.',
+      'Needs only the location of the backups and the key of the account. Verifies every part and writes the disk ' +
+      'as a raw, sparse file. docs/backup-format.md describes the format.',
     flags: [
       {
         flag: 'from',
         value: 'PLACE',
         description:
-          "The account's folder, or its part of a bucket: https://HOST/BUCKET/ACCOUNT, with AWS_ACCESS_KEY_ID, " +
+          'Folder of the account, or its part of a bucket: https://HOST/BUCKET/ACCOUNT, with AWS_ACCESS_KEY_ID, ' +
           'AWS_SECRET_ACCESS_KEY and AWS_REGION (default us-east-1) from the environment.',
       },
-      { flag: 'key-file', value: 'FILE', description: 'Holds the key: 64 hexadecimal digits.' },
-      { flag: 'to', value: 'FILE', description: 'The file that becomes the disk.' },
+      { flag: 'key-file', value: 'FILE', description: 'File with the key: 64 hexadecimal digits.' },
+      { flag: 'to', value: 'FILE', description: 'Output file for the disk.' },
     ],
   },
   {
     name: 'exec-credential',
     parameters: '--cluster KIND/ID',
-    summary: 'Print a token for a cluster, for kubectl',
+    summary: 'Print a cluster token for kubectl',
     description:
-      'Named as the exec plugin of a kubeconfig: prints an ExecCredential of client.authentication.k8s.io/v1 ' +
-      'that kubectl keeps until it expires. Ends with 1 where the service has no such operation.',
+      'Exec plugin for kubeconfigs: prints an ExecCredential of client.authentication.k8s.io/v1, which kubectl ' +
+      'keeps until it expires. Exits with 1 when the service has no such operation.',
     flags: [
-      { flag: 'cluster', value: 'KIND/ID', description: 'The cluster, as in kubernetes-cluster/ID or dev-cluster/ID.' },
+      { flag: 'cluster', value: 'KIND/ID', description: 'Cluster, as in kubernetes-cluster/ID or dev-cluster/ID.' },
     ],
   },
   {
     name: 'api',
     parameters: 'METHOD PATH',
-    summary: 'Send any request and print the answer',
+    summary: 'Send a request and print the answer',
     description: 'The body comes from --file.',
     flags: [],
   },
   {
     name: 'completion',
     parameters: 'bash | zsh | fish',
-    summary: 'Print the completion script of a shell',
+    summary: 'Print the completion script for a shell',
     description: 'For example: source <(svccloud completion bash)',
     flags: [],
   },
-  { name: 'help', parameters: '[COMMAND]', summary: 'Say what a command takes', description: '', flags: [] },
+  { name: 'help', parameters: '[COMMAND]', summary: 'Show the help of a command', description: '', flags: [] },
 ] as const satisfies readonly OwnCommand[]
 
 export function overview(commands: readonly Command[]): string {
@@ -241,7 +243,7 @@ export function overview(commands: readonly Command[]): string {
     'Flags of every command:',
     ...pairs(GLOBAL_FLAGS.map(flagPair)),
     '',
-    'svccloud COMMAND --help says more. Names are taken wherever ids are.',
+    'Run svccloud COMMAND --help for details. Names are accepted wherever ids are.',
     '',
   ].join('\n')
 }
@@ -297,7 +299,7 @@ const usageOf = (command: Command): string =>
     ...(command.flags.some(({ isRequired }) => !isRequired) ? ['[FLAGS]'] : []),
   ].join(' ')
 
-/** Placeholder of the argument in texts: `SERVER`. */
+/** The argument in texts: `SERVER`. */
 export const placeholderOf = ({ name, noun }: Parameter): string =>
   (name === 'id' ? noun : name).toUpperCase().replaceAll('_', '-')
 
@@ -357,7 +359,7 @@ export function reference(commands: readonly Command[]): string {
     [
       '# Command reference',
       '',
-      'Generated from the list of operations: `UPDATE=1 npx vitest run test/cli/help.test.ts` writes it anew. ' +
+      'Generated from the list of operations with `UPDATE=1 npx vitest run test/cli/help.test.ts`. ' +
         '[cli.md](cli.md) is the guide.',
       '',
       ...block(overview(commands)),

@@ -1,4 +1,4 @@
-/** Login and logout: with a given token, or with email, password and second factor, which creates a token for this
+/** Signs in and out: with an existing token, or with email, password and second factor to create a token for this
  *  machine. */
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -16,7 +16,7 @@ export interface LoginOptions extends Omit<SignIn, 'url'> {
   readonly scope: string | undefined
 }
 
-/** Returns the message for the person. */
+/** Returns the message for the user. */
 export async function logIn(options: LoginOptions): Promise<string> {
   const { environment, userAgent, terminal } = options
   const known = await readProfiles(environment)
@@ -38,12 +38,12 @@ export async function logIn(options: LoginOptions): Promise<string> {
     profiles: { ...profiles, [name]: profile },
   }))
   const isSwitch = name !== known.current && known.profiles[known.current] !== undefined
-  const change = isSwitch ? ` Commands use it from now on instead of ${known.current}.` : ''
+  const change = isSwitch ? ` Commands now use it instead of ${known.current}.` : ''
   return `Logged in to ${url} (profile ${name}).${change}`
 }
 
-/** Deletes the profile, and revokes the token that `login` created for it. Returns the message for the person. Throws a
- *  Failure when there is no such profile, or the service cannot be reached: then the profile stays. */
+/** Deletes the profile and revokes the token that `login` created for it. Returns the message for the user. Throws a
+ *  Failure when the profile does not exist, or when the service cannot be reached; the profile then stays. */
 export async function logOut(
   { environment, clock, userAgent }: Pick<LoginOptions, 'environment' | 'clock' | 'userAgent'>,
   name: string | undefined,
@@ -67,8 +67,8 @@ export async function logOut(
   })
   return [
     `Logged out of ${url} (profile ${wanted}).`,
-    gone.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not made by login: it stays valid.',
-    ...(next !== current ? [`Commands use the profile ${next} from now on.`] : []),
+    gone.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not created by login: it stays valid.',
+    ...(next !== current ? [`Commands now use the profile ${next}.`] : []),
   ].join(' ')
 }
 
@@ -87,6 +87,6 @@ const makeToken = (options: LoginOptions, url: string): Promise<string> =>
     return String(membersOf((await api.send({ method: 'POST', path: '/v1/account/tokens', body })).body)['token'])
   })
 
-/** In the form of the API: the name of a scope, or a list of permissions. */
+/** In the API's form: the name of a scope, or a list of permissions. */
 export const scopeOf = (scope = 'read_write'): string | string[] =>
   scope === 'read' || scope === 'read_write' ? scope : scope.split(',')

@@ -1,4 +1,4 @@
-/** The process of one command: connects the command line to its terminal, environment and interrupts. */
+/** The process of one command: provides the terminal, the environment and interrupts to the command line. */
 import { systemClock } from '../kit/sys/clock.ts'
 import { environment, exitProcess, processArguments, stopSignal } from '../kit/sys/process.ts'
 import { useProxies } from '../kit/sys/proxies.ts'

@@ -1,15 +1,15 @@
-/** Allows names in place of ids: a text that is not a UUID is searched in the noun's list. */
+/** Names instead of ids: a text that is not a UUID is looked up in the list of the noun. */
 import type { Api, Members } from './api.ts'
 import type { Command } from './commands.ts'
 import { EXIT, Failure } from './exit.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const NAME_FIELDS = ['id', 'name', 'hostname', 'title']
-/** Limit of the searched pages; resources after them need their ids. */
+/** Maximum number of pages to search; resources further back need their id. */
 const PAGES_MAXIMUM = 50
 const PAGE_ITEMS = 100
 
-/** The id of the named resource; the text itself when nothing has that name, so that the service decides. Throws a
+/** The id of the named resource; the text itself when no resource has that name, for the service to refuse. Throws a
  *  Failure when several have it. */
 export async function idOf(api: Api, commands: readonly Command[], noun: string, text: string): Promise<string> {
   const list = listOf(commands, noun)
@@ -45,13 +45,13 @@ async function pageOf(
   return body as { items: readonly Members[]; next_cursor: string | null } // every list has this shape
 }
 
-/** The noun of a field: `snapshot` for `source_snapshot_id`. Undefined without a list for it. */
+/** The noun of a field: `snapshot` for `source_snapshot_id`. Undefined when it has no list. */
 function nounOf(commands: readonly Command[], field: string): string | undefined {
   const words = /^(.+)_ids?$/.exec(field)?.[1]?.split('_') ?? []
   return words.map((_word, index) => words.slice(index).join('-')).find((noun) => listOf(commands, noun) !== undefined)
 }
 
-/** Replaces names by ids in fields that refer to resources: `ssh_key_ids` also accepts names of SSH keys. */
+/** Fields that contain ids of resources: `ssh_key_ids` accepts names of SSH keys too. */
 export async function withIds(api: Api, commands: readonly Command[], fields: Members): Promise<Members> {
   const resolved: Record<string, unknown> = { ...fields }
   for (const [field, value] of Object.entries(fields)) {

@@ -1,4 +1,4 @@
-/** Formats responses for people and programs: tables, JSON, YAML, or only ids. */
+/** Output for people and programs: tables, JSON, YAML, or ids only. */
 import { stringify } from 'yaml'
 import { didYouMean, listed } from '../domain/suggestion.ts'
 import { isMembers, type Members, membersOf } from './api.ts'
@@ -15,7 +15,7 @@ export interface Style {
   readonly hasColor: boolean
 }
 
-/** Fields that are shown first, in this order, if a response has them. */
+/** Fields shown first, in this order, if the answer has them. */
 const PREFERRED = [
   'id',
   'date',
@@ -63,8 +63,8 @@ const PREFERRED = [
 ]
 const COLUMNS_MAXIMUM = 8
 
-/** The text of a response, with its line end; empty when there is nothing to show. Throws a Failure for columns that
- *  the response does not have. */
+/** The output for an answer, with a final newline; empty when there is none. Throws a Failure for columns that the
+ *  answer does not have. */
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
@@ -80,7 +80,7 @@ export function render(body: unknown, style: Style): string {
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }
 
-/** The content of an envelope: for `{server: {…}}` the server, even if there is an operation beside it. */
+/** The content of an envelope: for `{server: {…}}` the server, also beside an operation. */
 function resourceOf(body: unknown): unknown {
   if (!isMembers(body)) return body
   const inside = Object.entries(body).filter(([, value]) => isMembers(value))
@@ -93,7 +93,7 @@ const text = (value: unknown): string =>
   value === null || value === undefined ? '-' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 const at = (item: Members, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (isMembers(value) ? value[name] : undefined), item)
-// removes characters that would move the reader's cursor
+// no characters that move the reader's cursor
 const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
 
 function checkColumns(items: readonly Members[], columns: readonly string[] | undefined): void {

@@ -1,4 +1,4 @@
-/** The commands without a route. Their names, flags and texts are in `help.ts`. */
+/** Commands without a route. `help.ts` has their names, flags and texts. */
 import { readFile } from 'node:fs/promises'
 import { defined } from '../domain/defined.ts'
 import { noSuch } from '../domain/suggestion.ts'
@@ -21,11 +21,11 @@ import { confirmEmail, signUp } from './signup.ts'
 import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
 import { waitFor } from './wait.ts'
 
-/** Returns the exit code. `words` do not include the name of the command. */
+/** Returns the exit code. `words` exclude the name of the command. */
 export type OwnRun = (given: OwnSplit, parts: RunParts) => Promise<number>
 
 export interface OwnSplit extends Split {
-  /** Words that the command passes on unchanged. */
+  /** Words that the command passes on as typed. */
   readonly rest: readonly string[]
 }
 
@@ -53,7 +53,7 @@ const logout: OwnRun = async ({ globals }, parts) => {
   return EXIT.ok
 }
 
-/** The service for a signup: from the flag, or from the profile. */
+/** Service for the sign-up: from the flag, else from the profile. */
 async function urlOf(given: Split, { environment }: RunParts): Promise<string> {
   const url = flagOf(given, 'url')
   return parseUrl(url ?? (await chooseProfile(environment, given.globals.profile)).url)
@@ -75,7 +75,7 @@ const signup: OwnRun = async (given, parts) => {
 
 const confirmAddress: OwnRun = async (given, parts) => {
   const [link] = given.words
-  if (link === undefined || given.words.length > 1) throw usage('confirm-email takes the link of the mail')
+  if (link === undefined || given.words.length > 1) throw usage('confirm-email takes the link from the email')
   await confirmEmail({ userAgent: USER_AGENT, url: await urlOf(given, parts) }, link)
   parts.terminal.writeError('The address is confirmed. Next: svccloud login\n')
   return EXIT.ok
@@ -87,7 +87,7 @@ const whoami: OwnRun = async ({ globals, words }, parts) => {
   return print(parts.terminal, render(body, styleOf(parts, globals)))
 }
 
-/** Does the work in a session of the person whose token the profile has, or of a given email. */
+/** Runs the work in a session of the profile's user, unless another email is given. */
 async function asPerson<Result>(
   given: Split,
   parts: RunParts,
@@ -129,7 +129,7 @@ const createToken: OwnRun = async (given, parts) => {
   }
   const made = await asPerson(given, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
   const { format } = styleOf(parts, given.globals)
-  parts.terminal.writeError('This is the token. It is shown this once.\n')
+  parts.terminal.writeError('This is the token. It is shown only once.\n')
   return print(
     parts.terminal,
     format === 'json' || format === 'yaml'
@@ -172,18 +172,18 @@ async function sshParts(given: Split, parts: RunParts): Promise<SshParts> {
   return { ...parts, api, knownHostsFile: knownHostsFile(parts.environment, name) }
 }
 
-/** The message for a missing program. */
+/** Error message for a missing program. */
 const installed =
   (program: string) =>
   (error: NodeJS.ErrnoException): never => {
     throw error.code === 'ENOENT'
-      ? usage(`${program} is not installed: apt-get install openssh-client brings it`)
+      ? usage(`${program} is not installed: install it with apt-get install openssh-client`)
       : error
   }
 
 const ssh: OwnRun = async (given, parts) => {
   const [server, ...more] = given.words
-  if (server === undefined || more.length > 0) throw usage('ssh takes a server, and the command to run there if any')
+  if (server === undefined || more.length > 0) throw usage('ssh takes a server, and optionally a command')
   const connection = await sshParts(given, parts)
   const id = await idOf(connection.api, COMMANDS, 'server', server)
   return runSsh(connection, id, given.rest, choiceOf(given)).catch(installed('ssh'))
@@ -227,7 +227,7 @@ const verify: OwnRun = async (given, parts) => {
   try {
     verdict = verifyAudit(text.split('\n'), flagOf(given, 'start'))
   } catch (error) {
-    throw new Failure(EXIT.invalid, `this is no export of an audit log: ${String(error)}`)
+    throw new Failure(EXIT.invalid, `this is not an export of an audit log: ${String(error)}`)
   }
   terminal.write(`${verdict.text}\n`)
   return verdict.isWhole ? EXIT.ok : EXIT.refused
@@ -259,7 +259,7 @@ const printCredential: OwnRun = async (given, parts) => {
 const sendRequest: OwnRun = async ({ globals, words }, parts) => {
   const [method, path] = words
   if (method === undefined || path?.startsWith('/') !== true || words.length > 2)
-    throw usage('api takes a method and a path that begins with /')
+    throw usage('api takes a method and a path that starts with /')
   const body = globals.file === undefined ? undefined : await readFileFlag(parts, globals)
   const reply = await (await openApi(parts, globals, false)).send({
     method: method.toUpperCase(),
@@ -297,7 +297,7 @@ const profile: OwnRun = async ({ words, globals }, parts) => {
   const chosen = Object.hasOwn(known.profiles, name) ? known.profiles[name] : undefined
   if (chosen === undefined) throw usage(noSuch('profile', name, Object.keys(known.profiles)))
   await changeProfiles(parts.environment, parts.clock, (latest) => ({ ...latest, current: name }))
-  parts.terminal.writeError(`Commands use the profile ${name} (${chosen.url}) from now on.\n`)
+  parts.terminal.writeError(`Commands now use the profile ${name} (${chosen.url}).\n`)
   return EXIT.ok
 }
 

@@ -1,5 +1,5 @@
-/** A portal session for actions that no token allows: opened with email, password and second factor, and closed right
- *  afterwards. */
+/** A portal session for actions that no token may perform: opened with email, password and second factor, and ended
+ *  immediately afterwards. */
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, createApi, membersOf, type Reply } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
@@ -14,12 +14,12 @@ export interface SignIn {
   readonly code: string | undefined
 }
 
-/** Asks for missing values, and does the work with an API that uses the session. */
+/** Prompts for missing values, and runs the work with an API client in the session. */
 export async function withSession<Result>(signIn: SignIn, work: (api: Api) => Promise<Result>): Promise<Result> {
   const { environment, terminal, userAgent, url, email } = signIn
   const canAsk = terminal.isInputTerminal
   if (!canAsk && (email === undefined || environment['SVCCLOUD_PASSWORD'] === undefined))
-    throw usage('nobody can be asked here: give --email, and the password in SVCCLOUD_PASSWORD')
+    throw usage('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
   const address = email ?? (await terminal.ask('Email: '))
   const password = environment['SVCCLOUD_PASSWORD'] ?? (await terminal.ask('Password: ', true))
   const api = createApi({ url, token: undefined, userAgent })
@@ -48,7 +48,7 @@ async function proveSecondFactor(api: Api, { terminal, code }: SignIn, first: Re
   if (step['mfa_step'] !== 'verify')
     throw new Failure(
       EXIT.notAllowed,
-      'this account wants a second factor of you, and you have none yet: set it up in the portal first',
+      'this account requires a second factor and you have none yet: set it up in the portal first',
     )
   if (code === undefined && !terminal.isInputTerminal) throw usage('this account has a second factor: give --code')
   const proof = (code ?? (await terminal.ask('Code of your authenticator, or a recovery code: '))).trim()

@@ -1,4 +1,4 @@
-/** The address of the service and the user's credentials, stored in a file that only its owner can read. */
+/** Services and their credentials, in a file that only its owner can read. */
 import { readFile, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { z } from 'zod'
@@ -24,28 +24,28 @@ export const DEFAULT_URL = 'http://127.0.0.1:8080'
 export const DEFAULT_PROFILE = 'default'
 const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
 
-/** `$XDG_CONFIG_HOME/svccloud/config.json`, by default below `~/.config`. */
+/** `$XDG_CONFIG_HOME/svccloud/config.json`; the default folder is `~/.config`. */
 const folderOf = (environment: Environment): string =>
   join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud')
 const profilesFile = (environment: Environment): string => join(folderOf(environment), 'config.json')
 
-/** Host keys of the servers of the profile, in the form of OpenSSH. */
+/** Host keys of the servers of the profile, in OpenSSH format. */
 export const knownHostsFile = (environment: Environment, profile: string): string =>
   join(folderOf(environment), 'known_hosts', profile.replaceAll(/[^\w.-]/g, '_'))
 
-/** The address without a trailing slash. Throws a Failure for an invalid one. */
+/** The URL without a trailing slash. Throws a Failure for an invalid one. */
 export function parseUrl(text: string): string {
   const url = text.trim().replace(/\/+$/, '')
   if (!/^https?:\/\//i.test(url))
     throw usage(
-      `${text} is no address of a service: it begins with http:// or https://, as in ` +
+      `${text} is not the URL of a service: it must start with http:// or https://, as in ` +
         `http://${url.replace(/^\w+:\/\//, '')}`,
     )
-  if (!URL.canParse(url)) throw usage(`${text} is no address of a service, as http://127.0.0.1:8080 is`)
+  if (!URL.canParse(url)) throw usage(`${text} is not the URL of a service, such as http://127.0.0.1:8080`)
   return url
 }
 
-/** Empty when there is no file. Throws a Failure when it cannot be read. */
+/** Empty when there is no file. Throws a Failure when the file cannot be read. */
 export async function readProfiles(environment: Environment): Promise<Profiles> {
   const file = profilesFile(environment)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -62,24 +62,24 @@ export async function readProfiles(environment: Environment): Promise<Profiles> 
 }
 
 const OTHERS = 0o077
-/** On systems without file modes everything appears readable. */
+/** Systems without file modes report every file as readable. */
 const hasModes = sep === '/'
 
-/** The file contains tokens, so the rule is that of ssh for private keys. Throws a Failure when others may read or
- *  write it. */
+/** The file contains tokens, so it needs the same mode as a private key of ssh. Throws a Failure when others may read
+ *  or write it. */
 async function requirePrivate(file: string): Promise<void> {
   const { mode } = await stat(file)
   if (!hasModes || (mode & OTHERS) === 0) return
   const shown = (mode & 0o777).toString(8).padStart(3, '0')
   throw new Failure(
     EXIT.usage,
-    `${file} has mode ${shown}: others can read or change the tokens in it; run chmod 600 ${file}, and make new ` +
-      'tokens if somebody may have read it',
+    `${file} has mode ${shown}: others can read or change the tokens in it; run chmod 600 ${file}, and create ` +
+      'new tokens if somebody may have read it',
   )
 }
 
-/** Changes the current content of the file; concurrent commands do so one after the other. Writes atomically, so that a
- *  killed command leaves the old file or the new one. Throws a Failure like `readProfiles`. */
+/** Changes the current content of the file; concurrent commands change it one after another. Writes a new file and
+ *  renames it, so that a killed command leaves the old file or the new one. Throws a Failure as `readProfiles` does. */
 export async function changeProfiles(
   environment: Environment,
   clock: Clock,
@@ -92,7 +92,7 @@ export async function changeProfiles(
   })
 }
 
-/** The profile for a command: SVCCLOUD_URL and SVCCLOUD_TOKEN override the file. */
+/** The profile of a command; SVCCLOUD_URL and SVCCLOUD_TOKEN override the file. */
 export async function chooseProfile(
   environment: Environment,
   name: string | undefined,

@@ -1,4 +1,4 @@
-/** The output while a command waits: on a terminal one line that is overwritten, elsewhere each state once. */
+/** Progress output of a waiting command: on a terminal one line that is overwritten, otherwise each state once. */
 import { printable } from '../domain/printable.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 

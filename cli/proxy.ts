@@ -1,5 +1,5 @@
 /** Connects standard input and output to a port through a SOCKS5 proxy (RFC 1928), as a ProxyCommand of ssh. Arguments:
- *  address and port of the proxy, address and port of the destination. */
+ *  address and port of the proxy, address and port of the target. */
 import { once } from 'node:events'
 import { connect, isIPv6 } from 'node:net'
 import { exitProcess, printErrorLine, processArguments, standardStreams } from '../kit/sys/process.ts'
@@ -19,7 +19,7 @@ const socket = connect({ host: proxyHost, port: Number(proxyPort), allowHalfOpen
 socket.once('error', (error) => fail(error.message))
 socket.once('end', () => fail('it has closed the connection'))
 
-/** Reads exactly this many bytes. */
+/** Exactly this many bytes. */
 async function read(count: number): Promise<Buffer> {
   for (;;) {
     const bytes = socket.read(count) as Buffer | null // no encoding was set
@@ -30,7 +30,7 @@ async function read(count: number): Promise<Buffer> {
 
 await once(socket, 'connect')
 socket.write(Buffer.from([VERSION, 1, 0]))
-if ((await read(2))[1] !== 0) fail('it wants to know who asks')
+if ((await read(2))[1] !== 0) fail('it requires authentication')
 const name = Buffer.from(host, 'latin1')
 const destination = Buffer.alloc(2)
 destination.writeUInt16BE(Number(port))
@@ -40,6 +40,6 @@ if (reply[1] !== 0) fail(`it answers ${reply[1]}`)
 
 socket.removeAllListeners('end')
 const { input, output } = standardStreams()
-socket.once('close', () => input.destroy()) // received data are still written
+socket.once('close', () => input.destroy()) // received data is still written
 input.pipe(socket)
 socket.pipe(output)

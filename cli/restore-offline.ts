@@ -1,5 +1,5 @@
-/** Restores a disk from a backup with only its storage location and the account's key: it needs neither the service nor
- *  its database nor a hypervisor. */
+/** Restores a disk from a backup with only its location and the account's key: it needs neither the service nor its
+ *  database nor a hypervisor. */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { openStoreAt } from '../kit/chunks/locate.ts'
 import type { Manifest } from '../kit/chunks/manifest.ts'
@@ -11,10 +11,10 @@ import type { RunParts } from './session.ts'
 
 export interface OfflineRestore {
   readonly backup: string
-  /** The account's folder, or its part of a bucket. */
+  /** Folder of the account, or its part of a bucket. */
   readonly location: string
   readonly keyFile: string
-  /** The file for the disk; it must not exist. */
+  /** Output file for the disk; it must not exist yet. */
   readonly output: string
 }
 
@@ -22,8 +22,8 @@ const PERCENT = 100
 const KEY = new RegExp(`^[0-9a-f]{${KEY_BYTES * 2}}$`)
 const UNFINISHED = '.unfinished'
 
-/** Writes the disk as a raw, sparse file and returns its size in bytes. Throws a Failure when any part of the backup is
- *  missing or was changed; then the file does not exist. */
+/** Writes the disk as a raw, sparse file and returns its size in bytes. Throws a Failure when any part is missing or
+ *  modified; then there is no file of that name. */
 export async function restoreOffline(
   { backup, location, keyFile, output }: OfflineRestore,
   parts: RunParts,
@@ -59,7 +59,7 @@ async function readKey(path: string): Promise<Buffer> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw usage(`${path} cannot be read: ${error.message}`)
   })
-  if (!KEY.test(text.trim())) throw usage(`${path} does not hold a key: ${KEY_BYTES * 2} digits 0-9a-f`)
+  if (!KEY.test(text.trim())) throw usage(`${path} does not contain a key: ${KEY_BYTES * 2} digits 0-9a-f`)
   return Buffer.from(text.trim(), 'hex')
 }
 
@@ -79,11 +79,11 @@ async function writeDisk(
   }
 }
 
-/** The file reads as zeros before. */
+/** The file already reads as zeros. */
 const writerOf = (file: FileHandle) => ({
   async write(offset: number, bytes: Buffer): Promise<void> {
     const { bytesWritten } = await file.write(bytes, 0, bytes.length, offset)
-    if (bytesWritten !== bytes.length) throw new Failure(EXIT.refused, 'there is no room for the disk')
+    if (bytesWritten !== bytes.length) throw new Failure(EXIT.refused, 'there is not enough space for the disk')
   },
   zero: async (): Promise<void> => {},
 })

@@ -1,4 +1,4 @@
-/** Runs one command line, from its words to its exit code. Everything that it uses is passed to it. */
+/** Runs one command line, from its words to its exit code. All dependencies are passed in. */
 import { defined } from '../domain/defined.ts'
 import { joined } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
@@ -28,7 +28,7 @@ import { screenOn } from './screen.ts'
 import { COMMANDS, followPages, hasNoColor, openApi, print, readFileFlag, type RunParts, styleOf } from './session.ts'
 import { waitFor } from './wait.ts'
 
-/** Runs a command line; returns the exit code. Never throws for errors of a person or the service. */
+/** Runs a command line and returns the exit code. Never throws for errors of the user or the service. */
 export async function run(line: readonly string[], given: RunParts): Promise<number> {
   const parts = { ...given, terminal: screenOn(given.terminal) }
   try {
@@ -89,7 +89,7 @@ function runOwn(
 
 const NAMES: readonly string[] = [...OWN_COMMANDS.map(({ name }) => name), ...COMMANDS.map(nameOf)]
 
-/** Suggests another order of the words, another spelling, or the commands of the noun. */
+/** A suggestion: another order of the words, another spelling, or the verbs of the noun. */
 function unknownCommand(first: string, second: string): Failure {
   const given = `${first} ${second}`.trim()
   const verbs = NAMES.filter((name) => name.startsWith(`${first} `)).map((name) => name.slice(first.length + 1))
@@ -108,7 +108,7 @@ function unknownCommand(first: string, second: string): Failure {
   )
 }
 
-/** The command of the noun with the closest verb; only the noun when none is close. */
+/** The command of the noun with the closest verb; only the noun when there is none. */
 function nearNoun(noun: string, verb: string): string {
   const names = NAMES.filter((name) => name === noun || name.startsWith(`${noun} `))
   return names.find((name) => name === `${noun} ${verb}`) ?? closest(`${noun} ${verb}`, names) ?? noun
@@ -190,16 +190,16 @@ async function confirm(
 ): Promise<void> {
   if (yes !== undefined) return
   const what = `${command.verb} ${command.noun} ${words.join(' ')}`.trim()
-  if (!terminal.isInputTerminal) throw usage(`${what} cannot be undone: say --yes`)
+  if (!terminal.isInputTerminal) throw usage(`${what} cannot be undone: confirm with --yes`)
   const answer = await terminal.ask(`Really ${what}? It cannot be undone. (yes/no) `)
-  if (answer.trim() !== 'yes') throw usage('nothing was done')
+  if (answer.trim() !== 'yes') throw usage('cancelled; nothing was changed')
 }
 
 interface Showing {
   readonly api: Api
   readonly parts: RunParts
   readonly globals: Globals
-  /** The ids of the command's arguments. */
+  /** Values of the command's arguments. */
   readonly ids: readonly string[]
 }
 
@@ -226,19 +226,19 @@ const isEmptyList = (body: unknown): boolean => {
   return Array.isArray(items) && items.length === 0
 }
 
-/** The plural noun in the path. */
+/** Names as in the path. */
 const pluralOf = ({ route: { path } }: Command): string => {
   const last = path.split('/').at(-1) ?? ''
   return last.endsWith('s') ? last.replaceAll('-', ' ') : 'entries'
 }
 
-/** The id of the resource beside the operation in an asynchronous response. */
+/** The id of the resource that an asynchronous answer contains beside its operation. */
 function idIn(rest: Members): string | undefined {
   const { id } = membersOf(Object.values(rest)[0])
   return typeof id === 'string' ? id : undefined
 }
 
-/** The resource after its operation; the operation if the resource was deleted. */
+/** The resource after its operation; the operation when the resource was deleted. */
 async function asItIsNow(api: Api, id: string | undefined, noun: string, operation: object): Promise<unknown> {
   const read = COMMANDS.find(
     (command) => command.noun === noun && command.verb === 'get' && command.parameters.length === 1,

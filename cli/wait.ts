@@ -1,5 +1,4 @@
-/** Waits for an operation, and shows its steps and events as they occur: in one line on a terminal, otherwise line by
- *  line. */
+/** Waits for an operation, with its steps and events: on one line in a terminal, else line by line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, membersOf } from './api.ts'
@@ -24,24 +23,25 @@ export interface WaitParts {
   readonly signal: AbortSignal
 }
 
-/** The service answers earlier when something changes. A change between two requests is seen at most this late. */
+/** The service answers earlier when something changes. Changes between two requests are seen after this time at
+ *  most. */
 const WAIT_SECONDS = 5
 const PAUSE_MILLISECONDS = 250
-/** Limit of consecutive failures to reach the service. */
+/** Consecutive failures to reach the service that are tolerated. */
 const LOST_MAXIMUM = 20
 
-/** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was
+/** Resolves when the operation has succeeded. Throws a Failure when it failed or was cancelled, or when the wait was
  *  interrupted. */
 export async function waitFor(parts: WaitParts, id: string): Promise<Operation> {
   const { api, terminal, clock, signal } = parts
   const reported = new Set<string>()
   let lost = 0
-  let query = '' // the first request returns the current state
+  let query = '' // first request: the current state
   for (;;) {
     let operation: Operation
     try {
       const { body } = await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })
-      operation = membersOf(body)['operation'] as Operation // the contract's shape
+      operation = membersOf(body)['operation'] as Operation // Operation of the contract
       lost = 0
       query = `?wait=${WAIT_SECONDS}`
     } catch (error) {
@@ -51,7 +51,7 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
       if (signal.aborted) throw goesOn(terminal, id)
       if (!isPassing || (lost += 1) > LOST_MAXIMUM) throw error
       if (lost === 1 && error.code === EXIT.unreachable)
-        terminal.writeError(`${terminal.isErrorTerminal ? CLEAR_LINE : ''}${error.message}; trying again …\n`)
+        terminal.writeError(`${terminal.isErrorTerminal ? CLEAR_LINE : ''}${error.message}; retrying …\n`)
       await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
       continue
     }
@@ -72,8 +72,8 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
 const goesOn = ({ isErrorTerminal }: Terminal, id: string): Failure =>
   new Failure(
     EXIT.interrupted,
-    `${isErrorTerminal ? CLEAR_LINE : ''}stopped waiting; operation ${id} goes on. Follow it with: ` +
-      `svccloud operation wait ${id}`,
+    `${isErrorTerminal ? CLEAR_LINE : ''}stopped waiting; operation ${id} continues. Follow it with: svccloud ` +
+      `operation wait ${id}`,
   )
 
 function reportProgress(terminal: Terminal, operation: Operation, reported: Set<string>): void {

@@ -1,7 +1,7 @@
-/** What people with a role in an account may do in its namespace with kubectl: the role table of the API, said in
- *  Kubernetes' words.
- *  An operator binds one of these ClusterRoles to people or GitOps tools by a RoleBinding in the account's namespace;
- *  nothing is bound by itself. */
+/** The role table of the API in Kubernetes' words: what each account role may do with kubectl in the account's
+ *  namespace.
+ *  An operator grants one of these ClusterRoles to people or GitOps tools with a RoleBinding in the account's
+ *  namespace. The platform binds none of them itself. */
 import { ROLE_PERMISSIONS, ROLES, type Permission, type Role } from '../domain/permissions.ts'
 import { API_GROUP } from './kit/define.ts'
 import { RESOURCES } from './index.ts'
@@ -32,29 +32,29 @@ const clusterRole = (name: string, description: string, rules: ClusterRole['rule
 const pluralsOf = (customers: readonly string[]): string[] =>
   RESOURCES.filter((resource) => customers.includes(resource.customers)).map(({ plural }) => plural)
 
-/** Permissions that say nothing about objects in Kubernetes (members, tokens, billing) are for the API alone. */
+/** Permissions for members, tokens and billing have no objects in Kubernetes: they apply to the API only. */
 const RULES: Partial<Readonly<Record<Permission, ClusterRole['rules']>>> = {
   read: [
     { apiGroups: [API_GROUP], resources: pluralsOf(['read', 'write']), verbs: READ },
-    // `kubectl describe` reads them by the older group, `kubectl events` too.
+    // `kubectl describe` and `kubectl events` read them through the older group.
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: READ },
   ],
   operate: [
     { apiGroups: [API_GROUP], resources: pluralsOf(['write']), verbs: WRITE },
-    // User data that servers name. Whoever knows a name may read it, as the API shows credentials to who may operate;
-    // nobody lists them.
+    // User data that servers refer to. Whoever knows a name may read it, as the API shows credentials to holders of
+    // `operate`; nobody may list them.
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', ...WRITE] },
   ],
 }
 
 const DESCRIPTIONS: Readonly<Record<Role, string>> = {
-  owner: 'Everything that an owner of an account may do with its resources; bound in the namespace of the account.',
-  admin: 'Everything that an admin of an account may do with its resources; bound in the namespace of the account.',
-  member: 'Everything that a member of an account may do with its resources; bound in the namespace of the account.',
-  viewer: 'Looking at the resources of an account; bound in the namespace of the account.',
+  owner: "Full access of an account owner to the account's resources. Bind it in the namespace of the account.",
+  admin: "Full access of an account admin to the account's resources. Bind it in the namespace of the account.",
+  member: "Full access of an account member to the account's resources. Bind it in the namespace of the account.",
+  viewer: "Read access to an account's resources. Bind it in the namespace of the account.",
 }
 
-/** One for each role of accounts, and one to see what is offered, which is the same for everybody. */
+/** One role for each account role, and one to read the catalog, which is the same for everybody. */
 export const ACCOUNT_ROLES: readonly ClusterRole[] = [
   ...ROLES.map((role) =>
     clusterRole(
@@ -63,7 +63,7 @@ export const ACCOUNT_ROLES: readonly ClusterRole[] = [
       ROLE_PERMISSIONS[role].flatMap((permission) => RULES[permission] ?? []),
     ),
   ),
-  clusterRole('catalog', 'Looking at regions, zones, plans, prices and templates; bound in the whole cluster.', [
+  clusterRole('catalog', 'Read access to regions, zones, plans, prices and templates. Bind it in the whole cluster.', [
     {
       apiGroups: [API_GROUP],
       resources: [Region, Zone, Plan, Price, Template].map(({ plural }) => plural),

@@ -1,4 +1,4 @@
-/** THE lists: every stored kind, and every route; one line per noun. */
+/** THE lists of all stored kinds and all routes; one line per noun. */
 import type { Route } from '../kit/http/route.ts'
 import { ACCOUNT_ROUTES } from './account/index.ts'
 import { API_TOKEN_ROUTES } from './api-token/index.ts'

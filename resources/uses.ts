@@ -1,5 +1,6 @@
-/** What objects have that is unique, as they say themselves. It stays theirs where PostgreSQL has no claims for it.
- *  What edges, databases and clusters have is of their servers and balancers. */
+/** Unique values that objects have, according to the objects themselves. They stay theirs when PostgreSQL has no claims
+ *  for them.
+ *  The values of edges, databases and clusters belong to their servers and balancers. */
 import type { Use } from '../domain/claim/use.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from './floating-ip/index.ts'
 import type { LoadBalancerSpec, LoadBalancerStatus } from './load-balancer/index.ts'

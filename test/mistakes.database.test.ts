@@ -115,7 +115,7 @@ test.each<readonly [mistake: string, make: () => Promise<Told>, ended: Told['end
     'an address without its scheme',
     svccloud('login', '--url', 'localhost:8080', '--token', 'x'),
     4,
-    'localhost:8080 is no address of a service: it begins with http:// or https://, as in http://localhost:8080\n',
+    'localhost:8080 is not the URL of a service: it must start with http:// or https://, as in http://localhost:8080\n',
   ],
   [
     'a command in the plural',
@@ -183,7 +183,7 @@ test.each<readonly [mistake: string, make: () => Promise<Told>, ended: Told['end
     'the path of a key in place of the key',
     svccloud('ssh-key', 'create', '--name', 'x', '--public-key', '/root/.ssh/id_ed25519.pub'),
     4,
-    '--public-key takes what is in the file: write --public-key @/root/.ssh/id_ed25519.pub to read it\n',
+    '--public-key needs the content of the file: use --public-key @/root/.ssh/id_ed25519.pub to read it\n',
   ],
   [
     'a column that there is not',
@@ -196,7 +196,7 @@ test.each<readonly [mistake: string, make: () => Promise<Told>, ended: Told['end
     'something to be destroyed in a script',
     svccloud('server', 'delete', 'web'),
     4,
-    'delete server web cannot be undone: say --yes\n',
+    'delete server web cannot be undone: confirm with --yes\n',
   ],
   [
     'a token without the word Bearer',

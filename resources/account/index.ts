@@ -1,4 +1,4 @@
-/** The account that a credential acts in, and as whom: public shape and route. */
+/** The account and user behind a credential: public shape and route. */
 import { z } from 'zod'
 import { PERMISSIONS, ROLES } from '../../domain/permissions.ts'
 import { route } from '../kit/define.ts'
@@ -8,15 +8,17 @@ const Account = z
   .strictObject({
     id: Uuid.describe('Id of the account.'),
     name: z.string().describe('Name of the account.'),
-    namespace: z.string().describe('Namespace of Kubernetes that holds what the account has.'),
-    user_id: Uuid.describe('Who calls, or made the token that calls.'),
-    email: z.string().describe('Address of that person.'),
-    role: z.enum(ROLES).describe('Role of that person in the account.'),
-    permissions: z.array(z.enum(PERMISSIONS)).describe('What the credential may do: its role, limited by its scope.'),
+    namespace: z.string().describe('Kubernetes namespace with the resources of the account.'),
+    user_id: Uuid.describe('User who calls, or who created the calling token.'),
+    email: z.string().describe('Email address of that user.'),
+    role: z.enum(ROLES).describe('Role of that user in the account.'),
+    permissions: z
+      .array(z.enum(PERMISSIONS))
+      .describe('Permissions of the credential: those of the role, limited by the scope.'),
     token: z
       .strictObject({ id: Uuid.describe('Id of the token.'), name: z.string().describe('Name of the token.') })
       .nullable()
-      .describe('The API token that calls; null for a session.'),
+      .describe('The calling API token; null for a session.'),
   })
   .meta({ id: 'Account' })
 
@@ -25,8 +27,8 @@ export const getAccount = route({
   method: 'GET',
   path: '/v1/account',
   area: 'Accounts and people',
-  summary: 'Read the account that you act in, and as whom',
-  description: 'Any credential may ask, whatever its scope.',
+  summary: 'Get the current account and user',
+  description: 'Every credential may call it, whatever its scope.',
   credentials: ['token', 'session'],
   permission: null,
   answers: { 200: z.strictObject({ account: Account }) },

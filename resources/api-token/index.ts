@@ -1,4 +1,4 @@
-/** API tokens of people: public shape and routes. Managed from a portal session only. */
+/** API tokens of users: public shape and routes. Managed from a portal session only. */
 import { z } from 'zod'
 import { PERMISSIONS } from '../../domain/permissions.ts'
 import { route } from '../kit/define.ts'
@@ -40,15 +40,15 @@ const tokens = verbsOf({
 
 export const listApiTokens = tokens.list('list_api_tokens', {
   summary: 'List API tokens',
-  description: 'Newest first. Members see their own; owner and admins see all.',
+  description: 'Newest first. Members see their own tokens; the owner and admins see all.',
   answers: { 200: pageOf(ApiToken) },
 })
 
 export const createApiToken = tokens.create('create_api_token', {
   summary: 'Create an API token',
   description:
-    'The token is in this answer and nowhere else. It acts as its creator, limited by the scope. Without ' +
-    'expires_at it lives 90 days; null never expires.',
+    'Only this answer contains the token. It acts as its creator, limited by the scope. Without expires_at it ' +
+    'expires after 90 days; with null it never expires.',
   audit: 'account.token_created',
   body: z.strictObject({
     name: z
@@ -69,7 +69,7 @@ export const createApiToken = tokens.create('create_api_token', {
 
 export const revokeApiToken = tokens.remove('revoke_api_token', {
   summary: 'Revoke an API token',
-  description: 'No replica accepts it a second later.',
+  description: 'All replicas refuse it within a second.',
   audit: 'account.token_revoked',
   params: z.strictObject({ id: z.string().max(253) }),
   refuses: [404],
@@ -80,8 +80,8 @@ export const revokeOwnToken = route({
   method: 'DELETE',
   path: '/v1/account/token',
   area: AREA,
-  summary: 'Revoke the API token that you send',
-  description: 'Whoever holds a token may end it, whatever its scope. No replica accepts it a second later.',
+  summary: 'Revoke the API token of this request',
+  description: 'Every token may revoke itself, whatever its scope. All replicas refuse it within a second.',
   credentials: ['token'],
   permission: null,
   audit: 'account.token_revoked',

@@ -47,7 +47,7 @@ const audit = routesUnder({ path: '/v1/audit', area: 'Compute: operations, audit
 
 export const listAuditEntries = audit.get('list_audit_entries', '', {
   summary: 'List audit entries',
-  description: 'Newest first, 100 on a page.',
+  description: 'Newest first, 100 per page.',
   query: z.strictObject({ cursor: Cursor.optional() }),
   answers: { 200: pageOf(AuditEntry) },
 })
@@ -55,8 +55,8 @@ export const listAuditEntries = audit.get('list_audit_entries', '', {
 export const exportAuditEntries = audit.get('export_audit_entries', '/export', {
   summary: 'Export audit entries',
   description:
-    'One entry per line in chain order, oldest first. The header X-Next-After carries the sequence to pass as ' +
-    '`after` while more remain. Starting an export is itself audited.',
+    'One entry per line in chain order, oldest first. While more remain, the header X-Next-After has the sequence ' +
+    'number to pass as `after`. The export itself is audited.',
   query: z.strictObject({
     after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
     limit: z.coerce.number().int().min(1).max(EXPORT_LIMIT_MAXIMUM).default(EXPORT_LIMIT_DEFAULT),
@@ -66,8 +66,8 @@ export const exportAuditEntries = audit.get('export_audit_entries', '/export', {
 })
 
 export const getAuditIntegrity = audit.get('get_audit_integrity', '/integrity', {
-  summary: 'Whether the audit log is whole',
-  description: 'Every chain is verified hourly.',
+  summary: 'Get the verification status of the audit log',
+  description: 'The platform verifies every chain hourly.',
   answers: { 200: AuditIntegrity },
 })
 

@@ -1,4 +1,4 @@
-/** BackupJob: what a node has to do for a backup of an account. Controllers write spec, the agent of the node writes
+/** BackupJob: work of a node for a backup of an account. Controllers write spec, the agent of the node writes
  *  status. */
 import { z } from 'zod'
 import { resource } from '../kit/define.ts'
@@ -6,32 +6,32 @@ import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes
 
 export const BACKUP_JOB_WORK = ['write', 'copy', 'restore', 'verify', 'remove'] as const
 const BACKUPS_MAXIMUM = 2_000
-/** Of a node that has a place for backups: NodeReport.spec.features. */
+/** Feature of a node with a place for backups: NodeReport.spec.features. */
 export const BACKUPS_FEATURE = 'backups'
 const SOURCE_FEATURE = 'backups-from:'
-/** Of a node that can also read the backups of that other zone. */
+/** Feature of a node that can also read the backups of that other zone. */
 export const backupSourceFeature = (zone: string): string => `${SOURCE_FEATURE}${zone}`
 export const backupSourcesOf = (features: readonly string[]): readonly string[] =>
   features
     .filter((feature) => feature.startsWith(SOURCE_FEATURE))
     .map((feature) => feature.slice(SOURCE_FEATURE.length))
-/** Of a node that can keep backups in the object storage of its zone. */
+/** Feature of a node that can keep backups in the object storage of its zone. */
 export const OBJECT_BACKUPS_FEATURE = 'backups-object-storage'
-/** Of a node whose place is a bucket that its operator chose: its backups go there. */
+/** Feature of a node whose backups go to a bucket that its operator chose. */
 export const VAULT_FEATURE = 'backups-vault'
-/** In the Secret that the job names: the account's key, 64 hexadecimal digits. */
+/** Key in the Secret that the job names: the account's key, 64 hexadecimal digits. */
 export const BACKUP_KEY = 'key'
-/** In the Secret of a place in object storage: `BackupPlace` as JSON. */
+/** Key in the Secret of a place in object storage: `BackupPlace` as JSON. */
 export const BACKUP_PLACE = 'place'
 
-/** Secret of a node's namespace that lets it use the place of the account's backups in the object storage of a zone. */
+/** Secret in a node's namespace with access to the account's backups in the object storage of a zone. */
 export const backupPlaceSecret = (accountId: string, zone: string): string => `backup-place-${zone}-${accountId}`
 
-/** Where the backups of one account are in the object storage of one zone. The key opens nothing else. */
+/** Where the backups of one account are in the object storage of one zone. The key gives access to nothing else. */
 export const BackupPlace = z.strictObject({
-  /** With the bucket: `https://host[:port]/bucket`. */
+  /** Includes the bucket: `https://host[:port]/bucket`. */
   url: z.url({ protocol: /^https?$/ }),
-  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  /** PEM of the CA that signed its certificate; null for a public CA. */
   authority: z.string().nullable(),
   accessKeyId: z.string(),
   secretAccessKey: z.string(),
@@ -47,63 +47,65 @@ export const BackupJob = resource({
   shortNames: ['bj'],
   scope: 'Namespaced',
   description:
-    'Work of this node for a Backup: writing it, copying it from another zone, restoring it to a Volume, reading ' +
-    'it back, or removing it. Made by the platform for an operation, whose id is its name, and removed when that ' +
-    'has ended.',
+    'Work of this node for a Backup: write it, copy it from another zone, restore it to a Volume, verify it, or ' +
+    'remove it. The platform creates it for an operation, uses the id of the operation as its name, and removes ' +
+    'it when the operation ends.',
   spec: z
     .strictObject({
       backup: z
         .strictObject({
           namespace: z.string().max(253).describe('Namespace of the account.'),
           name: BackupName.describe('Name of the Backup, and of its manifest in the store.'),
-          uid: z.string().max(63).describe('Which Backup of that name.'),
+          uid: z.string().max(63).describe('uid of that Backup.'),
         })
         .describe('Backup that the work is for.'),
-      work: z.enum(BACKUP_JOB_WORK).describe('What is done.'),
+      work: z.enum(BACKUP_JOB_WORK).describe('Kind of work.'),
       accountId: z.string().max(63).describe('Account whose part of the store is used.'),
       secretName: z.string().max(253).describe("Secret of this namespace with the account's key."),
-      storageId: z.string().max(253).describe('Storage that the backup is of.'),
+      storageId: z.string().max(253).describe('Storage that was backed up.'),
       objectStorageZone: ObjectStorageZone,
-      volume: z.string().max(253).optional().describe('Volume that is read (write) or written (restore).'),
+      volume: z.string().max(253).optional().describe('Volume to read (write) or to write (restore).'),
       copyOf: z
         .strictObject({
-          zone: z.string().max(63).describe('Zone whose store has it.'),
-          name: BackupName.describe('Name of its manifest there.'),
+          zone: z.string().max(63).describe('Zone whose store has the backup.'),
+          name: BackupName.describe('Name of the manifest in that store.'),
           objectStorageZone: ObjectStorageZone,
         })
         .optional()
-        .describe('With copy: the backup that is copied into the store of this node.'),
-      parent: BackupName.optional().describe('Newest complete backup of the storage, to write only what has changed.'),
+        .describe('For copy: the backup to copy into the store of this node.'),
+      parent: BackupName.optional().describe(
+        'Newest complete backup of the storage; only the changes since then are written.',
+      ),
       completeBackups: z
         .array(BackupName)
         .max(BACKUPS_MAXIMUM)
         .optional()
-        .describe('With remove: the other backups of the account. Chunks that none of them names are removed too.'),
+        .describe('For remove: the other backups of the account. Chunks that none of them refers to are removed too.'),
     })
-    .describe('What the node has to do. Written by the platform.'),
+    .describe('Work that the node must do. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(['running', 'done', 'failed']).describe('Whether it is under way, or how it ended.'),
-      detail: z.string().max(1024).optional().describe('Why it failed, or what went wrong last.'),
-      bytesDone: z.int().min(0).optional().describe('Bytes of the disk that have been dealt with.'),
-      bytesTotal: z.int().min(0).optional().describe('Bytes of the disk that must be dealt with.'),
-      bytesSent: z.int().min(0).optional().describe('Bytes of the disk that had to be sent to the store.'),
+      state: z.enum(['running', 'done', 'failed']).describe('Progress or outcome of the work.'),
+      detail: z.string().max(1024).optional().describe('Reason for the failure, or the most recent error.'),
+      bytesDone: z.int().min(0).optional().describe('Bytes of the disk processed so far.'),
+      bytesTotal: z.int().min(0).optional().describe('Bytes of the disk to process.'),
+      bytesSent: z.int().min(0).optional().describe('Bytes of the disk that were sent to the store.'),
       sizeBytes: z.int().min(0).optional().describe('Size of the disk at the point of the backup.'),
-      parent: BackupName.optional().describe('Backup that unchanged data was taken from.'),
-      fullBecause: z.string().max(1024).optional().describe('Why the whole disk was read.'),
-      isFrozen: z.boolean().optional().describe('Whether the guest had its file systems frozen at the point.'),
-      damage: z.string().max(1024).optional().describe('What verification found to be missing or wrong.'),
-      target: z.enum(['ceph', 'vault', 'zone-object-store']).optional().describe('What kind of store holds it.'),
+      parent: BackupName.optional().describe('Backup from which unchanged data was reused.'),
+      fullBecause: z.string().max(1024).optional().describe('Reason for reading the full disk.'),
+      isFrozen: z.boolean().optional().describe('Whether the file systems of the guest were frozen at that point.'),
+      damage: z.string().max(1024).optional().describe('Missing or damaged data that verification found.'),
+      target: z.enum(['ceph', 'vault', 'zone-object-store']).optional().describe('Kind of store that has the backup.'),
       isSameHost: z.boolean().optional().describe('Whether the store is on this host.'),
       isHalfWritten: z
         .boolean()
         .optional()
-        .describe('Of a restore that failed: the disk holds a part of the backup and a part of what it held before.'),
-      isRemoved: z.boolean().optional().describe('Nothing of the work is left on the node.'),
+        .describe('For a failed restore: whether the disk mixes data of the backup with its previous data.'),
+      isRemoved: z.boolean().optional().describe('Whether the node has removed everything of the work.'),
     })
-    .describe('How far the work is. Written by the agent of the node.'),
+    .describe('Progress of the work. Written by the agent of the node.'),
   columns: [
     { name: 'Work', type: 'string', jsonPath: '.spec.work' },
     { name: 'Backup', type: 'string', jsonPath: '.spec.backup.name' },

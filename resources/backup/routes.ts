@@ -1,4 +1,4 @@
-/** Backups as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of backups, and the conversion from the stored shape. */
 import { z } from 'zod'
 import type { BackupFacts } from '../../domain/backup/rules.ts'
 import { defined } from '../../domain/defined.ts'
@@ -15,31 +15,40 @@ export const BackupView = z
     id: z.string(),
     zone: z.string(),
     region: z.string(),
-    origin_storage_id: z.string().describe('The storage that it is a point of.'),
-    copy_of_backup_id: z.string().nullable().describe('The backup of another zone that it is a copy of.'),
+    origin_storage_id: z.string().describe('Storage that was backed up.'),
+    copy_of_backup_id: z.string().nullable().describe('Backup in another zone that this is a copy of.'),
     title: z.string(),
-    kind: z.enum(BACKUP_KINDS).describe('Whether somebody asked for it, or a schedule did.'),
-    state: z.enum(BACKUP_STATES).describe('Only one that is online can be restored.'),
+    kind: z.enum(BACKUP_KINDS).describe('Whether a user or a schedule created it.'),
+    state: z.enum(BACKUP_STATES).describe('Only an online backup can be restored.'),
     size_gibibytes: z.int().describe('0 until it is online.'),
     created_at: DateTime,
-    completed_at: DateTime.nullable().describe('When all of it was in its store.'),
-    expires_at: DateTime.nullable().describe('When it is deleted by itself; null for never.'),
+    completed_at: DateTime.nullable().describe('Time when the backup was complete in its store.'),
+    expires_at: DateTime.nullable().describe('Time when the platform deletes it; null for never.'),
     target: z
       .enum(BACKUP_TARGETS)
       .optional()
-      .describe("The zone's replicated storage, the region's vault off all hosts, or the zone's single store."),
+      .describe(
+        "Where it is: the zone's replicated storage, the region's vault separate from all hosts, or the zone's " +
+          'single store.',
+      ),
     same_host: z
       .boolean()
       .optional()
-      .describe('Whether it is stored on the host of its storage, so that losing that host loses both.'),
-    verified_at: DateTime.nullable().optional().describe('When all of it was last read back.'),
-    verification_error: z.string().nullable().optional().describe('What that found to be missing or wrong.'),
+      .describe('Whether it is on the same host as its storage; losing that host then loses both.'),
+    verified_at: DateTime.nullable()
+      .optional()
+      .describe('Time when all data of the backup was last read for verification.'),
+    verification_error: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Missing or damaged data that the last verification found.'),
   })
   .meta({ id: 'Backup' })
 export type BackupView = z.infer<typeof BackupView>
 export type StoredBackup = Stored<BackupSpec, BackupStatus>
 
-/** What the view takes from elsewhere. */
+/** Facts of other objects that the view needs. */
 export interface BackupSurroundings {
   readonly region: string | undefined
 }
@@ -78,7 +87,7 @@ export function backupFactsOf(backup: StoredBackup): BackupFacts {
 export const CreateBackup = z
   .strictObject({
     title: Printable.max(255).default(''),
-    expires_at: z.iso.datetime().nullish().describe('When it is deleted by itself; never when null or absent.'),
+    expires_at: z.iso.datetime().nullish().describe('Time when the platform deletes it; null or absent for never.'),
   })
   .meta({ id: 'CreateBackup' })
 
@@ -87,8 +96,8 @@ const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
 export const createBackup = ofStorages.post('create_backup', '/{id}/backups', {
   summary: 'Back up a storage',
   description:
-    'Its server may run: the backup is the disk as it is at one instant. Only what has changed since the last backup ' +
-    'is read; each backup is complete by itself.',
+    'The server may run: the backup is the state of the disk at one instant. Only changes since the last backup ' +
+    'are read, but every backup is complete without the others.',
   needs: 'standing',
   starts: ['storage.backup'],
   body: CreateBackup,
@@ -102,31 +111,33 @@ const verbs = verbsOf({ path: '/v1/backups', area: AREA, noun: 'backup', view: B
 
 export const listBackups = verbs.list('list_backups', {
   summary: 'List backups',
-  description: 'Newest first, also those of storages that are deleted.',
+  description: 'Newest first, including backups of deleted storages.',
   query: PageQuery.extend({ storage_id: Id.optional() }),
 })
 
-export const getBackup = verbs.read('get_backup', { summary: 'Read a backup' })
+export const getBackup = verbs.read('get_backup', { summary: 'Get a backup' })
 
 export const deleteBackup = verbs.remove('delete_backup', {
   summary: 'Delete a backup',
-  description: 'Backups that were made after it stay complete.',
+  description: 'Later backups stay complete.',
   starts: ['backup.delete'],
 })
 
 export const restoreBackup = verbs.post('restore_backup', '/{id}/restore', {
   summary: 'Restore a backup to its storage',
   description:
-    "Replaces the content of the backup's storage, whose server must be stopped. A backup that did not verify is " +
-    'restored with force only.',
+    "Replaces the content of the backup's storage; its server must be stopped. A backup that failed verification " +
+    'is restored only with force.',
   starts: ['backup.restore'],
   isDestructive: true,
-  body: z.strictObject({ force: z.boolean().default(false).describe('Restore it although it did not verify.') }),
+  body: z.strictObject({
+    force: z.boolean().default(false).describe('Restore the backup although its verification failed.'),
+  }),
 })
 
 export const verifyBackup = verbs.post('verify_backup', '/{id}/verify', {
-  summary: 'Read all of a backup back',
-  description: 'verified_at and verification_error say what it found.',
+  summary: 'Verify a backup by reading all of its data',
+  description: 'verified_at and verification_error report the result.',
   starts: ['backup.verify'],
 })
 

@@ -1,4 +1,4 @@
-/** What an account used and what that costs: public shapes and routes. */
+/** Usage and cost of an account: public shapes and routes. */
 import { z } from 'zod'
 import { type BillLine, sumOf } from '../../domain/billing/rules.ts'
 import type { Month } from '../../domain/billing/transfer.ts'
@@ -6,7 +6,7 @@ import { DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
 const Cents = z.int().min(0)
-const Hours = z.int().min(0).describe('Clock hours (UTC) that were metered.')
+const Hours = z.int().min(0).describe('Metered clock hours (UTC).')
 export const CURRENCY = 'eur'
 const Period = z
   .string()
@@ -14,71 +14,75 @@ const Period = z
   .describe('The calendar month (UTC) as YYYY-MM.')
 
 const BILLED = {
-  resource_type: z.string().describe('What was used: server, storage, public_ipv4, network_transfer and so on.'),
-  resource_id: z.string().describe('Id of the resource; of traffic that of its server.'),
-  name: z.string().describe('Its name, the newest that was known.'),
-  plan: z.string().describe('Plan or tier; empty where there is none.'),
+  resource_type: z.string().describe('Type of the resource: server, storage, public_ipv4, network_transfer and so on.'),
+  resource_id: z.string().describe('Id of the resource; for traffic, the id of the server.'),
+  name: z.string().describe('Most recent known name of the resource.'),
+  plan: z.string().describe('Plan or tier; empty when the resource has none.'),
   hours: Hours,
 }
 const HourlyPrice = z
   .int()
   .min(0)
-  .describe('Price of an hour in thousandths of a cent; 0 for what is not billed by it.')
+  .describe('Price per hour in thousandths of a cent; 0 for usage that is not billed by the hour.')
 
 export const BillingLogEntry = z
   .strictObject({
     date: z.iso.date().describe('Day (UTC).'),
     ...BILLED,
     hourly_price_millicents: HourlyPrice,
-    amount_cents: Cents.describe('What the day added to the month, in cents.'),
+    amount_cents: Cents.describe('Amount that the day added to the month, in cents.'),
   })
   .meta({ id: 'BillingLogEntry' })
 
 export const UsageSummary = z
   .strictObject({
-    currency: z.string().describe('ISO 4217 code, in lower case.'),
+    currency: z.string().describe('ISO 4217 currency code in lower case.'),
     period_start: DateTime,
     period_end: DateTime,
-    metered_through: DateTime.nullable().describe('All hours before it are counted; null before the first.'),
-    month_to_date_cents: Cents.describe('What the month costs until now: the sum of the resources.'),
-    estimated_month_cents: Cents.describe('What it will have cost when everything active stays as it is.'),
+    metered_through: DateTime.nullable().describe('All hours before this time are metered; null before the first.'),
+    month_to_date_cents: Cents.describe('Cost of the month so far, in cents: the sum of the resources.'),
+    estimated_month_cents: Cents.describe(
+      'Estimated cost of the month in cents if all active resources stay as they are.',
+    ),
     resources: z
       .array(
         z.strictObject({
           ...BILLED,
-          amount_cents: Cents.describe('What it costs until now, in cents.'),
-          cap_cents: Cents.describe('It costs no more than that in a month; 0 without such a bound.'),
+          amount_cents: Cents.describe('Cost so far, in cents.'),
+          cap_cents: Cents.describe('Maximum cost per month; 0 for no maximum.'),
           hourly_price_millicents: HourlyPrice,
-          is_active: z.boolean().describe('Whether it goes on costing.'),
+          is_active: z.boolean().describe('Whether the resource still incurs cost.'),
         }),
       )
-      .describe('One line for each resource, plan and price of the month.'),
+      .describe('One line per resource, plan and price in the month.'),
     daily: z
       .array(
         z.strictObject({
           date: z.iso.date().describe('Day (UTC).'),
-          amount_cents: Cents.describe('What the day cost, in cents.'),
+          amount_cents: Cents.describe('Cost of the day, in cents.'),
         }),
       )
-      .describe('The last 90 days with today, oldest first.'),
-    credit_balance_cents: Cents.describe('What live credits have left, in cents; the next invoice spends it first.'),
-    credit_next_expiry: DateTime.nullable().describe('When the first of the live credits expires; null for never.'),
+      .describe('The last 90 days including today, oldest first.'),
+    credit_balance_cents: Cents.describe(
+      'Remaining amount of valid credits, in cents. The next invoice uses it first.',
+    ),
+    credit_next_expiry: DateTime.nullable().describe('Time when the next valid credit expires; null for never.'),
   })
   .meta({ id: 'UsageSummary' })
 
 const billing = routesUnder({ path: '/v1', area: 'Payments, invoices, usage', permission: 'billing.read' })
 
 export const getUsageSummary = billing.get('get_usage_summary', '/usage/summary', {
-  summary: "Read the month's usage",
+  summary: 'Get the usage of the current month',
   description:
-    'What the current calendar month (UTC) costs until now. Resources cost every clock hour that they existed in; ' +
-    'the hour under way is counted when it is over.',
+    'Cost of the current calendar month (UTC) so far. A resource costs every clock hour in which it existed; the ' +
+    'current hour is counted when it ends.',
   answers: { 200: UsageSummary },
 })
 export const listBillingLog = billing.get('list_billing_log', '/usage/billing-log', {
-  summary: 'List what each resource cost each day',
+  summary: 'List the daily cost of each resource',
   description:
-    'One line a resource and day, newest day first; two when its plan or price changed within the day. The lines of ' +
+    'One line per resource and day, newest day first; two when plan or price changed during the day. The lines of ' +
     'a month add up to its invoice.',
   query: PageQuery,
   answers: { 200: pageOf(BillingLogEntry) },
@@ -90,36 +94,36 @@ export const Invoice = z
     period: Period,
     period_start: DateTime,
     period_end: DateTime,
-    currency: z.string().describe('ISO 4217 code, in lower case.'),
-    total_cents: Cents.describe('What the month cost, before credits.'),
-    credit_applied_cents: Cents.describe('What credits paid of it.'),
-    amount_due_cents: Cents.describe('What is left to pay.'),
+    currency: z.string().describe('ISO 4217 currency code in lower case.'),
+    total_cents: Cents.describe('Cost of the month in cents, before credits.'),
+    credit_applied_cents: Cents.describe('Part that credits paid, in cents.'),
+    amount_due_cents: Cents.describe('Part that remains to be paid, in cents.'),
     created_at: DateTime,
     lines: z
       .array(
         z
           .strictObject({
-            kind: z.enum(['usage', 'credit']).describe('credit for what a credit paid, with a negative amount.'),
+            kind: z.enum(['usage', 'credit']).describe('usage, or credit for an amount that a credit paid (negative).'),
             ...BILLED,
             amount_cents: z.int().describe('In cents; negative for credits.'),
-            cap_cents: Cents.describe('It costs no more than that in a month; 0 without such a bound.'),
+            cap_cents: Cents.describe('Maximum cost per month; 0 for no maximum.'),
           })
           .meta({ id: 'InvoiceLine' }),
       )
-      .describe('What was used, then what credits paid.'),
+      .describe('Usage lines, then credit lines.'),
     payment_status: z
       .enum(['unbilled', 'open', 'paid', 'overdue'])
-      .describe('unbilled while there is nothing to pay, or the payment processor does not have it.'),
+      .describe('unbilled while the total is zero or the payment processor does not have the invoice.'),
     hosted_invoice_url: z
       .string()
       .nullable()
-      .describe('Page of the payment processor to see and pay it; null without.'),
+      .describe('Page of the payment processor to view and pay the invoice; null when there is none.'),
   })
   .meta({ id: 'Invoice' })
 
 export const listInvoices = billing.get('list_invoices', '/invoices', {
   summary: 'List invoices',
-  description: 'One a calendar month (UTC) in which anything was used, newest month first.',
+  description: 'One per calendar month (UTC) with usage, newest month first.',
   query: PageQuery,
   answers: { 200: pageOf(Invoice) },
 })
@@ -133,7 +137,7 @@ const billed = (line: BillLine) => ({
   plan: line.plan,
 })
 
-/** `lines` are of the month; `daily` and the credits of the account. */
+/** `lines` are of the month; `daily` and the credits are of the account. */
 export const toUsageSummary = (
   { start, end }: Month,
   lines: readonly BillLine[],

@@ -1,3 +1,3 @@
-/** What the cloud offers: regions, zones, plans and templates. */
+/** Catalog of the cloud: regions, zones, plans and templates. */
 export * from './routes.ts'
 export * from './stored.ts'

@@ -1,5 +1,5 @@
-/** What the cloud offers: public shapes and routes of regions, zones, plans and templates. Stored shapes are in
- *  `platform.ts`. */
+/** Catalog of the cloud: public shapes and routes of regions, zones, plans and templates. Stored shapes are in
+ *  `stored.ts`. */
 import { z } from 'zod'
 import { hourlyMillicents } from '../../domain/billing/rules.ts'
 import { HA_REASONS } from '../../domain/zone/high-availability.ts'
@@ -35,7 +35,7 @@ export const ZoneView = z
     network_status_reason: z
       .string()
       .nullable()
-      .describe('Why private_networks and floating_ips are not among the capabilities; null where they are.'),
+      .describe('Reason why private_networks and floating_ips are not among the capabilities; null when they are.'),
     object_storage_backend: z.enum(['rgw', 'svc-s3-single']).nullable(),
     unavailable_plans: z.array(z.string()),
   })
@@ -89,8 +89,8 @@ export function toRegionView(
   })
 }
 
-/** What an operator says of the zone, but for what is observed: public addresses need a network and a pool that gives
- *  them, and what servers can count on when they move or lose their node follows from the nodes. */
+/** Capabilities in the operator's terms, apart from what is observed. Public addresses need a network and a pool. How
+ *  servers move and survive the loss of a node follows from the nodes. */
 export function capabilitiesOf({
   spec,
   status,
@@ -113,7 +113,7 @@ export function capabilitiesOf({
     object_storage: status?.objectStorageBackend !== undefined,
     kubernetes: status?.hasPrivateNetworks === true && status.kubernetesReleases !== undefined,
     playgrounds: status?.hasPlaygrounds === true,
-    // Every driver keeps them, of tier standard.
+    // Every driver supports them, for tier standard.
     snapshots: true,
   }
   return ZONE_CAPABILITIES.filter((capability) => observed[capability] ?? spec.capabilities.includes(capability))
@@ -136,7 +136,7 @@ export function toPlanView({ name, spec }: Stored<PlanSpec>): PlanView {
   return viewOf(PlanView, spec, { name, price_hourly_millicents: hourlyMillicents(spec.priceMonthlyCents) })
 }
 
-/** `zones` are all there are; `zoneName` narrows what is said of the image to one of them. */
+/** `zones` are all zones; `zoneName` limits the image status to one of them. */
 export function toTemplateView(
   { name, spec, status, createdAt }: Stored<TemplateSpec, TemplateStatus>,
   zones: readonly Stored<ZoneSpec, ZoneStatus>[],
@@ -165,7 +165,7 @@ export const listRegions = zones.get('list_regions', '/regions', {
 })
 
 export const listZones = zones.get('list_zones', '/zones', {
-  summary: 'List zones with what they offer',
+  summary: 'List zones and their capabilities',
   query: z.strictObject({ region: ZoneName.optional() }),
   answers: { 200: completeListOf(ZoneView) },
 })
@@ -180,8 +180,8 @@ export const listPlans = plans.get('list_plans', '/plans', {
 export const listTemplates = plans.get('list_templates', '/templates', {
   summary: 'List operating system templates',
   description:
-    'Without those past their unavailable_at, from which nothing new is made. Those past their deprecated_at are ' +
-    'listed on request.',
+    'Excludes templates past their unavailable_at, which accept no new use. Templates past their deprecated_at ' +
+    'are listed on request.',
   query: z.strictObject({
     zone: ZoneName.optional(),
     os_family: z.string().max(63).optional(),
@@ -191,7 +191,7 @@ export const listTemplates = plans.get('list_templates', '/templates', {
 })
 
 export const getTemplate = plans.get('get_template', '/templates/{name}', {
-  summary: 'Read a template',
+  summary: 'Get a template',
   params: z.strictObject({ name: Id }),
   answers: { 200: z.strictObject({ template: TemplateView }) },
 })

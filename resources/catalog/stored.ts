@@ -1,4 +1,4 @@
-/** What an operator offers: regions, zones, plans and templates. Cluster-scoped; names are what the API shows. */
+/** Offers of an operator: regions, zones, plans and templates. Cluster-scoped; names are those in the API. */
 import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
 import { MANAGED_TEMPLATES } from '../../domain/managed-machine/rules.ts'
@@ -12,7 +12,7 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 
-const KNOWN = 'What is known of it. Written by its controller.'
+const KNOWN = 'Observed state. Written by its controller.'
 const Observed = z
   .strictObject({ observedGeneration: ObservedGeneration, conditions: Conditions.optional() })
   .describe(KNOWN)
@@ -23,17 +23,17 @@ export const Region = resource({
   shortNames: ['reg'],
   scope: 'Cluster',
   description:
-    'A place with one or more zones, near enough to each other for copies of data. Its name is what the API shows.',
+    'A place with one or more zones that are close enough to copy data between them. Its name is the name in the API.',
   spec: z
     .strictObject({
-      displayName: z.string().min(1).max(63).describe('Name for people.'),
+      displayName: z.string().min(1).max(63).describe('Display name.'),
       country: z
         .string()
         .length(2)
         .regex(/^[A-Z]{2}$/)
-        .describe('ISO 3166 code of the country, in upper case.'),
+        .describe('ISO 3166 country code in upper case.'),
     })
-    .describe('What the region is.'),
+    .describe('The desired state of the region.'),
   status: Observed,
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.displayName' },
@@ -69,13 +69,15 @@ export const STORAGE_REPLICAS_MAXIMUM = 3
 export const STORAGE_FAILURE_DOMAINS = ['host', 'rack'] as const
 
 const StoragePolicySpec = z.strictObject({
-  replicas: z.int().min(1).max(STORAGE_REPLICAS_MAXIMUM).describe('How many copies it keeps.'),
-  failureDomain: z.enum(STORAGE_FAILURE_DOMAINS).describe('What no two copies share.'),
+  replicas: z.int().min(1).max(STORAGE_REPLICAS_MAXIMUM).describe('Number of copies.'),
+  failureDomain: z.enum(STORAGE_FAILURE_DOMAINS).describe('Failure domain that no two copies share.'),
   pools: z
     .array(z.string().min(1).max(63))
     .max(16)
     .optional()
-    .describe('Which pools, as nodes name them; all that nodes of the zone reach when absent.')
+    .describe(
+      'Pools that it applies to, by the names that nodes use; all pools that nodes of the zone reach when absent.',
+    )
     .meta({ 'x-kubernetes-list-type': 'set' }),
 })
 
@@ -85,18 +87,21 @@ export const Zone = resource({
   shortNames: ['zn'],
   scope: 'Cluster',
   description:
-    'A failure domain of a region: nodes that share power and network. Its name is what the API shows; servers ' +
-    'name it and never leave it by themselves.',
+    'A failure domain of a region: nodes that share power and network. Its name is the name in the API. Servers ' +
+    'refer to it, and the platform never moves them out of it by itself.',
   spec: z
     .strictObject({
-      displayName: z.string().min(1).max(63).describe('Name for people.'),
-      region: z.string().min(1).max(63).describe('Region that it belongs to. Cannot be changed.'),
-      isClosed: z.boolean().default(false).describe('A closed zone takes nothing new; what is there stays and works.'),
+      displayName: z.string().min(1).max(63).describe('Display name.'),
+      region: z.string().min(1).max(63).describe('Region of the zone. Cannot be changed.'),
+      isClosed: z
+        .boolean()
+        .default(false)
+        .describe('A closed zone accepts no new resources. Existing resources keep working.'),
       capabilities: z
         .array(z.enum(ZONE_CAPABILITIES))
         .max(32)
         .default([])
-        .describe('What the zone offers beyond servers.')
+        .describe('Capabilities of the zone besides servers.')
         .meta({ 'x-kubernetes-list-type': 'set' }),
       publicNetwork: z
         .strictObject({
@@ -104,19 +109,19 @@ export const Zone = resource({
             .string()
             .min(1)
             .max(63)
-            .describe('Name by which the hosts of the zone know the wire outside (ovn-bridge-mappings).'),
+            .describe('Name of the external network on the hosts of the zone (ovn-bridge-mappings).'),
           addresses: z
             .array(z.string().min(1).max(49))
             .min(1)
             .max(4)
             .describe(
-              "Addresses of the zone's router on it, with the length of their prefix. The routers around it send " +
-                'the pools of the zone there.',
+              "External addresses of the zone's router, with prefix length. Upstream routers send the pools of " +
+                'the zone to them.',
             ),
           gateways: z
             .array(z.string().min(1).max(45))
             .max(2)
-            .describe('Where the router finds the rest of the world, one for each protocol.'),
+            .describe('Default gateways of the router, one per protocol.'),
           dnsServers: z
             .array(z.string().min(1).max(45))
             .max(3)
@@ -127,130 +132,132 @@ export const Zone = resource({
             .regex(/^socks5:\/\/[a-zA-Z0-9.:[\]-]{1,253}:[0-9]{1,5}$/)
             .max(280)
             .optional()
-            .describe(
-              'SOCKS5 proxy by which public addresses are reached from where nothing routes them to the zone; none ' +
-                'when absent.',
-            ),
+            .describe('SOCKS5 proxy to the public addresses from networks without a route to them; none when absent.'),
         })
         .optional()
         .describe(
-          'How the servers of the zone reach the outside, where Open Virtual Network is their network; not at ' +
-            'all when absent.',
+          'External network of a zone that uses Open Virtual Network. When absent, servers of the zone have no ' +
+            'external network.',
         ),
       sharedStorage: z
         .strictObject({
-          protocol: z.enum(['ceph']).describe('What serves it.'),
+          protocol: z.enum(['ceph']).describe('Product that serves the storage.'),
           secretName: z
             .string()
             .min(1)
             .max(253)
             .describe(
-              'Secret of the namespace of the platform with monitors, username and key of a client that may set how ' +
-                'pools keep their data.',
+              'Secret in the namespace of the platform with monitors, username and key of a client that may set ' +
+                'how pools keep data.',
             ),
           policy: StoragePolicySpec.optional().describe(
-            'How it keeps its data. Where it is absent each pool gets as many copies as it has hosts, up to three, ' +
-              'in separate racks from the third rack on, and none loses any.',
+            'How it keeps data. When absent, each pool has as many copies as hosts, at most three; from three ' +
+              'racks on they are in separate racks. No pool loses copies.',
           ),
         })
         .optional()
         .describe('Shared storage of its hosts that the platform administers; none when absent.'),
       operation: RequestedOperation,
     })
-    .describe('What the zone is.'),
+    .describe('The desired state of the zone.'),
   status: Observed.extend({
-    operation: OperationProgress.optional().describe('How far that change is.'),
+    operation: OperationProgress.optional().describe('Progress of that change.'),
     sharedStorage: z
       .strictObject({
-        readAt: z.string().max(64).describe('When it was asked last.'),
-        detail: z.string().max(1024).describe('Why it did not answer; empty when it did.'),
+        readAt: z.string().max(64).describe('Time of the last query.'),
+        detail: z.string().max(1024).describe('Reason why it did not answer; empty when it did.'),
         pools: z
           .array(
             z.strictObject({
-              name: z.string().max(255).describe('As nodes name it.'),
-              replicas: z.int().describe('How many copies it keeps.'),
-              failureDomain: z.string().max(63).describe('What no two copies share.'),
-              hosts: z.int().describe('With storage for it that is up.'),
-              racks: z.int().describe('With storage for it that is up.'),
-              misplacedGroups: z.int().describe('Its parts whose copies are not all in their places.'),
+              name: z.string().max(255).describe('Name that nodes use.'),
+              replicas: z.int().describe('Number of copies.'),
+              failureDomain: z.string().max(63).describe('Failure domain that no two copies share.'),
+              hosts: z.int().describe('Hosts with running storage for the pool.'),
+              racks: z.int().describe('Racks with running storage for the pool.'),
+              misplacedGroups: z.int().describe('Placement groups of the pool with copies that are not all in place.'),
             }),
           )
           .max(64)
-          .describe('Those that nodes of the zone reach.'),
+          .describe('Pools that nodes of the zone reach.'),
       })
       .optional()
-      .describe('What the shared storage that the platform administers answered last.'),
-    storagePolicy: StoragePolicySpec.optional().describe('What the last operation was about, however it ended.'),
-    state: z.enum(['available', 'full', 'maintenance', 'closed']).optional().describe('Whether it takes new servers.'),
+      .describe('Last answer of the shared storage that the platform administers.'),
+    storagePolicy: StoragePolicySpec.optional().describe('Policy of the last operation, whatever its outcome.'),
+    state: z
+      .enum(['available', 'full', 'maintenance', 'closed'])
+      .optional()
+      .describe('Whether the zone accepts new servers.'),
     unavailablePlans: z
       .array(z.string().max(63))
       .max(256)
       .optional()
-      .describe('Plans that no node of the zone has room for now.'),
+      .describe('Plans for which no node of the zone has room now.'),
     haObstacle: z
       .string()
       .max(1024)
       .optional()
-      .describe('Why servers could not go on elsewhere when a node was lost, for people; absent when they could.'),
+      .describe(
+        'Human-readable reason why servers could not restart elsewhere after the loss of a node; absent when ' +
+          'they could.',
+      ),
     hasPrivateNetworks: z
       .boolean()
       .optional()
-      .describe('Whether its hosts have private networks for servers, and the platform reaches what makes them.'),
+      .describe('Whether its hosts support private networks and the platform reaches the network database.'),
     networkObstacle: z
       .string()
       .max(1024)
       .optional()
-      .describe('Why it has no private networks, for people; absent where it has.'),
+      .describe('Human-readable reason why the zone has no private networks; absent when it has them.'),
     objectStorageBackend: z
       .enum(['rgw', 'svc-s3-single'])
       .optional()
-      .describe('What keeps objects for S3 clients; absent where nothing does.'),
+      .describe('Product that serves object storage in the zone; absent when there is none.'),
     objectStorageObstacle: z
       .string()
       .max(1024)
       .optional()
-      .describe('Why it keeps no objects, for people; absent where it does.'),
+      .describe('Human-readable reason why the zone has no object storage; absent when it has it.'),
     kubernetesReleases: z
       .array(z.string().max(16))
       .max(32)
       .optional()
-      .describe('Releases of Kubernetes that clusters of its region can have; absent where there are none.'),
+      .describe('Kubernetes releases for clusters of its region; absent when there are none.'),
     kubernetesObstacle: z
       .string()
       .max(1024)
       .optional()
-      .describe('Why it has no Kubernetes, for people; absent where it has.'),
-    hasPlaygrounds: z
-      .boolean()
-      .optional()
-      .describe('Whether playgrounds can be started in its region; absent where not.'),
+      .describe('Human-readable reason why the zone has no Kubernetes; absent when it has it.'),
+    hasPlaygrounds: z.boolean().optional().describe('Whether its region offers playgrounds; absent when it does not.'),
     playgroundsObstacle: z
       .string()
       .max(1024)
       .optional()
-      .describe('Why its region has no playgrounds, for people; absent where it has.'),
+      .describe('Human-readable reason why its region has no playgrounds; absent when it has them.'),
     hasSeparateEdges: z
       .boolean()
       .optional()
-      .describe('Whether it has servers enough for network edges with a machine for each role.'),
-    hasBackups: z.boolean().optional().describe('Whether one of its hosts has a place for backups.'),
-    hasSharedStorage: z.boolean().optional().describe('Whether its hosts reach storage that they share.'),
+      .describe('Whether it has enough servers for network edges with one machine per role.'),
+    hasBackups: z.boolean().optional().describe('Whether at least one of its hosts has a place for backups.'),
+    hasSharedStorage: z.boolean().optional().describe('Whether its hosts reach shared storage.'),
     publicFamilies: z
       .array(z.enum(['ipv4', 'ipv6']))
       .max(2)
       .optional()
-      .describe('Families of the public addresses that pools of the zone give to servers.')
+      .describe('Address families that pools of the zone provide to servers.')
       .meta({ 'x-kubernetes-list-type': 'set' }),
     backupSources: z
       .array(ZoneName)
       .max(256)
       .optional()
-      .describe('Other zones whose backups one of its hosts can copy.'),
+      .describe('Other zones whose backups at least one of its hosts can copy.'),
     builtTemplates: z
       .array(z.string().max(63))
       .max(64)
       .optional()
-      .describe('Templates whose image is built on every host that runs servers; servers of others wait for it.'),
+      .describe(
+        'Templates with an image on every host that runs servers. Servers of other templates wait for the image.',
+      ),
   }).describe(KNOWN),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
@@ -271,27 +278,27 @@ export const Plan = resource({
   shortNames: ['pln'],
   scope: 'Cluster',
   description:
-    'A size and a price of servers. The size of a plan never changes, because servers were sold with it: offer ' +
-    'another plan instead.',
+    'A size and a price of servers. The size never changes, because servers were sold with it: create another ' +
+    'plan instead.',
   spec: z
     .strictObject({
-      family: z.enum(['starter', 'premium', 'cloud_native']).describe('Group of plans that it is shown in.'),
+      family: z.enum(['starter', 'premium', 'cloud_native']).describe('Group of plans in which it is listed.'),
       cores: z.int().min(1).max(512).describe('Virtual cores. Cannot be changed.'),
       memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB. Cannot be changed.'),
       storageGibibytes: z
         .int()
         .min(1)
         .max(65_536)
-        .describe('Size of the boot storage in GiB, unless a server asks for more. Cannot be changed.'),
-      priceMonthlyCents: z.int().min(0).max(100_000_000).describe('Price of a month, in euro cents.'),
+        .describe('Default and minimum size of the boot storage in GiB. Cannot be changed.'),
+      priceMonthlyCents: z.int().min(0).max(100_000_000).describe('Price per month in euro cents.'),
       cpuPool: z
         .string()
         .min(1)
         .max(63)
         .optional()
-        .describe('Only nodes of this pool run it; any node when absent. Cannot be changed.'),
+        .describe('Pool of nodes that run the plan; any node when absent. Cannot be changed.'),
     })
-    .describe('What the plan gives, and what it costs.'),
+    .describe('Size and price of the plan.'),
   status: Observed,
   columns: [
     { name: 'Family', type: 'string', jsonPath: '.spec.family' },
@@ -315,21 +322,21 @@ export const Template = resource({
   shortNames: ['tpl'],
   scope: 'Cluster',
   description:
-    'An operating system image that servers are made from. Another image is another template: what servers were ' +
-    'made from never changes.',
+    'An operating system image for servers. It never changes after servers were created from it: create another ' +
+    'template for another image.',
   spec: z
     .strictObject({
-      title: z.string().min(1).max(255).describe('Name for people.'),
-      osFamily: z.string().min(1).max(63).describe('Family of the operating system, by which lists are filtered.'),
+      title: z.string().min(1).max(255).describe('Display name.'),
+      osFamily: z.string().min(1).max(63).describe('Family of the operating system; lists filter by it.'),
       osVersion: z.string().max(63).describe('Version of the operating system.'),
-      architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture that it runs on.'),
+      architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture of the image.'),
       defaultUser: z
         .string()
         .max(GUEST_USER_LENGTH_MAXIMUM)
         .regex(GUEST_USER_PATTERN)
-        .describe('User whose SSH keys are those of the server.'),
-      minStorageGibibytes: z.int().min(1).max(65_536).describe('Smallest boot storage that it fits on, in GiB.'),
-      minMemoryMebibytes: z.int().min(32).max(4_194_304).describe('Least memory that it starts with, in MiB.'),
+        .describe('User who gets the SSH keys of the server.'),
+      minStorageGibibytes: z.int().min(1).max(65_536).describe('Minimum boot storage in GiB.'),
+      minMemoryMebibytes: z.int().min(32).max(4_194_304).describe('Minimum memory in MiB.'),
       zones: z
         .array(ZoneName)
         .max(256)
@@ -341,13 +348,13 @@ export const Template = resource({
           built: z
             .enum(['tiny-linux', 'debian-13', ...MANAGED_TEMPLATES])
             .optional()
-            .describe("One of the agent's own recipes."),
+            .describe('Recipe of the agent that builds the image.'),
           url: z
             .string()
             .max(TEMPLATE_URL_LENGTH_MAXIMUM)
             .regex(/^https:\/\//)
             .optional()
-            .describe('A raw or qcow2 disk with its own boot loader, on the public Internet, by https.'),
+            .describe('HTTPS URL on the public Internet of a raw or qcow2 disk with its own boot loader.'),
           checksum: z
             .string()
             .regex(/^[0-9a-fA-F]{64}$/)
@@ -355,31 +362,35 @@ export const Template = resource({
             .optional()
             .describe('SHA-256 of the file at url, in hex.'),
         })
-        .describe('How a node gets the image: built, or url with checksum. Cannot be changed.'),
+        .describe('Source of the image for nodes: built, or url with checksum. Cannot be changed.'),
       hiddenAt: z
         .string()
         .max(64)
         .optional()
-        .describe('From when on it is in no list, RFC 3339; who knows its name may use it.'),
-      deprecatedAt: z.string().max(64).optional().describe('From when on it is shown as outdated, RFC 3339.'),
-      unavailableAt: z.string().max(64).optional().describe('From when on nothing new is made from it, RFC 3339.'),
+        .describe('Time from which no list contains it, RFC 3339. It can still be used by name.'),
+      deprecatedAt: z.string().max(64).optional().describe('Time from which it is shown as deprecated, RFC 3339.'),
+      unavailableAt: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('Time from which nothing new can be created from it, RFC 3339.'),
       operation: RequestedOperation,
     })
-    .describe('What the template is.'),
+    .describe('The desired state of the template.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(TEMPLATE_STATES).optional().describe('Whether servers can be made from it, as the API shows it.'),
-      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
-      sizeGibibytes: z.int().min(0).optional().describe('Size of the disk of an image that was fetched, in GiB.'),
+      state: z.enum(TEMPLATE_STATES).optional().describe('Whether servers can be created from it, as in the API.'),
+      stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
+      sizeGibibytes: z.int().min(0).optional().describe('Size of the disk in a downloaded image, in GiB.'),
       zones: z
         .array(ZoneName)
         .max(256)
         .optional()
         .describe(
-          'Zones that have had it: of an image that is fetched those whose nodes have held it, all of them; of one ' +
-            'that nodes build those where it is built on every host, or a disk has been made from it.',
+          'Zones that have had the image. Downloaded: all nodes of the zone have held it. Built by nodes: every ' +
+            'host has built it, or a disk was created from it.',
         ),
       operation: ReportedOperation,
     })
@@ -408,26 +419,26 @@ export type TemplateSpec = z.infer<typeof Template.spec>
 export type TemplateStatus = z.infer<typeof Template.status>
 type AnyTemplate = { readonly spec: TemplateSpec; readonly status?: TemplateStatus | undefined }
 
-/** Nodes build its image by a recipe of their own. */
+/** Nodes build its image with their own recipe. */
 export const isBuiltHere = ({ image }: TemplateSpec): boolean => image.built !== undefined
-/** Whether anything new is made from the template, in zones that offer it. */
+/** Whether anything new can be created from the template, in zones that offer it. */
 export const isAvailable = ({ unavailableAt }: TemplateSpec, now: Date): boolean =>
   unavailableAt === undefined || Date.parse(unavailableAt) > now.getTime()
 
-/** Whether it is in no list. */
+/** Whether lists leave it out. */
 export const isHidden = ({ hiddenAt }: TemplateSpec, now: Date): boolean =>
   hiddenAt !== undefined && Date.parse(hiddenAt) <= now.getTime()
 
-/** Whether the zone has it: what is built there comes with the first server, what is fetched is there before. */
+/** Whether the zone has it: the first server brings a built image, a downloaded one is there before. */
 export const isInZone = ({ spec, status }: AnyTemplate, zone: string): boolean =>
   isBuiltHere(spec)
     ? spec.zones.length === 0 || spec.zones.includes(zone)
     : status?.state === 'online' && status.zones?.includes(zone) === true
 
-/** Whether servers of the zone can be made from the template now. */
+/** Whether servers of the zone can be created from the template now. */
 export const isOffered = (template: AnyTemplate, zone: string, now: Date): boolean =>
   isInZone(template, zone) && template.spec.operation?.kind !== 'template.delete' && isAvailable(template.spec, now)
 
-/** Smallest boot storage that it fits on, in GiB. */
+/** Minimum boot storage in GiB. */
 export const leastStorageOf = ({ spec, status }: AnyTemplate): number =>
   Math.max(spec.minStorageGibibytes, status?.sizeGibibytes ?? 0)

@@ -5,26 +5,26 @@ import { DateTime, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
 export const CONSOLE_INPUT_BYTES_MAXIMUM = 4096
-/** Of 4096 bytes in base64, with its padding. */
+/** Length of 4096 bytes in base64, with padding. */
 const CONSOLE_INPUT_TEXT_MAXIMUM = 5464
 
-/** The data of the stream's `status` events. */
+/** Data of the stream's `status` events. */
 export const ConsoleStatus = z.strictObject({
   connected: z.boolean().describe('Whether the console of a running guest is attached.'),
   server_state: z.enum(SERVER_STATES).describe('State of the server.'),
-  writable: z.boolean().describe('Whether input is taken.'),
+  writable: z.boolean().describe('Whether the console accepts input.'),
   reason: z
     .enum(['server_stopped', 'host_unreachable', 'moved'])
     .nullable()
-    .describe('Why no console is attached; null while one is.'),
-  stream_ends_at: DateTime.describe('When the stream ends; open another one then.'),
+    .describe('Reason why no console is attached; null when one is.'),
+  stream_ends_at: DateTime.describe('Time when the stream ends; open a new one then.'),
 })
 export type ConsoleStatus = z.infer<typeof ConsoleStatus>
 
-/** As the stream comes over the wire. */
+/** The stream as it is sent. */
 const ConsoleStream = z.string().meta({
   id: 'ConsoleStream',
-  description: 'Server-sent events; x-events says what the data of each is. A comment comes every 15 seconds.',
+  description: 'Server-sent events; x-events describes the data of each. A comment is sent every 15 seconds.',
   examples: [
     'event: tail\ndata: cm9vdEB3ZWI6fiMg\n\n' +
       'event: status\ndata: {"connected":true,"server_state":"started","writable":true,"reason":null,' +
@@ -40,8 +40,8 @@ const console = routesUnder({
 })
 
 export const sendServerConsoleInput = console.post('send_server_console_input', '/{id}/console/input', {
-  summary: 'Type into the serial console',
-  description: 'At most 50 requests a second for each server. The first input of a session_id is audited.',
+  summary: 'Send input to the serial console',
+  description: 'At most 50 requests per second and server. The first input of a session_id is audited.',
   audit: 'server.console_session',
   body: z.strictObject({
     session_id: Uuid,
@@ -61,27 +61,27 @@ export const sendServerConsoleInput = console.post('send_server_console_input', 
 })
 
 export const streamServerConsole = console.get('stream_server_console', '/{id}/console/stream', {
-  summary: 'Follow the serial console',
+  summary: 'Stream the serial console',
   description:
-    'Server-sent events: `tail` (base64 of the last 64 KiB), `status` (ConsoleStatus), then `output` (base64) ' +
-    'for each chunk; a keepalive comment every 15 seconds. Ends after 30 minutes.',
+    'Server-sent events: `tail` (base64 of the last 64 KiB), `status` (ConsoleStatus), then `output` (base64) per ' +
+    'chunk. A keepalive comment is sent every 15 seconds. The stream ends after 30 minutes.',
   isCredentialRead: true,
   audit: 'server.console_session',
   mediaType: 'text/event-stream',
   answers: { 200: ConsoleStream },
   events: {
-    tail: z.base64().describe('The last 64 KiB that the guest has written, in base64.'),
+    tail: z.base64().describe('The last 64 KiB of output of the guest, in base64.'),
     status: ConsoleStatus,
-    output: z.base64().describe('What the guest has written since, in base64.'),
+    output: z.base64().describe('Later output of the guest, in base64.'),
   },
   refuses: [404, 409],
 })
 
 export const readServerConsole = console.get('read_server_console', '/{id}/console/output', {
-  summary: 'Read the serial console',
+  summary: 'Get serial console output',
   description:
-    'What the guest has written since a position, at most 16 KiB; without a position the end of the last 64 KiB. ' +
-    'Type with send_server_console_input, then read with the position from before and wait_for, such as the prompt.',
+    'Returns at most 16 KiB of output after a position; without a position, the end of the last 64 KiB. Send ' +
+    'input with send_server_console_input. Then read with the previous position and wait_for, such as the prompt.',
   isCredentialRead: true,
   audit: 'server.console_session',
   query: z.strictObject({
@@ -90,7 +90,7 @@ export const readServerConsole = console.get('read_server_console', '/{id}/conso
       .max(80)
       .regex(/^([a-z0-9]{1,64}-\d{1,15})?$/, 'must be the position of an earlier answer')
       .optional()
-      .describe('position of an earlier answer: only what came after it.'),
+      .describe('position of an earlier answer; returns only later output.'),
     wait_for: z.string().min(1).max(200).optional().describe('Wait until this text appears.'),
     wait: z.coerce
       .number()
@@ -98,21 +98,21 @@ export const readServerConsole = console.get('read_server_console', '/{id}/conso
       .min(1)
       .max(30)
       .optional()
-      .describe('Seconds to wait for the text, or for anything new; by default what is there is answered.'),
+      .describe('Seconds to wait for the text, or for any new output; by default the call answers at once.'),
   }),
   answers: {
     200: z.strictObject({
       console: z
         .strictObject({
-          text: z.string().describe('What the guest has written.'),
-          position: z.string().describe('Where the text ends: since of the next call.'),
-          is_found: z.boolean().describe('Whether the text that was waited for is in it; true when none was.'),
-          has_more: z.boolean().describe('Whether more comes after it already.'),
-          is_incomplete: z.boolean().describe('Whether something before the text is no longer there.'),
+          text: z.string().describe('Output of the guest.'),
+          position: z.string().describe('End of the text; pass it as since in the next call.'),
+          is_found: z.boolean().describe('Whether the text contains wait_for; true when none was given.'),
+          has_more: z.boolean().describe('Whether more output is already available.'),
+          is_incomplete: z.boolean().describe('Whether output before the text was dropped.'),
           connected: z.boolean().describe('Whether the console of a running guest is attached.'),
           server_state: z.enum(SERVER_STATES).describe('State of the server.'),
         })
-        .describe('What was read.'),
+        .describe('Output and state of the console.'),
     }),
   },
   refuses: [400, 404, 409],

@@ -36,7 +36,7 @@ export const redeemCoupon = credits.post('redeem_coupon', '/coupons', {
 })
 export const listCredits = credits.get('list_credits', '/credits', {
   summary: 'List credits',
-  description: 'With the balance of the live ones and the outcome of the last ten coupons that were tried.',
+  description: 'Includes the balance of valid credits and the outcomes of the last ten coupons that were tried.',
   permission: 'billing.read',
   query: PageQuery,
   answers: { 200: pageOf(Credit).extend({ balance_cents: z.int(), coupon_outcomes: z.array(CouponOutcome) }) },

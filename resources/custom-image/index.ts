@@ -1,4 +1,4 @@
-/** Custom images: disks that an account makes servers from. Stored shape, public shape, the bridge and the routes. */
+/** Custom images: disks from which an account creates servers. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import type { CustomImageFacts } from '../../domain/custom-image/rules.ts'
 import { exactlyOneOf, fixed, resource } from '../kit/define.ts'
@@ -31,13 +31,13 @@ export const CustomImage = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A disk that servers of the account can be made from, held by every node of its zone: a file from the Internet, ' +
-    'compared with its checksum, a copy of the storage of a stopped server, of a snapshot or of a backup, or an ' +
-    'image of another zone. Servers that were made from it keep working when it is deleted.',
+    'A disk from which servers of the account can be created, held by every node of its zone. The source is a ' +
+    "file on the Internet with a checksum, a stopped server's storage, a snapshot, a backup, or an image in " +
+    'another zone. Servers created from it keep working after its deletion.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone whose servers can be made from it. Cannot be changed.'),
-      title: z.string().max(255).describe('One line of free text for people.'),
+      zone: ZoneName.describe('Zone in which servers can be created from it. Cannot be changed.'),
+      title: z.string().max(255).describe('Title: one line of free text.'),
       source: z
         .strictObject({
           url: z
@@ -45,47 +45,42 @@ export const CustomImage = resource({
             .max(URL_LENGTH_MAXIMUM)
             .regex(/^https:\/\//)
             .optional()
-            .describe('A raw or qcow2 disk on the public Internet, by https.'),
+            .describe('HTTPS URL on the public Internet of a raw or qcow2 disk.'),
           checksum: z.string().max(64).regex(CHECKSUM).optional().describe('SHA-256 of the file at url, in hex.'),
           storageId: z
             .string()
             .max(253)
             .optional()
-            .describe('Storage of the zone that it becomes a copy of, while no server that runs has that.'),
-          snapshotId: z.string().max(253).optional().describe('Snapshot of the zone that it becomes a copy of.'),
-          backupId: z.string().max(253).optional().describe('Backup in the zone that it is read from.'),
-          imageId: z.string().max(253).optional().describe('Custom image of another zone that it becomes a copy of.'),
+            .describe('Storage in the zone to copy; no running server may have it attached.'),
+          snapshotId: z.string().max(253).optional().describe('Snapshot in the zone to copy.'),
+          backupId: z.string().max(253).optional().describe('Backup in the zone to read.'),
+          imageId: z.string().max(253).optional().describe('Custom image in another zone to copy.'),
         })
         .describe(
-          'Where the disk comes from: exactly one of url, storageId, snapshotId, backupId and imageId. Cannot be ' +
-            'changed.',
+          'Source of the disk: exactly one of url, storageId, snapshotId, backupId and imageId. Cannot be changed.',
         ),
-      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       operation: RequestedOperation,
     })
-    .describe('What the image is made of.'),
+    .describe('The desired state of the image.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(CUSTOM_IMAGE_STATES).describe('What the image is doing now, as the API shows it.'),
-      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
-      sizeGibibytes: z.int().min(0).optional().describe('Least size of a boot storage that is made from it, in GiB.'),
-      minMemoryMebibytes: z
-        .int()
-        .min(1)
-        .optional()
-        .describe('Least memory of a server that is made from it, where that is known.'),
+      state: z.enum(CUSTOM_IMAGE_STATES).describe('State of the image, as in the API.'),
+      stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
+      sizeGibibytes: z.int().min(0).optional().describe('Minimum size of a boot storage created from it, in GiB.'),
+      minMemoryMebibytes: z.int().min(1).optional().describe('Minimum memory of a server created from it, if known.'),
       origin: z
         .strictObject({
           name: z.string().max(253).describe('Name of the template.'),
           version: z.string().max(253).describe('Version of its image.'),
         })
         .optional()
-        .describe('The version of a template that its data began as. Guests boot the kernel of that version.'),
+        .describe('Template version that its data was created from. The guest boots the kernel of that version.'),
       operation: ReportedOperation,
     })
-    .describe('What the image is. Written by its controller.'),
+    .describe('Observed state of the image. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.title' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
@@ -118,13 +113,13 @@ export const CustomImageView = z
     title: z.string(),
     state: z.enum(CUSTOM_IMAGE_STATES),
     state_detail: z.string(),
-    size_gibibytes: z.int().describe('Least size of a boot storage that is made from it; 0 until it is online.'),
+    size_gibibytes: z.int().describe('Minimum size of a boot storage created from it; 0 until it is online.'),
     source: z.strictObject({
       kind: z.enum(['url', 'storage', 'snapshot', 'backup', 'image']),
-      url: z.string().nullable().describe('Where the disk was fetched; null unless that is what it was made from.'),
+      url: z.string().nullable().describe('URL of the downloaded disk; null for any other source.'),
       id: z.string().nullable().describe('Storage, snapshot, backup or custom image that it is a copy of.'),
     }),
-    template_id: z.string().describe('As operations name the image: its id.'),
+    template_id: z.string().describe('Id of the image, under the field name that operations use.'),
     labels: z.record(z.string(), z.string()),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -133,7 +128,7 @@ export const CustomImageView = z
 export type CustomImageView = z.infer<typeof CustomImageView>
 
 function sourceViewOf(source: CustomImageSpec['source']): CustomImageView['source'] {
-  const field = SOURCES.find((one) => source[one] !== undefined) ?? 'url' // the kind itself keeps that there is one
+  const field = SOURCES.find((one) => source[one] !== undefined) ?? 'url' // the stored kind ensures that there is one
   if (field === 'url') return { kind: 'url', url: source.url ?? null, id: null }
   const kinds = { storageId: 'storage', snapshotId: 'snapshot', backupId: 'backup', imageId: 'image' } as const
   return { kind: kinds[field], url: null, id: source[field] ?? null }
@@ -170,7 +165,7 @@ export function customImageFactsOf(image: StoredCustomImage): CustomImageFacts {
   }
 }
 
-/** Servers can be made from it. */
+/** Whether servers can be created from it. */
 export const isUsableImage = ({
   metadata,
   spec,
@@ -182,7 +177,7 @@ export const isUsableImage = ({
 }): boolean =>
   metadata.deletionTimestamp === undefined && spec.operation?.kind !== 'template.delete' && status?.state === 'online'
 
-/** Whether it reads the snapshot or the backup, which stays until it is made. */
+/** Whether it reads the snapshot or the backup, which must stay until the image is complete. */
 export const isReading = (
   {
     metadata,
@@ -207,15 +202,17 @@ export const CreateCustomImage = exactlyOneOf(
       .url({ protocol: /^https$/ })
       .max(URL_LENGTH_MAXIMUM)
       .optional()
-      .describe('A raw or qcow2 disk on the public Internet, by https; it may depend on no other file.'),
+      .describe('HTTPS URL on the public Internet of a raw or qcow2 disk. The disk must not depend on another file.'),
     checksum_sha256: z
       .string()
       .regex(CHECKSUM, 'must be 64 hex digits')
       .optional()
-      .describe('SHA-256 of the file at source_url, in hex; needed with that.'),
-    source_storage_id: Id.nullish().describe('Storage of the zone; its server is stopped until the image is made.'),
-    source_snapshot_id: Id.nullish().describe('Snapshot of a storage of the zone; its server may run.'),
-    source_backup_id: Id.nullish().describe('Backup in the zone, also of a storage that is deleted.'),
+      .describe('SHA-256 of the file at source_url, in hex; required with source_url.'),
+    source_storage_id: Id.nullish().describe(
+      'Storage in the zone; its server must be stopped until the image is complete.',
+    ),
+    source_snapshot_id: Id.nullish().describe('Snapshot of a storage in the zone; its server may run.'),
+    source_backup_id: Id.nullish().describe('Backup in the zone, including those of deleted storages.'),
     labels: Labels.default({}),
   }),
   ['source_url', 'source_storage_id', 'source_snapshot_id', 'source_backup_id'],
@@ -226,15 +223,14 @@ const verbs = verbsOf({ path: '/v1/custom-images', area: 'Custom images', noun: 
 
 export const listCustomImages = verbs.listWhole('list_custom_images', {
   summary: 'List custom images',
-  description: 'All of them, newest first.',
+  description: 'All images, newest first.',
 })
 
 export const createCustomImage = verbs.create('create_custom_image', {
-  summary: 'Make a custom image',
+  summary: 'Create a custom image',
   description:
-    'A file is fetched from the public Internet and taken when its checksum is right; a storage, snapshot or backup ' +
-    'is copied as it is. ' +
-    'The operation succeeds when every node of the zone holds the image.',
+    'The platform downloads a file from the public Internet and accepts it when its checksum matches; it copies a ' +
+    'storage, snapshot or backup unchanged. The operation succeeds when every node of the zone holds the image.',
   needs: 'standing',
   starts: ['template.create'],
   body: CreateCustomImage,
@@ -247,21 +243,21 @@ export const createCustomImage = verbs.create('create_custom_image', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getCustomImage = verbs.read('get_custom_image', { summary: 'Read a custom image' })
+export const getCustomImage = verbs.read('get_custom_image', { summary: 'Get a custom image' })
 
 export const updateCustomImage = verbs.change('update_custom_image', {
-  summary: 'Change title or labels of a custom image',
-  description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.',
+  summary: 'Update title or labels of a custom image',
+  description: 'A JSON merge patch; labels replace all labels. With If-Match only that version is changed.',
   body: z.strictObject({ title: Printable.min(1).max(255).optional(), labels: Labels.optional() }),
 })
 
 export const copyCustomImage = verbs.post('copy_custom_image', '/{id}/copy', {
   summary: 'Copy a custom image to another zone',
-  description: 'The copy is a separate image, with the same title and labels.',
+  description: 'The copy is a separate image with the same title and labels.',
   needs: 'standing',
   audit: 'custom_image.copy',
   starts: ['template.copy'],
-  body: z.strictObject({ zone: ZoneName.describe('Another zone than that of the image.') }),
+  body: z.strictObject({ zone: ZoneName.describe('A zone other than that of the image.') }),
   example: { zone: 'eu-1b' },
   answers: { 202: z.strictObject({ custom_image: CustomImageView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
@@ -269,7 +265,7 @@ export const copyCustomImage = verbs.post('copy_custom_image', '/{id}/copy', {
 
 export const deleteCustomImage = verbs.remove('delete_custom_image', {
   summary: 'Delete a custom image',
-  description: 'Servers that were made from it keep working: their disks are copies.',
+  description: 'Servers created from it keep working: their disks are copies.',
   starts: ['template.delete'],
 })
 

@@ -1,4 +1,4 @@
-/** Managed databases as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of managed databases, and the conversion from the stored shape. */
 import { z } from 'zod'
 import {
   ARCHIVE_PAUSE_REASONS,
@@ -27,26 +27,28 @@ import { viewOf } from '../kit/view.ts'
 import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
 
 const ArchivePauseView = z.strictObject({
-  paused_at: DateTime.describe('When archiving was paused.'),
+  paused_at: DateTime.describe('Time when archiving was paused.'),
   reason: z
     .enum(ARCHIVE_PAUSE_REASONS)
-    .describe('Whether the archive is full, or what waited for it was filling the storage of the database.'),
+    .describe(
+      'Whether the archive is full, or data that waited for the archive was filling the storage of the database.',
+    ),
   gap_from: DateTime.nullable().describe(
-    'The last moment that it can be restored to: the gap ends with the next full backup. Null when there is none.',
+    'Latest restorable time before the gap, which ends with the next full backup; null when there is none.',
   ),
 })
 
 const BackupSummary = z.strictObject({
-  is_enabled: z.boolean().describe('Whether there is an archive that it can be restored from.'),
-  retention_days: z.int().describe('For how many days backups are kept.'),
-  earliest_recoverable_at: DateTime.nullable().describe('The first moment that it can be restored to.'),
-  latest_recoverable_at: DateTime.nullable().describe('The last moment that it can be restored to.'),
-  observed_at: DateTime.nullable().describe('When the archive was looked at; null when it never was.'),
+  is_enabled: z.boolean().describe('Whether an archive exists to restore from.'),
+  retention_days: z.int().describe('Days for which backups are kept.'),
+  earliest_recoverable_at: DateTime.nullable().describe('Earliest restorable time.'),
+  latest_recoverable_at: DateTime.nullable().describe('Latest restorable time.'),
+  observed_at: DateTime.nullable().describe('Time of the last look at the archive; null before the first.'),
   archive_failure: z
     .string()
-    .describe('Why the last attempt to archive failed, or why the zone has no archive; empty otherwise.'),
+    .describe('Reason why the last attempt to archive failed, or why the zone has no archive; empty otherwise.'),
   shortened_at: DateTime.nullable().describe(
-    'When the full archive removed a backup before its time; null when none is missing now.',
+    'Time when the full archive removed a backup early; null when no backup is missing now.',
   ),
 })
 
@@ -60,32 +62,36 @@ export const DatabaseView = z
     plan: z.string(),
     storage_gibibytes: z.int(),
     database_name: z.string().describe('Name of the database in PostgreSQL.'),
-    owner_name: z.string().describe('Role that owns the database and signs in.'),
+    owner_name: z.string().describe('PostgreSQL role that owns the database and signs in.'),
     host: z.string().nullable().describe('Address in its network; null until its machine is placed.'),
-    port: z.int().describe('Where it listens.'),
-    connection_uri: z.string().nullable().describe('For clients, without the password; null until there is a host.'),
+    port: z.int().describe('Port of PostgreSQL.'),
+    connection_uri: z.string().nullable().describe('Connection URI without the password; null until there is a host.'),
     state: z.enum(DATABASE_STATES),
     is_healthy: z.boolean().describe('Whether its machine runs PostgreSQL as desired.'),
-    health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+    health_detail: z.string().describe('Human-readable description of the problem; empty when there is none.'),
     is_configuration_applied: z.boolean().describe('Whether its machine runs its newest configuration.'),
-    backup_schedule: z.string().describe('When full backups are made: five fields as cron has them, in UTC.'),
-    backups: BackupSummary.describe('What it can be restored to.'),
-    archive_state: z.enum(ARCHIVE_STATES).describe('How its archive is.'),
-    archive_pause: ArchivePauseView.nullable().describe('What is not archived; null while everything is.'),
-    tls_server_name: z.string().describe('DNS name in its certificate, beside the address.'),
-    certificate_expires_at: DateTime.nullable().describe('When its certificate expires; renewed 30 days before.'),
+    backup_schedule: z.string().describe('Schedule of full backups: five cron fields, in UTC.'),
+    backups: BackupSummary.describe('Backups of the database.'),
+    archive_state: z.enum(ARCHIVE_STATES).describe('State of the archive.'),
+    archive_pause: ArchivePauseView.nullable().describe(
+      'Pause of archiving and its gap; null while everything is archived.',
+    ),
+    tls_server_name: z.string().describe('DNS name in its certificate, besides the address.'),
+    certificate_expires_at: DateTime.nullable().describe(
+      'Time when its certificate expires; it is renewed 30 days before.',
+    ),
     ca_certificate: z
       .string()
       .nullable()
       .optional()
-      .describe('Certificate in PEM of who signs its certificate; only when one database is read.'),
+      .describe('PEM of the CA that signs its certificate; only when a single database is read.'),
     restored_from: z
       .strictObject({
         database_id: z.string(),
-        target_time: DateTime.nullable().describe('The moment; null for the latest.'),
+        target_time: DateTime.nullable().describe('Restored time; null for the latest.'),
       })
       .nullable()
-      .describe('What it was restored from; null when it was not.'),
+      .describe('Database and time that it was restored from; null when it was not restored.'),
     is_protected: z.boolean(),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -94,7 +100,7 @@ export const DatabaseView = z
 export type DatabaseView = z.infer<typeof DatabaseView>
 export type StoredDatabase = Stored<DatabaseSpec, DatabaseStatus>
 
-/** `error` when its creation ended without a machine that ran, and when its data is lost. */
+/** `error` when its creation ended without a machine that ran, or when its data is lost. */
 export function databaseStateOf({ spec, status, isDeleting }: StoredDatabase): DatabaseState {
   if (isDeleting || spec.operation?.kind === 'database.delete') return 'deleting'
   if (status?.isLost === true) return 'error'
@@ -158,13 +164,13 @@ export function databaseFactsOf(database: StoredDatabase): DatabaseFacts {
 
 export const DatabaseCredentials = z
   .strictObject({
-    username: z.string().describe('The owner of the database.'),
-    password: z.string().describe('Of the owner.'),
+    username: z.string().describe('Role that owns the database.'),
+    password: z.string().describe('Password of that role.'),
     database_name: z.string().describe('Name of the database in PostgreSQL.'),
     host: z.string().nullable().describe('Address in its network; null until its machine is placed.'),
-    port: z.int().describe('Where it listens.'),
-    connection_uri: z.string().nullable().describe('For clients, with the password; null until there is a host.'),
-    ca_certificate: z.string().describe('Certificate in PEM that clients verify the server by.'),
+    port: z.int().describe('Port of PostgreSQL.'),
+    connection_uri: z.string().nullable().describe('Connection URI with the password; null until there is a host.'),
+    ca_certificate: z.string().describe('PEM of the CA with which clients verify the server.'),
   })
   .meta({ id: 'DatabaseCredentials' })
 export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>
@@ -191,8 +197,8 @@ export const CreateDatabase = z
     plan: PlanOf.default('db-1c-2g'),
     storage_gibibytes: StorageGibibytes.default(DATABASE_STORAGE_GIBIBYTES.default),
     database_name: Identifier.describe('Name of the database in PostgreSQL.'),
-    owner_name: Identifier.optional().describe('The name of the database when left out.'),
-    zone_redundant: z.boolean().default(false).describe('A replica in another zone; not offered yet.'),
+    owner_name: Identifier.optional().describe('Defaults to database_name.'),
+    zone_redundant: z.boolean().default(false).describe('Replica in another zone; not available yet.'),
   })
   .meta({ id: 'CreateDatabase' })
 export const UpdateDatabase = z
@@ -207,10 +213,10 @@ export type UpdateDatabase = z.infer<typeof UpdateDatabase>
 export const RestoreDatabase = z
   .strictObject({
     name: PrintableName,
-    target_time: DateTime.nullable().default(null).describe('The moment; the latest when null.'),
-    network_id: Id.optional().describe('That of the origin when left out.'),
-    plan: PlanOf.optional().describe('That of the origin when left out.'),
-    storage_gibibytes: StorageGibibytes.optional().describe('As much as the origin has when left out.'),
+    target_time: DateTime.nullable().default(null).describe('Time to restore to; null for the latest.'),
+    network_id: Id.optional().describe('Defaults to the network of the original database.'),
+    plan: PlanOf.optional().describe('Defaults to the plan of the original database.'),
+    storage_gibibytes: StorageGibibytes.optional().describe('Defaults to the size of the original database.'),
   })
   .meta({ id: 'RestoreDatabase' })
 
@@ -221,18 +227,20 @@ const Started = Envelope.extend({ operation: OperationView, credentials: Databas
 const BackupView = z
   .strictObject({
     id: z.string(),
-    kind: z.literal('full').describe('What it holds.'),
-    started_at: DateTime.describe('When it began.'),
-    completed_at: DateTime.nullable().describe('When it was whole; null while it is not.'),
-    size_bytes: z.int().describe('What it takes in the archive, in bytes.'),
+    kind: z.literal('full').describe('Kind of backup.'),
+    started_at: DateTime.describe('Time when it started.'),
+    completed_at: DateTime.nullable().describe('Time when it was complete; null until then.'),
+    size_bytes: z.int().describe('Size in the archive, in bytes.'),
     is_restorable: z.boolean().describe('Whether the database can be restored from it.'),
   })
   .meta({ id: 'DatabaseBackup' })
 const Window = z
   .strictObject({
-    earliest_recoverable_at: DateTime.nullable().describe('The first moment that it can be restored to.'),
-    latest_recoverable_at: DateTime.nullable().describe('The last moment that it can be restored to.'),
-    gaps: z.array(z.strictObject({ from: DateTime, to: DateTime })).describe('Moments between that are lost.'),
+    earliest_recoverable_at: DateTime.nullable().describe('Earliest restorable time.'),
+    latest_recoverable_at: DateTime.nullable().describe('Latest restorable time.'),
+    gaps: z
+      .array(z.strictObject({ from: DateTime, to: DateTime }))
+      .describe('Periods in between to which it cannot be restored.'),
   })
   .meta({ id: 'RecoveryWindow' })
 
@@ -261,10 +269,10 @@ const verbs = verbsOf({ path: '/v1/databases', area: 'Managed databases', noun: 
 export const listDatabases = verbs.listWhole('list_databases', { summary: 'List databases' })
 
 export const createDatabase = verbs.create('create_database', {
-  summary: 'Make a PostgreSQL database',
+  summary: 'Create a PostgreSQL database',
   description:
-    'One machine with its data on a separate storage, reached over TLS from the network. The answer has the ' +
-    'password of its owner.',
+    'Runs on one machine with its data on a separate storage. Clients connect over TLS from the network. The ' +
+    'answer contains the password of the owner role.',
   needs: 'standing',
   starts: ['database.create'],
   body: CreateDatabase,
@@ -274,18 +282,18 @@ export const createDatabase = verbs.create('create_database', {
   refuses: [400, 402, 404, 409, 422, 501, 503],
 })
 
-export const getDatabase = verbs.read('get_database', { summary: 'Read a database' })
+export const getDatabase = verbs.read('get_database', { summary: 'Get a database' })
 
 export const updateDatabase = verbs.change('update_database', {
-  summary: 'Change name, backups or protection of a database',
-  description: 'With If-Match the change is made only to that version.',
+  summary: 'Update name, backups or protection of a database',
+  description: 'With If-Match only that version is changed.',
   body: UpdateDatabase,
   example: { backup_retention_days: 14 },
 })
 
 export const deleteDatabase = verbs.remove('delete_database', {
   summary: 'Delete a database with its machine and its data',
-  description: 'Its backups are kept for keep_backups_days. One that is still being made can be deleted too.',
+  description: 'Its backups are kept for keep_backups_days. A database that is still being created can be deleted too.',
   starts: ['database.delete'],
   query: z.strictObject({
     keep_backups_days: z.coerce
@@ -294,13 +302,14 @@ export const deleteDatabase = verbs.remove('delete_database', {
       .min(KEEP_BACKUPS_DAYS.least)
       .max(KEEP_BACKUPS_DAYS.most)
       .default(KEEP_BACKUPS_DAYS.default)
-      .describe('For how many days its backups stay restorable.'),
+      .describe('Days for which its backups remain restorable.'),
   }),
 })
 
 export const restoreDatabase = verbs.post('restore_database', '/{id}/restore', {
-  summary: 'Restore a database to a moment, as a new one',
-  description: 'From the archive of the database, also of a deleted one while its backups are kept.',
+  summary: 'Restore a database to a point in time as a new database',
+  description:
+    'Restores from the archive of the database. A deleted database can be restored while its backups are kept.',
   needs: 'standing',
   starts: ['database.restore'],
   body: RestoreDatabase,
@@ -312,12 +321,12 @@ export const restoreDatabase = verbs.post('restore_database', '/{id}/restore', {
 
 export const listDatabaseBackups = verbs.get('list_database_backups', '/{id}/backups', {
   summary: 'List the backups of a database',
-  description: 'Newest first, with the moments that it can be restored to.',
+  description: 'Newest first, with the range of restorable times.',
   answers: { 200: BackupsView },
 })
 
 export const getDatabaseCredentials = verbs.get('get_database_credentials', '/{id}/credentials', {
-  summary: 'Read the password of a database',
+  summary: 'Get the password of a database',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'database.credentials',
@@ -327,7 +336,7 @@ export const getDatabaseCredentials = verbs.get('get_database_credentials', '/{i
 
 export const rotateDatabaseCredentials = verbs.post('rotate_database_credentials', '/{id}/rotate-credentials', {
   summary: 'Replace the password of a database',
-  description: 'Answered once its machine refuses the old password. Open sessions of its owner are ended.',
+  description: 'Answers when the machine refuses the old password. Open sessions of the owner role are closed.',
   audit: 'database.rotate_credentials',
   isDestructive: true,
   secretFields: ['credentials'],

@@ -28,38 +28,38 @@ const Identifier = z.string().min(1).max(63).regex(IDENTIFIER_PATTERN)
 const Moment = z.string().max(64).meta({ format: 'date-time' })
 const Backups = z.strictObject({
   isOpen: z.boolean().describe('Whether there is an archive.'),
-  failure: z.string().max(1024).describe('Why the last attempt to archive failed; empty when it did not.'),
-  observedAt: Moment.describe('When the archive was looked at.'),
-  earliestAt: Moment.optional().describe('The first moment that it can be restored to; absent while there is none.'),
-  latestAt: Moment.optional().describe('The last moment that it can be restored to.'),
+  failure: z.string().max(1024).describe('Reason why the last attempt to archive failed; empty when it did not.'),
+  observedAt: Moment.describe('Time of the last look at the archive.'),
+  earliestAt: Moment.optional().describe('Earliest restorable time; absent when there is none.'),
+  latestAt: Moment.optional().describe('Latest restorable time.'),
   gaps: z
     .array(
       z.strictObject({
-        from: Moment.describe('The last moment before.'),
-        to: Moment.describe('The first moment after.'),
+        from: Moment.describe('Last restorable time before the gap.'),
+        to: Moment.describe('First restorable time after the gap.'),
       }),
     )
     .max(GAPS_MAXIMUM)
-    .describe('Between what moments it cannot.'),
+    .describe('Gaps to which it cannot be restored.'),
   shortenedAt: Moment.optional().describe(
-    'When the full archive removed a backup before its time; absent when none is missing now.',
+    'Time when the full archive removed a backup early; absent when no backup is missing now.',
   ),
   pause: z
     .strictObject({
-      state: z.enum(['paused', 'resuming']).describe('Whether archiving is paused, or a full backup is made again.'),
-      reason: z.enum(ARCHIVE_PAUSE_REASONS).describe('Why it was paused.'),
+      state: z.enum(['paused', 'resuming']).describe('Whether archiving is paused, or a new full backup is running.'),
+      reason: z.enum(ARCHIVE_PAUSE_REASONS).describe('Reason for the pause.'),
       since: Moment.describe('When it was paused.'),
-      from: Moment.optional().describe('The last moment that it can be restored to; absent when there is none.'),
+      from: Moment.optional().describe('Latest restorable time; absent when there is none.'),
     })
     .optional()
-    .describe('What is not archived; absent while everything is.'),
+    .describe('Pause of archiving and its gap; absent while everything is archived.'),
   backups: z
     .array(
       z.strictObject({
-        label: z.string().max(64).describe('As the archive calls it.'),
-        startedAt: Moment.describe('When it began.'),
-        completedAt: Moment.describe('When it was whole.'),
-        bytes: z.int().min(0).describe('What it takes.'),
+        label: z.string().max(64).describe('Name in the archive.'),
+        startedAt: Moment.describe('Time when it started.'),
+        completedAt: Moment.describe('Time when it was complete.'),
+        bytes: z.int().min(0).describe('Size in bytes.'),
         isRestorable: z.boolean().describe('Whether the database can be restored from it.'),
       }),
     )
@@ -74,13 +74,17 @@ export const Database = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'PostgreSQL on a machine of the platform, with its data on a separate storage, reached over TLS from a private ' +
-    'network. The password of its owner is read through the API.',
+    'PostgreSQL on a machine of the platform, with its data on a separate storage. Clients connect over TLS from ' +
+    'a private network. The API returns the password of the owner role.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
-      name: z.string().min(1).max(100).describe('Name for people, unique among the databases of the account.'),
-      networkId: z.string().min(1).max(253).describe('Name of the Network that it is reached from. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the database. Cannot be changed.'),
+      name: z.string().min(1).max(100).describe('Display name, unique among the databases of the account.'),
+      networkId: z
+        .string()
+        .min(1)
+        .max(253)
+        .describe('Name of the Network from which clients connect. Cannot be changed.'),
       plan: z.enum(DATABASE_PLANS).default('db-1c-2g').describe('Plan of its machine. Cannot be changed.'),
       storageGibibytes: z
         .int()
@@ -89,31 +93,31 @@ export const Database = resource({
         .default(DATABASE_STORAGE_GIBIBYTES.default)
         .describe('Size of its storage in GiB. Cannot be changed.'),
       databaseName: Identifier.describe('Name of the database in PostgreSQL. Cannot be changed.'),
-      ownerName: Identifier.describe('Role that owns it and signs in. Cannot be changed.'),
+      ownerName: Identifier.describe('PostgreSQL role that owns the database and signs in. Cannot be changed.'),
       backupSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
         .default(DATABASE_SCHEDULE_DEFAULT)
-        .describe('When full backups are made: five fields as cron has them, in UTC, once in a day.'),
+        .describe('Schedule of full backups: five cron fields, in UTC, at most once a day.'),
       backupRetentionDays: z
         .int()
         .min(DATABASE_RETENTION_DAYS.least)
         .max(DATABASE_RETENTION_DAYS.most)
         .default(DATABASE_RETENTION_DAYS.default)
-        .describe('For how many days backups are kept.'),
-      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+        .describe('Days for which backups are kept.'),
+      isProtected: z.boolean().default(false).describe('Whether deletion is refused.'),
       restoredFrom: z
         .strictObject({
-          databaseId: z.string().min(1).max(253).describe('Name of the Database, which may be deleted.'),
-          targetTime: z.iso.datetime().optional().describe('The moment; the latest when absent.'),
+          databaseId: z.string().min(1).max(253).describe('Name of the Database, which may be deleted already.'),
+          targetTime: z.iso.datetime().optional().describe('Time to restore to; the latest when absent.'),
         })
         .optional()
-        .describe('What it begins as: that database of the account at that moment. Cannot be changed.'),
+        .describe('Database of the account, and point in time, from which this one is created. Cannot be changed.'),
       passwordGeneration: z
         .int()
         .min(1)
         .default(1)
-        .describe('Which password of the owner holds. Written by the platform only.'),
+        .describe("Generation of the owner's password. Written by the platform only."),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the database.'),
@@ -126,41 +130,50 @@ export const Database = resource({
       isHealthy: z
         .boolean()
         .optional()
-        .describe('Whether its machine runs PostgreSQL as desired, and its owner gets in with the credentials.'),
+        .describe(
+          'Whether its machine runs PostgreSQL as desired, and the owner role can sign in with the credentials.',
+        ),
       hasStaleCredentials: z
         .boolean()
         .optional()
-        .describe('Whether its owner no longer gets in with the credentials: somebody changed them by SQL.'),
-      healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
+        .describe('Whether the credentials no longer work because somebody changed the role by SQL.'),
+      healthDetail: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Human-readable description of the problem; empty when there is none.'),
       host: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address in the network.'),
       isConfigurationApplied: z.boolean().optional().describe('Whether its machine runs its newest configuration.'),
-      passwordGeneration: z.int().optional().describe('The password that its machine was last known to take.'),
+      passwordGeneration: z
+        .int()
+        .optional()
+        .describe('Generation of the password that its machine was last known to accept.'),
       imageVersion: z.string().max(63).optional().describe('Version of the image that its machine boots from.'),
       failedUpgrade: z
         .strictObject({
           imageVersion: z.string().max(63).describe('Version of the image.'),
-          error: z.string().max(4096).describe('Why, for people.'),
+          error: z.string().max(4096).describe('Human-readable reason.'),
         })
         .optional()
-        .describe('The newer image that its machine did not become healthy with; it is not tried again.'),
+        .describe('Newer image with which its machine did not become healthy; it is not tried again.'),
       certificateExpiresAt: z
         .string()
         .max(64)
         .meta({ format: 'date-time' })
         .optional()
-        .describe('When its certificate expires; it is replaced 30 days earlier.'),
-      backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
-      archiveBytes: z.int().min(0).optional().describe('How much its archive holds.'),
-      archiveMetered: Metered.optional().describe('What its archive is billed by.'),
-      archiveState: z.enum(ARCHIVE_STATES).optional().describe('How its archive is.'),
+        .describe('Time when its certificate expires; it is replaced 30 days before.'),
+      backups: Backups.optional().describe('Range of restorable times; absent without an archive.'),
+      archiveBytes: z.int().min(0).optional().describe('Size of its archive in bytes.'),
+      archiveMetered: Metered.optional().describe('Measured archive size that is billed.'),
+      archiveState: z.enum(ARCHIVE_STATES).optional().describe('State of the archive.'),
       archiveObstacle: z
         .string()
         .max(1024)
         .optional()
-        .describe('Why it has no archive and cannot be restored, for people; empty otherwise.'),
+        .describe('Human-readable reason why it has no archive and cannot be restored; empty otherwise.'),
       operation: ReportedOperation,
     })
-    .describe('What the database is. Written by its controller.'),
+    .describe('Observed state of the database. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Host', type: 'string', jsonPath: '.status.host' },

@@ -1,4 +1,4 @@
-/** Dev clusters as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of dev clusters, and the conversion from the stored shape. */
 import { z } from 'zod'
 import {
   DEV_API_PORT,
@@ -22,30 +22,33 @@ export const DevClusterView = z
     region: z.string().describe('Region of its zone.'),
     name: z.string(),
     version: z.string().describe('Minor version of Kubernetes.'),
-    k3s_version: z.string().describe('What was installed when it was made; +plain says that it is no k3s.'),
-    plan: z.string().describe('Plan that its server was made with.'),
+    k3s_version: z.string().describe('Release installed at creation; the suffix +plain means that it is not k3s.'),
+    plan: z.string().describe('Plan of its server at creation.'),
     state: z.enum(DEV_CLUSTER_STATES),
-    public_ipv4: z.boolean().describe('Whether its server has a public IPv4 address too.'),
-    network_id: z.string().nullable().describe('Private network that its server was made in; null without.'),
-    server_id: z.string().nullable().describe('Its server; null until that is made.'),
+    public_ipv4: z.boolean().describe('Whether its server also has a public IPv4 address.'),
+    network_id: z.string().nullable().describe('Private network of its server at creation; null when there is none.'),
+    server_id: z.string().nullable().describe('Its server; null until it is created.'),
     endpoint: z.string().nullable().describe('URL of its API on IPv6; null until its server has an address.'),
     endpoint_ipv4: z.string().nullable().describe('URL of its API on IPv4; null without public_ipv4.'),
-    ipv6_address: z.string().nullable().describe('Of its API on port 6443, and of its ingress on 80 and 443.'),
+    ipv6_address: z
+      .string()
+      .nullable()
+      .describe('Address of its API on port 6443 and its ingress on ports 80 and 443.'),
     ipv4_address: z.string().nullable().describe('The same on IPv4; null without public_ipv4.'),
     labels: z.record(z.string(), z.string()),
     health: z
       .strictObject({
-        api_server: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API says that it is ready.'),
-        node_ready: z.boolean().describe('Whether its node says so.'),
-        observed_at: DateTime.nullable().describe('When that was seen; null when it never was.'),
-        detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+        api_server: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API reports ready.'),
+        node_ready: z.boolean().describe('Whether its node reports ready.'),
+        observed_at: DateTime.nullable().describe('Time of the observation; null before the first.'),
+        detail: z.string().describe('Human-readable description of the problem; empty when there is none.'),
       })
       .meta({ id: 'DevClusterHealth' }),
-    failure_reason: z.string().nullable().describe('Why it is in error, for people; null when it is not.'),
+    failure_reason: z.string().nullable().describe('Human-readable reason for the error; null when there is none.'),
     production_recommended: z.literal(false).describe('Always false.'),
-    production_warning: z.string().describe('To be shown wherever the cluster is.'),
+    production_warning: z.string().describe('Warning to display together with the cluster.'),
     created_at: DateTime,
-    updated_at: DateTime.describe('When its condition last changed.'),
+    updated_at: DateTime.describe('Time of the last change of its state.'),
   })
   .meta({ id: 'DevCluster' })
 export type DevClusterView = z.infer<typeof DevClusterView>
@@ -57,10 +60,10 @@ export function devClusterStateOf({ status, isDeleting }: StoredDevCluster): Dev
   return status?.isMade === true ? 'running' : 'creating'
 }
 
-/** What its view shows besides it. */
+/** Values that its view needs besides it. */
 export interface DevClusterSurroundings {
   readonly region: string
-  /** Of Kubernetes, that clusters of its version are made with now; empty when none are. */
+  /** Kubernetes release of new clusters of its version; empty when none are offered. */
   readonly release: string
 }
 
@@ -109,14 +112,14 @@ export const CreateDevCluster = z
       .min(CLUSTER_NAME.least)
       .max(CLUSTER_NAME.most)
       .regex(CLUSTER_NAME.pattern, 'must be lower-case letters, digits and dashes, and begin and end with no dash'),
-    plan: z.string().min(1).max(63).describe('Plan of its server, with enough memory.'),
+    plan: z.string().min(1).max(63).describe('Plan of its server; it must have enough memory.'),
     version: z
       .string()
       .regex(MINOR_PATTERN, 'must be a minor version such as 1.36')
       .optional()
-      .describe('The default one when left out.'),
+      .describe('Defaults to the version with is_default.'),
     public_ipv4: z.boolean().default(false),
-    network_id: Id.optional().describe('Private network of the zone that its server is in as well.'),
+    network_id: Id.optional().describe('Additional private network of its server, in the same zone.'),
     ssh_keys: CreateServer.shape.ssh_keys,
     ssh_key_ids: CreateServer.shape.ssh_key_ids,
     labels: Labels.default({}),
@@ -127,8 +130,8 @@ export type CreateDevCluster = z.infer<typeof CreateDevCluster>
 const VersionView = z
   .strictObject({
     version: z.string().describe('Minor version.'),
-    k3s_version: z.string().describe('What is installed; +plain says that it is no k3s.'),
-    is_default: z.boolean().describe('Whether new clusters get it.'),
+    k3s_version: z.string().describe('Installed release; the suffix +plain means that it is not k3s.'),
+    is_default: z.boolean().describe('Whether it is the default for new clusters.'),
     status: z.enum(['preview', 'supported', 'deprecated', 'expired']),
   })
   .meta({ id: 'DevClusterVersion' })
@@ -144,11 +147,11 @@ export const listDevClusters = verbs.list('list_dev_clusters', {
 })
 
 export const createDevCluster = verbs.create('create_dev_cluster', {
-  summary: 'Make a Kubernetes cluster for development',
+  summary: 'Create a Kubernetes cluster for development',
   description:
-    'One server of the plan is its control plane, its only node, its ingress on ports 80 and 443 and its storage; it ' +
-    'is billed as that server. Not for production. What its server would be refused with is answered at once; it is ' +
-    'up within 30 minutes or in error.',
+    'One server of the plan is control plane, only node, ingress on ports 80 and 443, and storage; it is billed ' +
+    'as that server. Not for production. Refusals that concern the server are returned immediately. Within 30 ' +
+    'minutes the cluster is running or in error.',
   needs: 'standing',
   body: CreateDevCluster,
   example: { zone: 'eu-1a', name: 'playground', plan: 'starter-2c-4g' },
@@ -156,55 +159,56 @@ export const createDevCluster = verbs.create('create_dev_cluster', {
 })
 
 export const listDevClusterVersions = verbs.get('list_dev_cluster_versions', '/versions', {
-  summary: 'List the versions of Kubernetes that dev clusters can have, and where',
+  summary: 'List Kubernetes versions for dev clusters and their zones',
   description: 'Newest first.',
   answers: {
     200: z.strictObject({
       items: z.array(VersionView),
       next_cursor: z.null(),
-      minimum_memory_mebibytes: z.int().describe('Memory in MiB that its plan has at least.'),
+      minimum_memory_mebibytes: z.int().describe('Minimum memory of its plan in MiB.'),
       zones: z.array(z.string()).describe('Names of the zones that offer dev clusters.'),
     }),
   },
 })
 
-export const getDevCluster = verbs.read('get_dev_cluster', { summary: 'Read a dev cluster' })
+export const getDevCluster = verbs.read('get_dev_cluster', { summary: 'Get a dev cluster' })
 
 export const deleteDevCluster = verbs.remove('delete_dev_cluster', {
   summary: 'Delete a dev cluster with its server',
-  description: 'Workloads and volumes go with it. One that is still being made, or is in error, can be deleted too.',
+  description:
+    'Its workloads and volumes are deleted too. A cluster that is still being created or is in error can be deleted.',
   answers: { 200: Envelope },
 })
 
 export const getDevClusterKubeconfig = verbs.get('get_dev_cluster_kubeconfig', '/{id}/kubeconfig', {
-  summary: 'Read how kubectl gets into a dev cluster',
+  summary: 'Get the kubeconfig of a dev cluster',
   description:
-    'The context admin has a token of a service account with all rights until expires_at, which is of the caller ' +
-    'alone and ends with their membership, role or API token; oidc asks the svccloud program for short tokens, with ' +
-    'the rights of your role.',
+    'The context admin has a service account token with all rights until expires_at. The token belongs to the ' +
+    'caller only and ends with their membership, role or API token. The context oidc gets short-lived tokens from ' +
+    'the svccloud program, with the rights of your role.',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'dev_cluster.kubeconfig',
   answers: {
     200: z.strictObject({
-      kubeconfig: z.string().describe('YAML, as kubectl reads it.'),
-      expires_at: DateTime.describe('Until when its token is taken.'),
+      kubeconfig: z.string().describe('kubeconfig in YAML.'),
+      expires_at: DateTime.describe('Time when its token expires.'),
     }),
   },
   refuses: [404, 409, 503],
 })
 
 export const getDevClusterToken = verbs.get('get_dev_cluster_token', '/{id}/token', {
-  summary: 'Get a short token for the API of a dev cluster',
+  summary: 'Get a short-lived token for the API of a dev cluster',
   description:
-    'It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers ' +
-    'view. It is kept nowhere.',
+    'The token contains your identity and role: owners and admins have all rights in the cluster, members may ' +
+    'edit, viewers may view. It is not stored.',
   isCredentialRead: true,
   audit: 'dev_cluster.token',
   answers: {
     200: z.strictObject({
-      token: z.string().describe('A bearer token.'),
-      expires_at: DateTime.describe('Until when it is taken: 15 minutes at most.'),
+      token: z.string().describe('Bearer token.'),
+      expires_at: DateTime.describe('Expiry time, at most 15 minutes from now.'),
     }),
   },
   refuses: [404, 409, 503],

@@ -21,8 +21,8 @@ export const DevCluster = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'Kubernetes for development: one server of the account that is its control plane, its only node, its ingress and ' +
-    'its storage. Not for production. How to get into it is read through the API.',
+    'Kubernetes for development on one server of the account: control plane, only node, ingress and storage. Not ' +
+    'for production. The API returns the kubeconfig.',
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of its server. Cannot be changed.'),
@@ -32,16 +32,16 @@ export const DevCluster = resource({
         .max(CLUSTER_NAME.most)
         .regex(CLUSTER_NAME.pattern)
         .describe('DNS label, unique among the dev clusters of the account. Cannot be changed.'),
-      plan: z.string().min(1).max(63).describe('Plan that its server is made with. Cannot be changed.'),
+      plan: z.string().min(1).max(63).describe('Plan of its server. Cannot be changed.'),
       version: Minor.describe('Minor version of Kubernetes. Cannot be changed.'),
-      publicIpv4: z.boolean().default(false).describe('Whether it has a public IPv4 address too. Cannot be changed.'),
-      networkId: Name.optional().describe('Name of a Network that its server is in as well. Cannot be changed.'),
+      publicIpv4: z.boolean().default(false).describe('Whether it also has a public IPv4 address. Cannot be changed.'),
+      networkId: Name.optional().describe('Name of an additional Network for its server. Cannot be changed.'),
       sshKeys: z
         .array(z.string().min(1).max(KEY_LENGTH_MAXIMUM))
         .min(1)
         .max(SSH_KEYS_PER_SERVER_MAXIMUM)
-        .describe('Public keys of who may sign in to its server, as root. Cannot be changed.'),
-      labels: StoredLabels.default({}).describe('Labels of the API, also of its server. Cannot be changed.'),
+        .describe('Public keys that may sign in to its server as root. Cannot be changed.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API; its server has them too. Cannot be changed.'),
     })
     .describe('The desired state of the cluster.'),
   status: z
@@ -49,24 +49,24 @@ export const DevCluster = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       serverId: Name.optional().describe('Name of its Server.'),
-      isMade: z.boolean().optional().describe('Whether its API has answered and its node was ready once.'),
+      isMade: z.boolean().optional().describe('Whether its API has answered and its node has been ready once.'),
       isSimulated: z
         .boolean()
         .optional()
-        .describe('Whether its host only counts, and nothing runs: nobody gets into it.'),
+        .describe('Whether its host only simulates it: nothing runs, and nobody can sign in.'),
       failureReason: z
         .string()
         .max(DETAIL_LENGTH_MAXIMUM)
         .optional()
-        .describe('Why it is in error, for people; absent when it is not. Only its deletion ends that.'),
-      version: z.string().max(64).optional().describe('Release that its API says it runs.'),
+        .describe('Human-readable reason for the error; absent when there is none. Only deletion ends the error.'),
+      version: z.string().max(64).optional().describe('Release reported by its API.'),
       ipv6Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Public IPv6 address of its server.'),
       ipv4Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Public IPv4 address of its server.'),
       certificateAuthority: z
         .string()
         .max(PEM_LENGTH_MAXIMUM)
         .optional()
-        .describe('Certificate in PEM that clients verify its API by.'),
+        .describe('PEM of the CA with which clients verify its API.'),
       admins: z
         .array(
           z.strictObject({
@@ -76,18 +76,21 @@ export const DevCluster = resource({
         )
         .max(DEV_ADMINS_MAXIMUM)
         .optional()
-        .describe('Service accounts with all rights that its server has said: each is given to one holder of a token.'),
+        .describe('Service accounts with all rights that its server reported. Each is assigned to one token holder.'),
       health: z
         .strictObject({
-          apiServer: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API says that it is ready.'),
-          isNodeReady: z.boolean().describe('Whether its node says so.'),
-          observedAt: Instant.optional().describe('When that was seen.'),
-          detail: z.string().max(DETAIL_LENGTH_MAXIMUM).describe('What is wrong, for people; empty otherwise.'),
+          apiServer: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API reports ready.'),
+          isNodeReady: z.boolean().describe('Whether its node reports ready.'),
+          observedAt: Instant.optional().describe('Time of the observation.'),
+          detail: z
+            .string()
+            .max(DETAIL_LENGTH_MAXIMUM)
+            .describe('Human-readable description of the problem; empty when there is none.'),
         })
         .optional()
-        .describe('How it was when its server said so last.'),
+        .describe('Health from the last report of its server.'),
     })
-    .describe('What the cluster is. Written by its controller.'),
+    .describe('Observed state of the cluster. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Version', type: 'string', jsonPath: '.status.version' },

@@ -1,4 +1,4 @@
-/** Network edges as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of network edges, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { BASTION_USER, memberId } from '../../domain/edge/document.ts'
@@ -45,7 +45,7 @@ const MemberView = z.strictObject({
   enabled: z.boolean(),
 })
 
-/** As lists show it: without machines and members. */
+/** Shape in lists: without machines and members. */
 export const EdgeItem = z
   .strictObject({
     id: z.string(),
@@ -58,25 +58,31 @@ export const EdgeItem = z
     state: z.enum(EDGE_STATES),
     production_recommended: z.boolean(),
     production_recommendation_reason: z.string().nullable(),
-    public_ipv4: z.string().nullable().describe('Address to allow-list, point DNS at and SSH to; null before.'),
-    bastion_jump_host: z.string().nullable().describe('For the option of ssh that jumps; null without that role.'),
+    public_ipv4: z
+      .string()
+      .nullable()
+      .describe('Address to allow-list, point DNS at and SSH to; null until there is one.'),
+    bastion_jump_host: z.string().nullable().describe('Value for the SSH jump option; null without the bastion role.'),
     bastion_host_keys: z
       .array(z.string())
-      .describe('By which clients know the bastion, for known_hosts; the same when its machine is exchanged.'),
-    dns64_address: z.string().nullable().describe('Whom servers of the network ask for names; null without gateway.'),
+      .describe('Host keys of the bastion for known_hosts. They stay the same when its machine is replaced.'),
+    dns64_address: z
+      .string()
+      .nullable()
+      .describe('DNS64 resolver for servers of the network; null without the nat_gateway role.'),
     load_balancer_id: z
       .string()
       .nullable()
-      .describe('The load balancer that has the role, of separate placement; null where a machine of the edge has it.'),
+      .describe('Load balancer that has the role under separate placement; null when a machine of the edge has it.'),
     ssh_key_count: z.int(),
-    configuration_generation: z.int().describe('Rises with every change that its machines follow.'),
+    configuration_generation: z.int().describe('Increases with every change that its machines must apply.'),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
   })
   .meta({ id: 'EdgeItem' })
 export const EdgeView = EdgeItem.extend({
-  machines: z.array(MachineView).describe('The servers that it runs on.'),
-  members: z.array(MemberView).describe('Where its load balancer forwards to.'),
+  machines: z.array(MachineView).describe('Servers of the edge.'),
+  members: z.array(MemberView).describe('Targets of its load balancer.'),
 }).meta({ id: 'Edge' })
 export type EdgeItem = z.infer<typeof EdgeItem>
 export type EdgeView = z.infer<typeof EdgeView>
@@ -84,7 +90,7 @@ export type StoredEdge = Stored<EdgeSpec, EdgeStatus>
 
 type StoredMachine = NonNullable<EdgeStatus['machines']>[number]
 
-/** The address of the first of these is what others are told of. */
+/** The first of these with an address provides the public address of the edge. */
 const ENTRANCES = ['load_balancer', 'bastion', 'nat_gateway'] as const
 const machineWith = (machines: readonly StoredMachine[], role: EdgeRole): StoredMachine | undefined =>
   machines.find(({ roles }) => roles.includes(role))
@@ -149,15 +155,15 @@ export const EdgeMemberInput = z
       .string()
       .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be letters, digits and dashes, at most 63')
       .describe('Unique among the members.'),
-    frontend_port: Port.describe('Where it is reached from outside, over IPv4 and IPv6.'),
+    frontend_port: Port.describe('External port, on IPv4 and IPv6.'),
     address: z
       .string()
       .refine((text) => parseAddress(text) !== undefined, 'must be an address')
       .transform(canonicalAddress)
       .describe('An IPv4 host of the network, or an IPv6 address.'),
-    port: Port.describe('Where it listens.'),
-    weight: z.int().min(0).max(255).default(100).describe('Its share among members with the same frontend port.'),
-    enabled: z.boolean().default(true).describe('Whether it is given new connections.'),
+    port: Port.describe('Port on which the member listens.'),
+    weight: z.int().min(0).max(255).default(100).describe('Relative share among members with the same frontend port.'),
+    enabled: z.boolean().default(true).describe('Whether it receives new connections.'),
   })
   .meta({ id: 'EdgeMemberInput' })
 export type EdgeMemberInput = z.infer<typeof EdgeMemberInput>
@@ -170,15 +176,19 @@ const PlanName = z.string().min(1).max(63)
 export const CreateEdge = z
   .strictObject({
     network_id: Id,
-    name: PrintableName.optional().describe('The name of the network with -edge when left out.'),
-    roles: Roles.describe('What it does.'),
+    name: PrintableName.optional().describe('Defaults to the name of the network with the suffix -edge.'),
+    roles: Roles.describe('Roles of the edge.'),
     placement: z
       .enum(EDGE_PLACEMENTS)
       .optional()
-      .describe('A machine for each role, or one for all; separate where the zone offers it when left out.'),
-    plan: PlanName.optional().describe('Plan of its machines; the cheapest that takes them when left out.'),
-    ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion; all of the account when left out.'),
-    members: Members.default([]).describe('Where its load balancer forwards to.'),
+      .describe(
+        'separate: one machine per role; combined: one machine for all. Defaults to separate when the zone offers it.',
+      ),
+    plan: PlanName.optional().describe('Plan of its machines. Defaults to the cheapest suitable plan.'),
+    ssh_key_ids: KeyIds.optional().describe(
+      'Keys that may sign in to its bastion. Defaults to all keys of the account.',
+    ),
+    members: Members.default([]).describe('Targets of its load balancer.'),
   })
   .meta({ id: 'CreateEdge' })
 export type CreateEdge = z.infer<typeof CreateEdge>
@@ -188,7 +198,7 @@ export const UpdateEdge = z
     name: PrintableName.optional(),
     roles: Roles.optional(),
     plan: PlanName.optional(),
-    ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion, instead of those so far.'),
+    ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion; they replace the current ones.'),
     members: Members.optional(),
   })
   .meta({ id: 'UpdateEdge' })
@@ -203,11 +213,11 @@ export const listEdges = verbs.list('list_edges', {
 })
 
 export const createEdge = verbs.create('create_edge', {
-  summary: 'Make a network edge',
+  summary: 'Create a network edge',
   description:
-    'The ways into and out of a private network for servers without IPv4: bastion and load_balancer lead in from the ' +
-    'IPv4 Internet, nat_gateway leads out. Separate machines are for production; a combined one has all roles. Each ' +
-    'costs its plan and a public IPv4 address.',
+    'Connects a private network whose servers have no public IPv4: bastion and load_balancer accept connections ' +
+    'from the IPv4 Internet, nat_gateway lets servers reach it. Separate machines are recommended for production; ' +
+    'a combined machine has all roles. Each machine costs its plan and a public IPv4 address.',
   needs: 'standing',
   starts: ['edge.sync'],
   body: CreateEdge,
@@ -215,13 +225,13 @@ export const createEdge = verbs.create('create_edge', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getEdge = verbs.read('get_edge', { summary: 'Read a network edge with its machines and members' })
+export const getEdge = verbs.read('get_edge', { summary: 'Get a network edge with its machines and members' })
 
 export const updateEdge = verbs.change('update_edge', {
-  summary: 'Change name, roles, plan, keys or members of a network edge',
+  summary: 'Update name, roles, plan, keys or members of a network edge',
   description:
-    'roles, ssh_key_ids and members replace all of them. The name changes at once (200); the rest starts an ' +
-    'operation (202). Machines are replaced one at a time. With If-Match the change is made only to that version.',
+    'roles, ssh_key_ids and members replace the current lists. The name changes immediately (200); other changes ' +
+    'start an operation (202). Machines are replaced one at a time. With If-Match only that version is changed.',
   requiresStanding: true,
   starts: ['edge.sync'],
   body: UpdateEdge,
@@ -231,7 +241,7 @@ export const updateEdge = verbs.change('update_edge', {
 
 export const deleteEdge = verbs.remove('delete_edge', {
   summary: 'Delete a network edge with its machines',
-  description: 'Its public addresses are free then. One that is still being made can be deleted too.',
+  description: 'Releases its public addresses. An edge that is still being created can be deleted too.',
   starts: ['edge.delete'],
 })
 

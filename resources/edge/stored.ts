@@ -1,4 +1,4 @@
-/** Edge: the way into and out of a private network, as it is stored. */
+/** Edge: the gateway of a private network in both directions, as it is stored. */
 import { z } from 'zod'
 import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
@@ -32,22 +32,27 @@ const Members = z
   .array(
     z.strictObject({
       name: z.string().min(1).max(63).describe('Unique among the members.'),
-      frontendPort: Port.describe('Where it is reached from outside, over IPv4 and IPv6.'),
+      frontendPort: Port.describe('External port, on IPv4 and IPv6.'),
       address: Address.describe('An IPv4 host of the network, or an IPv6 address.'),
-      port: Port.describe('Where it listens.'),
-      weight: z.int().min(0).max(255).default(100).describe('Its share among members with the same frontend port.'),
-      enabled: z.boolean().default(true).describe('Whether it is given new connections.'),
+      port: Port.describe('Port on which the member listens.'),
+      weight: z
+        .int()
+        .min(0)
+        .max(255)
+        .default(100)
+        .describe('Relative share among members with the same frontend port.'),
+      enabled: z.boolean().default(true).describe('Whether it receives new connections.'),
     }),
   )
   .max(EDGE_MEMBERS_MAXIMUM)
 
 const Machine = z.strictObject({
   id: z.string().max(253).describe('Name of its Server.'),
-  name: z.string().max(63).describe('Which of the machines of the edge it is.'),
-  roles: Roles.describe('What it does.'),
+  name: z.string().max(63).describe('Name of the machine within the edge.'),
+  roles: Roles.describe('Roles of the machine.'),
   state: z.string().max(63).describe('State of its Server.'),
-  isHealthy: z.boolean().describe('Whether it runs the newest configuration, and its programs do.'),
-  healthDetail: z.string().max(1024).describe('Why it is not healthy; for people.'),
+  isHealthy: z.boolean().describe('Whether its programs run with the newest configuration.'),
+  healthDetail: z.string().max(1024).describe('Human-readable reason why it is not healthy.'),
   publicIpv4: Address.optional().describe('Its public IPv4 address.'),
   publicIpv6: Address.optional().describe('Its public IPv6 address.'),
   publicIpv6Prefix: z.string().max(49).optional().describe('Its public IPv6 prefix.'),
@@ -62,26 +67,26 @@ export const Edge = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'The ways into and out of a private network for servers without IPv4: a bastion to sign in by, a gateway to the ' +
-    'IPv4 Internet, and a load balancer. It has its own machines, which are servers of the account that nobody ' +
-    'else changes. A network has one edge.',
+    'Connects a private network whose servers have no public IPv4: a bastion for sign-in, a gateway to the IPv4 ' +
+    'Internet, and a load balancer. Its machines are servers of the account that only the platform changes. A ' +
+    'network has one edge.',
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of its network. Cannot be changed.'),
       networkId: z.string().min(1).max(253).describe('Name of its Network. Cannot be changed.'),
-      name: z.string().min(1).max(EDGE_NAME_LENGTH_MAXIMUM).describe('Name for people.'),
-      roles: Roles.min(1).describe('What it does.'),
+      name: z.string().min(1).max(EDGE_NAME_LENGTH_MAXIMUM).describe('Display name.'),
+      roles: Roles.min(1).describe('Roles of the edge.'),
       placement: z
         .enum(EDGE_PLACEMENTS)
         .default('combined')
-        .describe('Whether each role has a separate machine, or all of them share one. Cannot be changed.'),
+        .describe('Whether each role has a separate machine, or all share one. Cannot be changed.'),
       plan: z.string().min(1).max(63).describe('Plan of its machines.'),
       sshKeys: z
         .array(z.string().max(16_384))
         .max(100)
         .default([])
-        .describe('Public keys, in the one-line form of OpenSSH, that may sign in to its bastion.'),
-      members: Members.default([]).describe('Services of the network that its load balancer forwards to.'),
+        .describe('Public keys in one-line OpenSSH format that may sign in to its bastion.'),
+      members: Members.default([]).describe('Services in the network that its load balancer forwards to.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the edge.'),
@@ -89,63 +94,66 @@ export const Edge = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(EDGE_STATES).optional().describe('How it is.'),
+      state: z.enum(EDGE_STATES).optional().describe('State of the edge.'),
       configuration: z
         .strictObject({
-          generation: z.int().min(1).describe('Rises with every change that its machines follow.'),
-          fingerprint: z.string().max(FINGERPRINT_LENGTH_MAXIMUM).describe('Of the spec that has this generation.'),
+          generation: z.int().min(1).describe('Increases with every change that its machines must apply.'),
+          fingerprint: z
+            .string()
+            .max(FINGERPRINT_LENGTH_MAXIMUM)
+            .describe('Fingerprint of the spec that has this generation.'),
         })
         .optional()
-        .describe('What its machines were configured with last.'),
+        .describe('Last configuration of its machines.'),
       machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
       balancer: z
         .strictObject({
           id: z.string().max(253).describe('Name of the LoadBalancer.'),
           isHealthy: z.boolean().describe('Whether both of its machines are healthy.'),
-          healthDetail: z.string().max(1024).describe('Why it is not healthy; for people.'),
+          healthDetail: z.string().max(1024).describe('Human-readable reason why it is not healthy.'),
           publicIpv4: Address.optional().describe('Its public IPv4 address.'),
           addresses: z.array(Address).max(ADDRESSES_OF_BALANCER_MAXIMUM).describe('All of its addresses.'),
         })
         .optional()
-        .describe('The load balancer that has the role, of separate placement.'),
+        .describe('Load balancer that has the role under separate placement.'),
       granted: z
         .strictObject({
-          plan: z.string().min(1).max(63).describe('Of each of its machines.'),
-          machines: z.array(z.string().max(63)).max(MACHINES_MAXIMUM).describe('Which of the machines of an edge.'),
+          plan: z.string().min(1).max(63).describe('Plan of each of its machines.'),
+          machines: z.array(z.string().max(63)).max(MACHINES_MAXIMUM).describe('Names of the granted machines.'),
           hasPair: z.boolean().default(false).describe('Whether it has a separate load balancer.'),
         })
         .optional()
-        .describe('What of the spec the account may have; a change that it may not pay for is not in it.'),
+        .describe('Part of the spec that the account may use. Excludes a change that the account may not pay for.'),
       leadsOut: z
         .strictObject({
           ipv4: Address.describe('For IPv4.'),
-          ipv6: Address.describe('For the prefix 64:ff9b::/96, and for names.'),
+          ipv6: Address.describe('Address for the prefix 64:ff9b::/96 and for DNS.'),
         })
         .optional()
-        .describe('Where the network finds its gateway to the IPv4 Internet.'),
+        .describe('Addresses of the gateway to the IPv4 Internet in the network.'),
       hostKey: z
         .string()
         .max(HOST_KEY_LENGTH_MAXIMUM)
         .optional()
-        .describe('Public key by which clients know its bastion, whichever machine that is.'),
+        .describe('Public host key of its bastion; the same on every machine that has the role.'),
       lostSince: z
         .record(z.string(), z.string().max(64))
         .meta({ maxProperties: EDGE_ROLES.length })
         .optional()
-        .describe('Roles that no machine fulfils, and since when.'),
+        .describe('Roles that no machine fulfils, with the time since when.'),
       asked: z
         .string()
         .max(FINGERPRINT_LENGTH_MAXIMUM)
         .optional()
-        .describe('What the newest operation was to bring about, by which a direct edit is known.'),
+        .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
       appliedSequence: z
         .int()
         .min(0)
         .optional()
-        .describe('The change of the network database after which the newest operation waits for the hosts.'),
+        .describe('Change of the network database that the newest operation waits for on the hosts.'),
       operation: ReportedOperation,
     })
-    .describe('What the edge is. Written by its controller.'),
+    .describe('Observed state of the edge. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Network', type: 'string', jsonPath: '.spec.networkId' },
@@ -160,10 +168,10 @@ export const Edge = resource({
 export type EdgeSpec = z.infer<typeof Edge.spec>
 export type EdgeStatus = z.infer<typeof Edge.status>
 
-/** What is done to an edge, which the kind of its operation does not say. */
+/** Action on an edge; the kind of the operation does not distinguish it. */
 export type EdgeAction = 'create' | 'update' | 'repair' | 'delete'
 
-/** What its machines are made from, with a number that rises with every change of it. */
+/** Input for its machines, with a number that increases with every change. */
 export function configurationOf({
   spec: { roles, plan, sshKeys, members },
   status,

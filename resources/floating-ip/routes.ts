@@ -1,4 +1,4 @@
-/** Floating IPs as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of floating IPs, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
@@ -11,11 +11,14 @@ export const FloatingIpView = z
     id: z.string(),
     zone: z.string(),
     address: z.string(),
-    server_id: z.string().nullable().describe('Server that it is assigned to; null while it is unassigned.'),
+    server_id: z.string().nullable().describe('Assigned server; null while it is unassigned.'),
     target: z
       .string()
       .nullable()
-      .describe('public: its public address; private:<network_id>: its interface there; null while unassigned.'),
+      .describe(
+        'public: the public address of the server. private:<network_id>: its interface in that network. null ' +
+          'while unassigned.',
+      ),
     created_at: DateTime,
   })
   .meta({ id: 'FloatingIP' })
@@ -46,8 +49,8 @@ const Target = z
   .max(253 + 'private:'.length)
   .regex(TARGET_PATTERN, 'must be public or private:<network_id>')
   .describe(
-    'public: the public IPv4 address of the server; private:<network_id>: its interface there, where a router with ' +
-      'NAT must be.',
+    'public: the public IPv4 address of the server. private:<network_id>: its interface in that network, which ' +
+      'must have a router with NAT.',
   )
 
 const Envelope = z.strictObject({ floating_ip: FloatingIpView })
@@ -61,47 +64,47 @@ const verbs = verbsOf({
 
 export const listFloatingIps = verbs.listWhole('list_floating_ips', {
   summary: 'List floating IPs',
-  description: 'All of them, newest first.',
+  description: 'All floating IPs, newest first.',
 })
 
 export const allocateFloatingIp = verbs.create('allocate_floating_ip', {
   summary: 'Allocate a floating IP',
   description:
-    'With server_id it is assigned in the same step: the target is checked first, so that a refused assignment keeps ' +
-    'no address.',
+    'With server_id it is assigned in the same step. The target is checked first, so a refused assignment ' +
+    'allocates no address.',
   needs: 'standing',
   audit: 'floating_ip.allocate',
   starts: ['floating_ip.sync'],
   body: z.strictObject({
     zone: ZoneName,
-    server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when left out.'),
+    server_id: Id.nullish().describe('Server in the zone to assign it to; unassigned when omitted.'),
     target: Target.default('public'),
   }),
   example: { zone: 'eu-1a', server_id: '01a1ff50-8add-720c-b721-970d86569b22', target: 'public' },
   answers: {
-    201: Envelope.extend({ operation: OperationView.optional().describe('Present when it is being assigned.') }),
+    201: Envelope.extend({ operation: OperationView.optional().describe('Present when an assignment was started.') }),
   },
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getFloatingIp = verbs.read('get_floating_ip', { summary: 'Read a floating IP' })
+export const getFloatingIp = verbs.read('get_floating_ip', { summary: 'Get a floating IP' })
 
 export const releaseFloatingIp = verbs.remove('release_floating_ip', {
   summary: 'Release a floating IP',
-  description: 'It must be unassigned. Its address returns to its pool.',
+  description: 'It must be unassigned. Its address returns to the pool.',
   audit: 'floating_ip.release',
   starts: ['floating_ip.sync'],
 })
 
 export const assignFloatingIp = verbs.post('assign_floating_ip', '/{id}/assign', {
-  summary: 'Assign a floating IP to a server, move it or unassign it',
+  summary: 'Assign, move or unassign a floating IP',
   description:
-    'One that is assigned to another server is moved in one step: that server loses it at once. Without server_id, ' +
-    'or with null, it is unassigned.',
+    'Assigning it to another server moves it in one step: the previous server loses it immediately. Without ' +
+    'server_id, or with null, it is unassigned.',
   audit: 'floating_ip.assign',
   starts: ['floating_ip.sync'],
   body: z.strictObject({
-    server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when null or left out.'),
+    server_id: Id.nullish().describe('Server in the zone to assign it to; unassigned when null or omitted.'),
     target: Target.default('public'),
   }),
   example: { server_id: '01a1ff50-8add-720c-b721-970d86569b22', target: 'public' },

@@ -1,4 +1,4 @@
-/** FloatingIP: a public address of an account that leads to one of its servers, as it is stored. */
+/** FloatingIP: a public address of an account that points to one of its servers, as it is stored. */
 import { z } from 'zod'
 import { TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
@@ -20,28 +20,27 @@ export const FloatingIp = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A public IPv4 address of an account in a zone, which points to one server at a time: to its public address, or ' +
-    'to its interface in a private network whose router has NAT. It stays when it is moved to another server.',
+    'A public IPv4 address of an account in a zone. It points to one server at a time: to its public address, or ' +
+    'to its interface in a private network whose router has NAT. The address stays the same when it moves to ' +
+    'another server.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
-      serverId: z
-        .string()
-        .min(1)
-        .max(253)
-        .optional()
-        .describe('Name of the Server that it is assigned to; unassigned when absent.'),
+      zone: ZoneName.describe('Zone of the floating IP. Cannot be changed.'),
+      serverId: z.string().min(1).max(253).optional().describe('Name of the assigned Server; unassigned when absent.'),
       target: z
         .string()
         .max(TARGET_LENGTH_MAXIMUM)
         .regex(TARGET_PATTERN)
         .optional()
-        .describe('What of the server: `public`, or `private:` and the name of a Network; public when absent.'),
+        .describe(
+          '`public` for the public address of the server, or `private:` with the name of a Network for its ' +
+            'interface there; public when absent.',
+        ),
       address: z
         .string()
         .max(ADDRESS_LENGTH_MAXIMUM)
         .optional()
-        .describe('Its address, where the API has allocated it. Written by the platform only.'),
+        .describe('Address that the API allocated. Written by the platform only.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('Target of the floating IP.'),
@@ -50,16 +49,20 @@ export const FloatingIp = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address.'),
-      serverId: z.string().max(253).optional().describe('Name of the Server that it is assigned to.'),
-      target: z.string().max(TARGET_LENGTH_MAXIMUM).optional().describe('What of the server it points to.'),
+      serverId: z.string().max(253).optional().describe('Name of the assigned Server.'),
+      target: z
+        .string()
+        .max(TARGET_LENGTH_MAXIMUM)
+        .optional()
+        .describe('Address or interface of the server that it points to.'),
       appliedSequence: z
         .int()
         .min(0)
         .optional()
-        .describe('The change of the network database after which the newest operation waits for its hosts.'),
+        .describe('Change of the network database that the newest operation waits for on the hosts.'),
       operation: ReportedOperation,
     })
-    .describe('What the floating IP points to. Written by its controller.'),
+    .describe('Observed target of the floating IP. Written by its controller.'),
   columns: [
     { name: 'Address', type: 'string', jsonPath: '.status.address' },
     { name: 'Server', type: 'string', jsonPath: '.status.serverId' },

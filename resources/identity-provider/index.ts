@@ -1,4 +1,4 @@
-/** Identity providers: what the portal shows of them, and the sign-in that goes through them. */
+/** Identity providers: their presentation in the portal, and sign-in through them. */
 import { z } from 'zod'
 import { route } from '../kit/define.ts'
 import { routesUnder } from '../kit/verbs.ts'
@@ -28,8 +28,7 @@ export const IdentityProviderStatus = z
   })
   .meta({ id: 'IdentityProviderStatus' })
 
-/** Texts of any shape are read; what they may say is the handler's business: these routes are navigated to, never
- *  called by scripts. */
+/** These routes accept text of any form; handlers check it. Browsers navigate to them, scripts never call them. */
 const Text = z.string().max(2048).optional()
 const StartQuery = z.strictObject({
   return_to: Text,
@@ -39,7 +38,7 @@ const StartQuery = z.strictObject({
   connection: Text,
 })
 
-/** Providers add parameters of their own (`iss`, `session_state`, …). */
+/** Providers add their own parameters (`iss`, `session_state`, …). */
 const CallbackQuery = z.looseObject({
   provider: Text,
   state: Text,
@@ -57,7 +56,7 @@ const signIn = routesUnder({
 })
 
 export const getIdentityProviderStatus = signIn.get('get_identity_provider_status', '', {
-  summary: 'Which identity providers sign people in',
+  summary: 'List the identity providers for sign-in',
   answers: { 200: IdentityProviderStatus },
 })
 export const startIdentityProviderLogin = signIn.get('start_identity_provider_login', '/login', {
@@ -75,7 +74,7 @@ export const startIdentityProviderSignup = signIn.get('start_identity_provider_s
   rates: [{ name: 'oidc_signup', by: 'address', perMinute: 20 }],
 })
 export const finishIdentityProviderLogin = signIn.get('finish_identity_provider_login', '/callback', {
-  summary: 'Where a provider sends the browser back',
+  summary: 'Complete a sign-in after the redirect of the identity provider',
   query: CallbackQuery,
   answers: { 302: null },
   refuses: [503],
@@ -85,7 +84,7 @@ export const finishIdentityProviderLoginAtProvider = signIn.get(
   'finish_identity_provider_login_at_provider',
   '/callback/{provider}',
   {
-    summary: 'Where one provider sends the browser back',
+    summary: 'Complete a sign-in after the redirect of a named provider',
     params: z.strictObject({ provider: z.string().max(253) }),
     query: CallbackQuery,
     answers: { 302: null },

@@ -1,4 +1,4 @@
-/** People and their sign-in: public shapes and routes of sign-up, sessions, email verification. Stored in PostgreSQL
+/** Users and sign-in: public shapes and routes of sign-up, sessions and email verification. Stored in PostgreSQL
  *  only. */
 import { z } from 'zod'
 import { PERMISSIONS, ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
@@ -10,7 +10,7 @@ import { routesUnder } from '../kit/verbs.ts'
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'
 
-/** Trimmed and lower-cased; 254 is the longest address that mail can carry. */
+/** Trimmed and lower-cased; 254 is the maximum length of an address in mail. */
 export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 const PersonName = z
   .string()
@@ -18,9 +18,9 @@ const PersonName = z
   .min(1)
   .max(200)
   .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
-/** Checked by `domain/identity/password.ts`; the bound here only keeps hashing cheap. */
+/** `domain/identity/password.ts` checks it; this bound only keeps hashing cheap. */
 export const Password = z.string().min(1).max(1024)
-/** A secret that a mail or a challenge carried. */
+/** A secret from a mail or a challenge. */
 export const MailedToken = z.string().min(1).max(512)
 
 export const SecondFactorCode = z.string().regex(/^\d{6}$/, 'must be six digits')
@@ -64,7 +64,7 @@ export const CurrentUser = z
     identities: z.array(LinkedIdentity),
   })
   .meta({ id: 'CurrentUser' })
-/** The answer to a right password where a second factor is due. */
+/** Answer to a correct password when a second factor is required. */
 export const SecondFactorStep = z
   .strictObject({
     mfa_required: z.literal(true),
@@ -86,7 +86,8 @@ const signIn = routesUnder({
 export const signUp = signIn.post('sign_up', '/signup', {
   summary: 'Create an account and its owner',
   description:
-    'Mails a link that verifies the address. The answer is the same whether the address is new or has a user already.',
+    'Sends an email with a verification link. The answer is the same for a new address and for one that already ' +
+    'has a user.',
   body: z.strictObject({
     name: PersonName,
     email: Email,
@@ -102,7 +103,7 @@ export const signUp = signIn.post('sign_up', '/signup', {
 
 export const logIn = signIn.post('log_in', '/login', {
   summary: 'Sign in with email and password',
-  description: 'Sets the session cookies, or answers a challenge where a second factor is due.',
+  description: 'Sets the session cookies, or returns a challenge when a second factor is required.',
   body: z.strictObject({ email: Email, password: Password, end_other_sessions: z.boolean().default(false) }),
   example: { email: 'ada@example.com', password: EXAMPLE.password },
   answers: { 200: z.union([IssuedSession, SecondFactorStep]) },
@@ -117,8 +118,8 @@ export const logOut = route({
   area: SIGN_IN_AREA,
   summary: 'End the session',
   description:
-    'Without a live session it only clears the cookies. With an identity provider configured it answers where ' +
-    'its session ends.',
+    'Without an active session it only clears the cookies. With an identity provider, the answer has the URL at ' +
+    "which the provider's session ends.",
   credentials: ['session', 'public'],
   permission: null,
   audit: 'auth.logout',
@@ -131,7 +132,7 @@ export const getCurrentUser = route({
   method: 'GET',
   path: '/v1/auth/me',
   area: SIGN_IN_AREA,
-  summary: 'Who is signed in',
+  summary: 'Get the signed-in user',
   credentials: ['session'],
   permission: null,
   answers: { 200: CurrentUser },
@@ -147,7 +148,7 @@ const own = routesUnder({
 })
 
 export const requestEmailVerification = own.post('request_email_verification', '/auth/email-verification', {
-  summary: 'Mail the verification link again',
+  summary: 'Resend the verification email',
   audit: 'auth.email_verification_requested',
   answers: { 202: MailSent },
   refuses: [409, 503],
@@ -166,10 +167,10 @@ const addresses = routesUnder({
 })
 
 export const confirmEmailVerification = addresses.post('confirm_email_verification', '/email-verification/confirm', {
-  summary: 'Verify an address with the mailed token',
+  summary: 'Verify an email address with the emailed token',
   description:
-    'Opens no session. Unless the request has the cookie of a session of this user, what was made before the address ' +
-    'was verified is removed: sessions, tokens, second factor, linked providers, other members, invitations, SSH keys.',
+    'Opens no session. Removes what was created before the verification: sessions, tokens, second factor, linked ' +
+    'providers, other members, invitations, SSH keys. With the session cookie of this user, nothing is removed.',
   body: z.strictObject({ token: MailedToken }),
   example: { token: 'the-token-of-the-mail' },
   answers: { 200: z.strictObject({ email: z.string() }) },
@@ -177,7 +178,7 @@ export const confirmEmailVerification = addresses.post('confirm_email_verificati
 })
 
 export const requestPasswordReset = addresses.post('request_password_reset', '/password-reset', {
-  summary: 'Mail a link to choose a new password',
+  summary: 'Send an email with a link for choosing a new password',
   description: 'The answer is always the same.',
   body: z.strictObject({ email: Email }),
   example: { email: 'ada@example.com' },
@@ -190,15 +191,15 @@ export const requestPasswordReset = addresses.post('request_password_reset', '/p
 })
 
 export const confirmPasswordReset = addresses.post('confirm_password_reset', '/password-reset/confirm', {
-  summary: 'Choose a new password with the mailed token',
+  summary: 'Set a new password with the emailed token',
   description:
-    'Ends every session and verifies the address. The second factor still applies at the next sign-in, unless it was ' +
-    'set up before anybody had verified the address: what was made until then is removed (tokens, second factor, ' +
-    'linked providers, other members, invitations, SSH keys).',
+    'Ends every session and verifies the address. The second factor still applies at the next sign-in. If nobody ' +
+    'had verified the address before, everything created until then is removed: tokens, second factor, linked ' +
+    'providers, other members, invitations, SSH keys.',
   body: z.strictObject({
     token: MailedToken,
     password: Password,
-    end_tokens: z.boolean().default(true).describe('Revokes your API tokens in all accounts.'),
+    end_tokens: z.boolean().default(true).describe('Whether to revoke your API tokens in all accounts.'),
   }),
   example: { token: 'the-token-of-the-mail', password: EXAMPLE.password },
   answers: { 204: null },
@@ -208,7 +209,7 @@ export const confirmPasswordReset = addresses.post('confirm_password_reset', '/p
 
 export const changePassword = own.put('change_password', '/account/password', {
   summary: 'Change your password',
-  description: 'Needs the current one, and a proof of the second factor where one is set up. Ends your other sessions.',
+  description: 'Requires the current password, and a second factor if one is set up. Ends your other sessions.',
   audit: 'auth.password_changed',
   body: z.strictObject({
     current_password: Password,

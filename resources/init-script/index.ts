@@ -1,5 +1,5 @@
-/** Init scripts of an account: public shape and routes. Stored in PostgreSQL only; a server keeps the text that it was
- *  made with as its user data. */
+/** Init scripts of an account: public shape and routes. Stored in PostgreSQL only; a server keeps the text it was
+ *  created with as its user data. */
 import { z } from 'zod'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -19,7 +19,7 @@ const Content = z
     `must have at most ${INIT_SCRIPT_BYTES_MAXIMUM} bytes`,
   )
   .describe(
-    'What cloud-init runs at first boot: a script, or a document that starts with #cloud-config. At most ' +
+    'Script for cloud-init at first boot, or a document that starts with #cloud-config. At most ' +
       `${INIT_SCRIPT_BYTES_MAXIMUM} bytes.`,
   )
 const InitScriptRequest = z.strictObject({ name: PrintableName.describe('Unique in the account.'), content: Content })
@@ -43,18 +43,17 @@ export const createInitScript = verbs.create('create_init_script', {
   refuses: [400, 409, 422],
 })
 
-export const getInitScript = verbs.read('get_init_script', { summary: 'Read an init script' })
+export const getInitScript = verbs.read('get_init_script', { summary: 'Get an init script' })
 
 export const updateInitScript = verbs.change('update_init_script', {
-  summary: 'Change an init script',
-  description:
-    'Servers that were made with it keep what they booted with. With If-Match the change is made only to that version.',
+  summary: 'Update an init script',
+  description: 'Servers created with it keep their user data. With If-Match only that version is changed.',
   body: InitScriptRequest.partial(),
 })
 
 export const deleteInitScript = verbs.remove('delete_init_script', {
   summary: 'Delete an init script',
-  description: 'Servers that were made with it keep what they booted with.',
+  description: 'Servers created with it keep their user data.',
   refuses: [404],
 })
 

@@ -1,4 +1,4 @@
-/** Which guests nodes have, or may start: those that Kubernetes names, and those that hosts have beside them. */
+/** Guests that nodes have or may start: those named in Kubernetes, and further ones on the hosts. */
 import type { GuestOnNode } from '../../domain/node/placement.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { accountOfNamespace } from '../kit/account-namespace.ts'
@@ -12,14 +12,14 @@ interface Metadata {
 interface OnNodes {
   readonly instances: readonly { readonly metadata: Metadata; readonly spec: InstanceSpec }[]
   readonly reports: readonly { readonly metadata: Metadata; readonly status?: NodeReportStatus | undefined }[]
-  /** GiB; undefined where it is not known. */
+  /** GiB; undefined when unknown. */
   readonly sizeOf: (volume: {
     readonly namespace: string
     readonly name: string
   }) => VolumeSpec['sizeGibibytes'] | undefined
 }
 
-/** With the room that each takes. What is being removed is left out: its claims go after it. */
+/** With the room of each guest. Excludes guests that are being removed: their claims end later. */
 export const guestsOnNodes = ({ instances, reports, sizeOf }: OnNodes): readonly GuestOnNode[] => [
   ...instances
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

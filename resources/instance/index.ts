@@ -1,6 +1,5 @@
-/** Instance and Volume: what one node must run and hold. They live in the node's namespace (`node-<name>`), so that the
- *  node's agent needs to see nothing else. Controllers write spec and metadata, the agent writes status and nothing
- *  else. */
+/** Instance and Volume: what one node must run and hold. They are in the node's namespace (`node-<name>`), so the
+ *  node's agent needs access to nothing else. Controllers write spec and metadata; the agent writes only status. */
 import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
@@ -13,40 +12,40 @@ export * from './image.ts'
 const Reference = z.strictObject({
   namespace: z.string().max(253).describe('Namespace of its account.'),
   name: z.string().max(253).describe('Its name.'),
-  uid: z.string().max(64).describe('Its uid, which no other ever has.'),
+  uid: z.string().max(64).describe('Its uid, which is unique.'),
 })
 const Attempt = z.int().min(1).max(100)
 const MirroredVolumes = z
   .array(z.string().max(253))
   .max(32)
-  .describe('Volumes that are copied from the sender while the guest runs; the others are shared.')
+  .describe('Volumes to copy from the sender while the guest runs; the others are shared.')
 const HypervisorName = z
   .enum(['qemu-kvm', 'qemu-tcg', 'simulated'])
-  .describe('What runs guests: QEMU with hardware acceleration or without, or a simulation.')
+  .describe('Hypervisor: QEMU with or without hardware acceleration, or a simulation.')
 
-/** What a guest is given to use. */
+/** Networking of a guest. */
 const InterfaceAddress = z.strictObject({
   address: z.string().max(45).describe('The address.'),
-  prefix: z.int().min(0).max(128).describe('Length of its network prefix in bits.'),
-  gateway: z.string().max(45).describe('Router for everything else.'),
+  prefix: z.int().min(0).max(128).describe('Length of the network prefix in bits.'),
+  gateway: z.string().max(45).describe('Default gateway.'),
 })
 
-/** More than a server may have besides the first one. */
+/** More than the maximum of a server besides the first one. */
 const INTERFACE_SLOTS = 7
-const PortName = z.string().max(63).describe("Port of the zone's network that the host joins it to.")
+const PortName = z.string().max(63).describe("Port of the zone's network that the host connects it to.")
 
 const NetworkInterface = z.strictObject({
   portName: PortName.optional().describe(
-    "Port of the zone's network that the host joins it to; that of the name of this Instance when absent.",
+    "Port of the zone's network that the host connects it to; the port with the name of this Instance when absent.",
   ),
   slot: z
     .int()
     .min(1)
     .max(INTERFACE_SLOTS)
     .optional()
-    .describe('Where the guest has it, when it comes and goes while the guest runs; never the public one.'),
+    .describe('Slot in the guest of a hot-pluggable interface; never the public one.'),
   macAddress: z.string().max(17).describe('Its MAC address, as in 52:54:00:12:34:56.'),
-  kind: z.enum(['public', 'private']).describe('Whether it is in the Internet or in a private network.'),
+  kind: z.enum(['public', 'private']).describe('Whether it is on the Internet or in a private network.'),
   ipv4: InterfaceAddress.optional().describe('Its IPv4 address.'),
   ipv6: InterfaceAddress.optional().describe('Its IPv6 address: the first one of its prefix.'),
   routedPrefixes: z
@@ -54,43 +53,42 @@ const NetworkInterface = z.strictObject({
     .max(PREFIXES_OF_SERVER_MAXIMUM)
     .optional()
     .describe(
-      'IPv6 prefixes that are forwarded to the guest: that of its address, and those that it had before and may ' +
-        'still use.',
+      'IPv6 prefixes forwarded to the guest: the prefix of its address, and previous ones that it may still use.',
     ),
 })
 
 const StopRequest = z.strictObject({
   id: OperationId,
   type: z.enum(['soft', 'hard']).describe('soft presses the power button, hard cuts the power.'),
-  timeoutSeconds: z.int().min(1).max(600).describe('How long a soft stop may take.'),
-  timeoutAction: z.enum(['fail', 'hard']).describe('What follows when it takes longer.'),
+  timeoutSeconds: z.int().min(1).max(600).describe('Seconds that a soft stop may take.'),
+  timeoutAction: z.enum(['fail', 'hard']).describe('Action when it takes longer.'),
 })
 
 const Receive = z.strictObject({
   id: OperationId,
-  attempt: Attempt.describe('A higher one begins anew; what the attempt before had received is thrown away.'),
+  attempt: Attempt.describe('A higher number starts again and discards data received in the previous attempt.'),
   mirroredVolumes: MirroredVolumes,
   secretName: MigrationSecretName,
 })
 
 const Send = z.strictObject({
   id: OperationId,
-  attempt: Attempt.describe('A higher one begins anew.'),
+  attempt: Attempt.describe('A higher number starts again.'),
   host: z.string().max(253).describe('Host on which the receiver listens.'),
-  port: Port.describe('Port on which it takes memory and device state.'),
-  diskPort: Port.optional().describe('Port on which it takes the copies of mirrored volumes.'),
+  port: Port.describe('Port for memory and device state.'),
+  diskPort: Port.optional().describe('Port for the copies of mirrored volumes.'),
   mirroredVolumes: MirroredVolumes,
   secretName: MigrationSecretName,
-  downtimeLimitMilliseconds: z.int().min(1).max(60_000).describe('How long the guest may be paused at most.'),
-  isThrottled: z.boolean().describe('Whether the guest may be slowed down so that the transfer ends.'),
-  timeoutSeconds: z.int().min(1).max(86_400).describe('After which the attempt has failed.'),
+  downtimeLimitMilliseconds: z.int().min(1).max(60_000).describe('Maximum pause of the guest.'),
+  isThrottled: z.boolean().describe('Whether the guest may be slowed down so that the transfer completes.'),
+  timeoutSeconds: z.int().min(1).max(86_400).describe('Seconds after which the attempt fails.'),
   isCancelled: z
     .boolean()
-    .describe('Whether the transfer is cancelled: the guest goes on here, unless it was handed over already.'),
+    .describe('Whether the transfer is cancelled: the guest continues here unless it was handed over already.'),
 })
 
 const GuestMetadata = z.strictObject({
-  isEnabled: z.boolean().describe('Whether the guest may read the rest from its metadata service.'),
+  isEnabled: z.boolean().describe('Whether the metadata service gives the guest the other values.'),
   id: z.string().max(253).describe('Id of the server.'),
   title: z.string().max(255).describe('Title of the server.'),
   zone: z.string().max(63).describe('Zone of the server.'),
@@ -107,27 +105,27 @@ const GuestMetadata = z.strictObject({
 
 const Transfer = z.strictObject({
   id: OperationId,
-  attempt: Attempt.describe('The attempt of spec.receive or spec.send that this speaks of.'),
-  role: z.enum(['receive', 'send']).describe('Which end this node is.'),
+  attempt: Attempt.describe('Attempt of spec.receive or spec.send that this refers to.'),
+  role: z.enum(['receive', 'send']).describe('Whether this node sends or receives.'),
   phase: z
     .enum(['preparing', 'transferring', 'completed', 'failed'])
     .describe(
-      'Of the receiver: preparing until it listens, transferring while it waits and takes, completed when the guest ' +
-        'runs here, failed when the attempt is over without that. Of the sender: failed when the guest goes on here; ' +
-        'completed when it does not, because it was handed over, or because it ended while it was sent: only the ' +
-        'receiver knows whether it arrived. A receiver may go on waiting after its sender has completed: then what ' +
-        'was sent is lost.',
+      'Receiver: preparing until it listens; transferring while it waits and receives; completed when the guest ' +
+        'runs here; failed when the attempt ended otherwise. Sender: failed when the guest continues here; ' +
+        'completed when it does not, because it was handed over or ended during the transfer. Only the receiver ' +
+        'knows whether the guest arrived. A receiver that still waits after its sender has completed has lost ' +
+        'what was sent.',
     ),
   host: z.string().max(253).optional().describe('Host on which the receiver listens.'),
-  port: z.int().optional().describe('Port on which it takes memory and device state.'),
-  diskPort: z.int().optional().describe('Port on which it takes the copies of mirrored volumes.'),
-  iteration: z.int().min(0).describe('How often memory was gone through.'),
-  transferredBytes: z.int().min(0).describe('Bytes that were sent.'),
-  totalBytes: z.int().min(0).describe('Bytes that are to be sent; 0 when the hypervisor does not say.'),
-  dirtyBytesPerSecond: z.int().min(0).describe('Bytes of memory that the guest changes in a second.'),
-  downtimeMilliseconds: z.int().min(0).describe('How long the guest stood still; 0 until completed.'),
-  detail: z.string().max(1024).describe('Why it failed, for people; may be empty.'),
-  reportedAt: z.string().max(64).describe('When this was observed, RFC 3339.'),
+  port: z.int().optional().describe('Port for memory and device state.'),
+  diskPort: z.int().optional().describe('Port for the copies of mirrored volumes.'),
+  iteration: z.int().min(0).describe('Number of passes over the memory.'),
+  transferredBytes: z.int().min(0).describe('Bytes sent.'),
+  totalBytes: z.int().min(0).describe('Bytes to send; 0 when the hypervisor does not report it.'),
+  dirtyBytesPerSecond: z.int().min(0).describe('Bytes of memory that the guest changes per second.'),
+  downtimeMilliseconds: z.int().min(0).describe('Pause of the guest; 0 until completed.'),
+  detail: z.string().max(1024).describe('Human-readable reason for the failure; may be empty.'),
+  reportedAt: z.string().max(64).describe('Time of the observation, RFC 3339.'),
 })
 
 export const Instance = resource({
@@ -136,60 +134,58 @@ export const Instance = resource({
   shortNames: ['inst'],
   scope: 'Namespaced',
   description:
-    'A guest that this node must run. Made by the platform from a Server; its name is the uid of the Server.',
+    'A guest that this node must run. The platform creates it from a Server and uses the uid of the Server as its ' +
+    'name.',
   spec: z
     .strictObject({
-      server: Reference.describe('Server that it is the guest of. Cannot be changed.'),
+      server: Reference.describe('Server of the guest. Cannot be changed.'),
       hostname: z.string().max(63).describe('Host name of the guest.'),
-      power: z.enum(['running', 'stopped']).describe('Whether the guest is to run.'),
+      power: z.enum(['running', 'stopped']).describe('Desired power state of the guest.'),
       incarnation: z
         .int()
         .min(0)
         .describe(
-          'The agent starts each incarnation once: a guest that ended is never restarted without a higher number.',
+          'The agent starts each incarnation once: it never restarts a guest that ended without a higher number.',
         ),
       stop: StopRequest.optional().describe(
-        'How a running guest is ended when power is stopped or the incarnation rises.',
+        'How to stop a running guest when power is stopped or the incarnation increases.',
       ),
       cores: z.int().min(1).max(512).describe('Virtual cores.'),
       memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB.'),
       disks: z
         .array(
           z.strictObject({
-            volume: z.string().max(253).describe("Volume of this node's namespace."),
-            serial: z.string().max(20).describe('Serial number by which the guest finds the disk.'),
+            volume: z.string().max(253).describe("Volume in this node's namespace."),
+            serial: z.string().max(20).describe('Serial number of the disk in the guest.'),
             slot: z
               .int()
               .min(1)
               .max(DATA_STORAGES_PER_SERVER_MAXIMUM)
               .optional()
-              .describe('Where the guest has it, when it comes and goes while the guest runs; never the first disk.'),
+              .describe('Slot in the guest of a hot-pluggable disk; never the first disk.'),
           }),
         )
         .min(1)
         .max(32)
-        .describe('Disks in their order; the guest boots from the first one.'),
+        .describe('Disks in order; the guest boots from the first one.'),
       forcedVolumes: z
         .array(z.string().max(253))
         .max(32)
         .optional()
-        .describe('Volumes that are taken from the guest even when it does not release them.'),
+        .describe('Volumes to remove from the guest even when it does not release them.'),
       interfaces: z
         .array(NetworkInterface)
         .max(INTERFACE_SLOTS + 1)
-        .describe('Network interfaces in their order.'),
-      template: z
-        .string()
-        .max(63)
-        .describe('Template that the boot disk was made from; empty for a disk that brings its own boot loader.'),
+        .describe('Network interfaces in order.'),
+      template: z.string().max(63).describe('Template of the boot disk; empty for a disk with its own boot loader.'),
       receive: Receive.optional().describe(
-        'The incarnation comes here from another node instead of being started: the node waits for it, and never ' +
+        'The incarnation arrives from another node instead of being started: the node waits for it and never ' +
           'boots it itself.',
       ),
-      send: Send.optional().describe('The running guest goes to another node.'),
-      metadata: GuestMetadata.describe('What the metadata service tells the guest.'),
+      send: Send.optional().describe('The running guest moves to another node.'),
+      metadata: GuestMetadata.describe('Values that the metadata service returns to the guest.'),
     })
-    .describe('What the node must run. Written by the platform.'),
+    .describe('Desired state of the guest. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -197,67 +193,64 @@ export const Instance = resource({
       state: z
         .enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over'])
         .describe(
-          'What the guest does. receiving waits for a guest that another node sends; handed_over was sent whole, ' +
-            'is paused here and must not go on.',
+          'State of the guest. receiving: waits for a guest that another node sends. handed_over: was sent ' +
+            'completely, is paused here and must not continue.',
         ),
-      detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      detail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       incarnation: z
         .int()
         .min(0)
-        .describe('The incarnation that state speaks of: the newest that was started; 0 before the first.'),
-      startedAt: z.string().max(64).optional().describe('When the incarnation was started, RFC 3339.'),
-      endedAt: z.string().max(64).optional().describe('When it ended, RFC 3339.'),
+        .describe('Incarnation that state refers to: the newest started one; 0 before the first.'),
+      startedAt: z.string().max(64).optional().describe('Time when the incarnation was started, RFC 3339.'),
+      endedAt: z.string().max(64).optional().describe('Time when it ended, RFC 3339.'),
       endReason: z
         .enum(['requested', 'guest_shutdown', 'crashed'])
         .optional()
         .describe(
-          'Why it ended: because that was requested, by the guest itself, or neither (also when the host restarted ' +
-            'or the agent was not there).',
+          'Reason for its end: on request, by the guest itself, or neither (also when the host restarted or the ' +
+            'agent was not running).',
         ),
       stop: z
         .strictObject({
           id: OperationId,
-          outcome: z.enum(['stopped', 'timed_out']).describe('How it ended.'),
+          outcome: z.enum(['stopped', 'timed_out']).describe('Outcome of the stop request.'),
         })
         .optional()
-        .describe('The last stop request that is over.'),
-      transfer: Transfer.optional().describe('How far the last attempt of spec.receive or spec.send is.'),
+        .describe('Last completed stop request.'),
+      transfer: Transfer.optional().describe('Progress of the last attempt of spec.receive or spec.send.'),
       isRemoved: IsRemoved,
       volumes: z
         .array(z.string().max(253))
         .max(32)
         .optional()
-        .describe('Volumes that the guest has; none while there is no guest.'),
+        .describe('Volumes of the guest; none while there is no guest.'),
       unheldVolumes: z
         .array(z.string().max(253))
         .max(32)
         .optional()
-        .describe('Those of the volumes that only its host has open, without a device of the guest.'),
+        .describe('Volumes that only its host has open, without a device in the guest.'),
       interfaces: z
         .array(PortName)
         .max(INTERFACE_SLOTS + 1)
         .optional()
-        .describe('Ports of the network interfaces that the guest has; none while there is no guest.'),
+        .describe("Ports of the guest's network interfaces; none while there is no guest."),
       hypervisor: HypervisorName.optional(),
       forwards: z
         .array(
           z.strictObject({
-            guestPort: z.int().describe('Port of the guest.'),
-            host: z.string().max(253).describe('Address of the host that leads there.'),
-            hostPort: z.int().describe('Port of the host that leads there.'),
+            guestPort: z.int().describe('Port in the guest.'),
+            host: z.string().max(253).describe('Address of the host that is forwarded to it.'),
+            hostPort: z.int().describe('Port of the host that is forwarded to it.'),
           }),
         )
         .max(16)
         .optional()
-        .describe(
-          'Ports of the host that are forwarded to ports of the guest, where the guest has no own address ' +
-            '(user-mode networking).',
-        ),
+        .describe('Host ports forwarded to guest ports when the guest has no separate address (user-mode networking).'),
       sshHostKeys: SshHostKeys.optional().describe(
-        'Public host keys of its SSH server, as the guest has printed them on its console since its start.',
+        'Public host keys of its SSH server, as printed on its console since its start.',
       ),
     })
-    .describe('What the guest does. Written by the agent of the node.'),
+    .describe('Observed state of the guest. Written by the agent of the node.'),
   columns: [
     { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
     { name: 'Power', type: 'string', jsonPath: '.spec.power' },
@@ -278,9 +271,9 @@ const VOLUME_SNAPSHOTS_MAXIMUM = 512
 const SnapshotName = z
   .string()
   .max(63)
-  .describe('uid of the Snapshot, or of the Storage that is made as a copy of this one.')
+  .describe('uid of the Snapshot, or of the Storage that is created as a copy of this one.')
 
-/** More than can be lost one after the other before a server comes to rest. */
+/** More than can be lost in sequence before a server settles. */
 export const LOST_HOSTS_MAXIMUM = 8
 
 export const Volume = resource({
@@ -289,110 +282,111 @@ export const Volume = resource({
   shortNames: ['vol'],
   scope: 'Namespaced',
   description:
-    'A disk that this node must hold. Made by the platform from a Storage; its name is the uid of the Storage.',
+    'A disk that this node must hold. The platform creates it from a Storage and uses the uid of the Storage as ' +
+    'its name.',
   spec: z
     .strictObject({
-      storage: Reference.describe('Storage that it holds the data of. Cannot be changed.'),
+      storage: Reference.describe('Storage whose data it holds. Cannot be changed.'),
       sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB; it may grow.'),
       source: z
         .strictObject({
           kind: z
             .enum(['template', 'image', 'snapshot', 'backup', 'mirror', 'copy'])
             .describe(
-              'template: its image. image: a copy of the Image of this node. snapshot: a copy of a snapshot of ' +
-                'another volume. backup: what a BackupJob reads from its store. mirror: empty, because the data ' +
-                'comes with the running guest. copy: all of what another node holds, before the volume is ready, ' +
-                'from where copyFrom says.',
+              'template: its image. image: a copy of the Image on this node. snapshot: a copy of a snapshot of ' +
+                'another volume. backup: data that a BackupJob reads from its store. mirror: empty, because the ' +
+                'data arrives with the running guest. copy: all data of another node as in copyFrom, before the ' +
+                'volume is ready.',
             ),
           name: z
             .string()
             .max(253)
             .describe(
-              'Name of the template, of the Image, of the Snapshot, of the Backup, or of the operation that moves ' +
-                'the data.',
+              'Name of the template, the Image, the Snapshot, the Backup, or the operation that moves the data.',
             ),
-          volume: z.string().max(253).optional().describe('Of a snapshot: the volume that it was taken of.'),
+          volume: z.string().max(253).optional().describe('For a snapshot: its volume.'),
           pool: z
             .string()
             .max(63)
             .optional()
-            .describe("Of a snapshot: the shared storage that it is on; this node's own disks when absent."),
+            .describe("For a snapshot: its shared storage; this node's disks when absent."),
           accountId: z
             .string()
             .max(63)
             .optional()
-            .describe('Of a backup: the account whose part of the store is read.'),
+            .describe('For a backup: the account whose part of the store is read.'),
           secretName: z
             .string()
             .max(253)
             .optional()
-            .describe("Of a backup: Secret of this node's namespace with the account's key."),
+            .describe("For a backup: Secret in this node's namespace with the account's key."),
           objectStorageZone: ObjectStorageZone,
         })
         .optional()
-        .describe('What the disk begins as; empty when absent.'),
+        .describe('Initial content of the disk; empty when absent.'),
       copyFrom: z
         .strictObject({
           id: OperationId,
           host: z.string().max(253).describe('Host that serves the disk.'),
-          port: Port.describe('Port on which it does.'),
+          port: Port.describe('Port of that host.'),
           secretName: MigrationSecretName,
         })
         .optional()
-        .describe('Where a source of kind copy is read from, as soon as the other node serves the disk.'),
+        .describe('Source of kind copy, as soon as the other node serves the disk.'),
       serve: z
         .strictObject({ id: OperationId, secretName: MigrationSecretName })
         .optional()
-        .describe('Another node may read the disk while no guest has it open; status.serving says where.'),
+        .describe('Other node that may read the disk while no guest has it open; status.serving has the address.'),
       origin: Origin.optional().describe(
-        'Of data that another node held: the template that it began as, as status.origin says there. Guests boot the ' +
-          'kernel of that version.',
+        'For data from another node: the template that it was created from, as in status.origin there. The ' +
+          'guest boots the kernel of that version.',
       ),
-      // Where the data is can be set only once: a later edit would lose sight of it.
+      // The location of the data can be set only once: a later edit would lose the data.
       pool: z
         .string()
         .max(63)
         .optional()
         .describe(
-          "Shared storage that all nodes with the pool see as one; the host's own disks when absent. " +
-            'Cannot be changed.',
+          "Shared storage that all nodes with the pool see as one; the host's disks when absent. Cannot be changed.",
         ),
       isRetained: z
         .boolean()
         .optional()
-        .describe('Whether the data stays when this object goes, because another node holds the volume now.'),
+        .describe('Whether to keep the data when this object is deleted, because another node holds the volume now.'),
       takesOverFrom: z
         .array(
           z.strictObject({
             node: z.string().max(63).describe('The lost host.'),
-            bootId: z.string().max(64).describe('The boot of it of which nothing runs.'),
+            bootId: z.string().max(64).describe('Boot of the lost host that is proven to run nothing.'),
           }),
         )
         .max(LOST_HOSTS_MAXIMUM)
         .optional()
         .describe(
-          'Of shared storage: hosts that were proven to run nothing, so that this one takes over what they ' +
-            'had. Any other host that has the disk keeps it.',
+          'For shared storage: hosts proven to run nothing, so this host takes over from them. Any other host ' +
+            'that has the disk keeps it.',
         ),
       arrivingFor: z
         .string()
         .max(253)
         .optional()
-        .describe('Of data that both nodes of a move see: the operation of that move, until the server lives here.'),
+        .describe(
+          'For data that both nodes of a move see: the operation of the move, until the server is on this node.',
+        ),
       snapshots: z
         .array(
           z.strictObject({
             name: SnapshotName,
             shall: z
               .enum(['be', 'go'])
-              .describe('be: it is taken, unless it is there. go: it is removed. Others stay as they are.'),
+              .describe('be: take the snapshot unless it exists. go: remove it. Other snapshots stay unchanged.'),
           }),
         )
         .max(VOLUME_SNAPSHOTS_MAXIMUM)
         .optional()
-        .describe('What is to be done about snapshots of the disk.'),
+        .describe('Requested snapshots of the disk.'),
     })
-    .describe('What the node must hold. Written by the platform.'),
+    .describe('Desired state of the disk. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -400,40 +394,40 @@ export const Volume = resource({
       state: z
         .enum(['creating', 'ready', 'error', 'lost'])
         .describe(
-          'Whether guests may open the disk. lost: it was there once and is missing now, or what counts is on ' +
-            'another host; no other disk is made in its place.',
+          'Whether guests may open the disk. lost: it existed and is missing now, or the valid data is on ' +
+            'another host; no other disk replaces it.',
         ),
-      detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
-      sizeGibibytes: z.int().optional().describe('Size in GiB that the disk has.'),
-      origin: Origin.optional().describe('The version of a template that the data began as.'),
+      detail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
+      sizeGibibytes: z.int().optional().describe('Actual size of the disk in GiB.'),
+      origin: Origin.optional().describe('Template version that the data was created from.'),
       serving: z
         .strictObject({
           id: OperationId,
-          host: z.string().max(253).describe('Host on which it is read.'),
-          port: Port.describe('Port on which it is read.'),
+          host: z.string().max(253).describe('Host that serves it.'),
+          port: Port.describe('Port on which it is served.'),
         })
         .optional()
-        .describe('Where the disk is served for spec.serve.'),
+        .describe('Address at which the disk is served for spec.serve.'),
       snapshots: z
         .array(
           z.strictObject({
             name: SnapshotName,
             sizeGibibytes: z.int().describe('Size of the disk at that point, in GiB.'),
             isFrozen: z.boolean().describe('Whether the file systems of the guest were frozen.'),
-            usedBytes: z.int().min(0).optional().describe('Room that it alone takes, where the host knows.'),
+            usedBytes: z.int().min(0).optional().describe('Space used by it alone, if the host knows.'),
           }),
         )
         .max(VOLUME_SNAPSHOTS_MAXIMUM)
         .optional()
-        .describe('The snapshots that are in the disk.'),
+        .describe('Snapshots in the disk.'),
       lostSnapshots: z
         .array(SnapshotName)
         .max(VOLUME_SNAPSHOTS_MAXIMUM)
         .optional()
-        .describe('Snapshots of spec.snapshots that were in the disk and are missing now: they are not taken again.'),
+        .describe('Snapshots of spec.snapshots that were in the disk and are missing now; they are not taken again.'),
       isRemoved: IsRemoved,
     })
-    .describe('What the node holds. Written by its agent.'),
+    .describe("Observed state of the node's data. Written by its agent."),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
@@ -449,14 +443,14 @@ const Holding = z.int().min(0)
 const Held = z
   .strictObject({
     guests: Holding.describe('Guests, running or ended.'),
-    volumes: Holding.describe("Disks on the host's own storage, and those of pools that it uses."),
-    images: Holding.describe('Custom images, also unfinished ones.'),
-    unclaimed: Holding.describe('Of all these: those that no object names for ten minutes or longer.'),
-    quarantined: Holding.optional().describe('Disks that were ended and are kept for a while.'),
+    volumes: Holding.describe("Disks on the host's storage, and in pools that it uses."),
+    images: Holding.describe('Custom images, including unfinished ones.'),
+    unclaimed: Holding.describe('Items of all these kinds that no object has named for ten minutes or longer.'),
+    quarantined: Holding.optional().describe('Deleted disks that are kept for a while.'),
   })
-  .describe('How much is on the host, whether or not an object names it.')
+  .describe('Number of items on the host, whether or not an object names them.')
 
-/** As many as a report names; the count has them all. */
+/** Maximum that a report names; the count includes all. */
 export const UNCLAIMED_NAMED_MAXIMUM = 500
 
 /** Half a sentence. */
@@ -468,89 +462,93 @@ export const NodeReport = resource({
   shortNames: ['nr'],
   scope: 'Namespaced',
   description:
-    'What a node says of itself: one object named `node` in its namespace, written by its agent. Being alive is ' +
-    'said by renewing the Lease `heartbeat`.',
+    'Report of a node about itself: one object named `node` in its namespace, written by its agent. The agent ' +
+    'reports that it is alive by renewing the Lease `heartbeat`.',
   spec: z
     .strictObject({
       agentVersion: z.string().max(63).describe('Version of the agent.'),
       bootId: z.string().max(64).describe('Changes with every boot of the host.'),
       logicalCpus: z.int().describe('Logical processors of the host.'),
       memoryMebibytes: z.int().describe('Memory of the host in MiB.'),
-      storageGibibytes: z.int().describe('Room for disks in GiB.'),
+      storageGibibytes: z.int().describe('Disk capacity in GiB.'),
       hypervisor: HypervisorName,
-      features: z.array(z.string().max(63)).max(32).describe('What the host offers beyond running guests.'),
-      pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage that the host has mounted.'),
+      features: z.array(z.string().max(63)).max(32).describe('Capabilities of the host besides running guests.'),
+      pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage mounted on the host.'),
       templates: z
         .array(z.string().max(63))
         .max(64)
         .optional()
-        .describe('Templates whose image is built on the host: servers of others wait until theirs is.'),
+        .describe('Templates with an image on the host. Servers of other templates wait for the image.'),
       managedImageVersion: z
         .string()
         .max(63)
         .optional()
-        .describe('Version of the image that managed machines are made from on this host; absent without it.'),
+        .describe('Version of the image for managed machines on this host; absent without it.'),
       databaseImageVersion: z
         .string()
         .max(63)
         .optional()
-        .describe('Version of the image that machines of databases are made from on this host; absent without it.'),
+        .describe('Version of the image for database machines on this host; absent without it.'),
       guestCount: z
         .int()
         .min(0)
         .optional()
-        .describe('Guests that were alive when this was written: none where the host has just started.'),
+        .describe('Number of guests alive at the time of the report; 0 when the host has just started.'),
       networkObstacle: z
         .string()
         .max(NETWORK_OBSTACLE_CHARACTERS)
         .optional()
-        .describe('Why the host has no network for servers, for people; absent where it has one.'),
-      migrationHost: z.string().max(253).optional().describe('Where other hosts reach this one for guests that move.'),
+        .describe('Human-readable reason why the host has no network for servers; absent when it has one.'),
+      migrationHost: z.string().max(253).optional().describe('Address of this host for incoming migrations.'),
       endpoint: z
         .strictObject({
           url: z.string().max(253).describe('Address of the HTTPS listener.'),
           certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
         })
         .optional()
-        .describe('Where the agent lets the platform reach consoles.'),
+        .describe('Listener through which the platform reaches consoles.'),
     })
-    .describe('What the node is. Written by its agent.'),
+    .describe('Observed state of the node. Written by its agent.'),
   status: z
     .strictObject({
       held: Held.optional(),
-      heldAt: z.string().max(64).optional().describe('When the host was looked at for that, RFC 3339.'),
+      heldAt: z.string().max(64).optional().describe('Time of the last scan of the host, RFC 3339.'),
       unclaimed: z
         .array(
           z.strictObject({
-            kind: z.enum(['Instance', 'Volume', 'Image']).describe('The kind of object that is missing.'),
-            name: z.string().max(253).describe('The name that the object would have.'),
-            since: z.string().max(64).describe('When that was seen first, RFC 3339.'),
+            kind: z.enum(['Instance', 'Volume', 'Image']).describe('Kind of the missing object.'),
+            name: z.string().max(253).describe('Expected name of the object.'),
+            since: z.string().max(64).describe('Time of the first such observation, RFC 3339.'),
           }),
         )
         .max(UNCLAIMED_NAMED_MAXIMUM)
         .optional()
-        .describe('What is on the host and no object names, for ten minutes or longer. Nobody removes it.'),
+        .describe(
+          'Items on the host that no object has named for ten minutes or longer. Nothing removes them automatically.',
+        ),
       unnamed: z
         .array(
           z.strictObject({
-            name: z.string().max(253).describe('The name that its Instance would have.'),
+            name: z.string().max(253).describe('Expected name of its Instance.'),
             server: z
               .strictObject({
                 namespace: z.string().max(63).describe('Namespace of its account.'),
                 name: z.string().max(253).describe('Id of the server.'),
               })
               .optional()
-              .describe('Its server; absent where the host does not know it.'),
-            cores: z.int().min(0).describe('Virtual cores that it has.'),
+              .describe('Its server; absent when the host does not know it.'),
+            cores: z.int().min(0).describe('Number of virtual cores.'),
             memoryMebibytes: z.int().min(0).describe('Its memory in MiB.'),
             storageGibibytes: z.int().min(0).describe('Sizes of its disks in GiB.'),
           }),
         )
         .max(UNCLAIMED_NAMED_MAXIMUM)
         .optional()
-        .describe('Guests on the host that no Instance names, from the first look on: their room is not given again.'),
+        .describe(
+          'Guests on the host that no Instance names, from the first observation on. Their capacity is not reused.',
+        ),
     })
-    .describe('What the node holds. Written by its agent.'),
+    .describe('Observed content of the node. Written by its agent.'),
   columns: [
     { name: 'Version', type: 'string', jsonPath: '.spec.agentVersion' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.spec.hypervisor' },
@@ -569,8 +567,8 @@ export const Observation = resource({
   shortNames: ['obs'],
   scope: 'Namespaced',
   description:
-    'A question to this node: does another one, whose heartbeat is missed, answer it? Its name is that of the ' +
-    'other node. Asked and removed by the platform, answered by the agent.',
+    'A request to this node to check whether another node with missing heartbeats still answers. Its name is the ' +
+    'name of that node. The platform creates and removes it; the agent answers it.',
   spec: z
     .strictObject({
       endpoint: z
@@ -579,26 +577,26 @@ export const Observation = resource({
           certificateFingerprint: z
             .string()
             .max(64)
-            .describe('SHA-256 of its certificate, in lower-case hex; nobody else is believed.'),
+            .describe('SHA-256 of its certificate in lower-case hex; no other certificate is accepted.'),
         })
-        .describe('Where the agent of the other node listens.'),
-      requestedAt: z.string().max(64).describe('Which request it is: a later one is looked into anew.'),
+        .describe("Listener of the other node's agent."),
+      requestedAt: z.string().max(64).describe('Identifies the request; a later one is checked again.'),
     })
-    .describe('What to look at. Written by the platform.'),
+    .describe('Requested check. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      requestedAt: z.string().max(64).describe('The request that is answered.'),
+      requestedAt: z.string().max(64).describe('Request that this answers.'),
       answer: z
         .enum(['agent', 'host', 'nothing'])
         .describe(
-          'agent when it answers as itself, host when something answers there that is not the agent, nothing ' +
-            'without a sign of life.',
+          'agent: the agent answers with its certificate. host: something else on the host answers. nothing: no ' +
+            'answer.',
         ),
-      detail: z.string().max(1024).describe('What was met, for people.'),
+      detail: z.string().max(1024).describe('Human-readable findings.'),
     })
-    .describe('What this node found. Written by its agent.'),
+    .describe('Findings of this node. Written by its agent.'),
   columns: [
     { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint.url' },
     { name: 'Answer', type: 'string', jsonPath: '.status.answer' },
@@ -609,10 +607,10 @@ export type ObservationSpec = z.infer<typeof Observation.spec>
 export type ObservationStatus = z.infer<typeof Observation.status>
 
 const Count = z.int().min(0)
-/** What a guest has moved since its process began, as its node's agent answers at /v1/usage. */
+/** Counters of a guest since its process started, as its node's agent reports them at /v1/usage. */
 export const GuestUsage = z.strictObject({
   instance: z.string(),
-  /** The counters began with this start of this process; another one has another epoch. */
+  /** The counters started with this start of the process; another start has another epoch. */
   epoch: z.string(),
   counters: z.strictObject({
     networkReceivedBytes: Count,
@@ -629,11 +627,11 @@ export const NODE_REPORT_NAME = 'node'
 export const HEARTBEAT_LEASE_NAME = 'heartbeat'
 /** Secret in the node's namespace whose key `token` the API server sends to the agent's listener. */
 export const AGENT_ACCESS_SECRET_NAME = 'agent-access'
-/** Keeps an Instance or a Volume until its status says that nothing of it is left on the node. Controllers put it on
- *  and take it off: agents have no right to. */
+/** Keeps an Instance or a Volume until its status reports that the node has removed everything of it. Controllers add
+ *  and remove it: agents have no permission to. */
 export const AGENT_FINALIZER = 'svccloud.dev/agent'
 const NODE_NAMESPACE_START = 'node-'
-/** The namespace that holds what one node must run and hold, and what its agent says. */
+/** Namespace with the objects that one node must run and hold, and with the reports of its agent. */
 export const nodeNamespace = (nodeName: string): string => `${NODE_NAMESPACE_START}${nodeName}`
 /** The node of a namespace; undefined when it is not a node's. */
 export const nodeOfNamespace = (namespace: string): string | undefined =>

@@ -6,15 +6,15 @@ export const accountNamespace = (accountId: string): string => `acct-${accountId
 export const accountOfNamespace = (namespace: string): string | undefined =>
   namespace.startsWith('acct-') ? namespace.slice(5) : undefined
 
-/** It with what belongs to it, as `makeNamespace` (`kit/kube/namespaces.ts`) makes it. */
+/** The namespace with its contents, as `makeNamespace` (`kit/kube/namespaces.ts`) creates it. */
 export const accountNamespaceOf = (accountId: string) => ({
   name: accountNamespace(accountId),
   labels: { [ACCOUNT_LABEL]: accountId },
   bounds: BOUNDS,
 })
 
-/** Of plain objects, which the platform does not count, and which whoever may use the namespace makes by kubectl. It
- *  keeps a few Secrets for each server itself. */
+/** Limit of plain objects, which the platform does not count, and which every user of the namespace can create with
+ *  kubectl. The namespace also contains a few Secrets for each server. */
 const BOUNDS: Readonly<Record<string, string>> = {
   'count/secrets': '10000',
   'count/configmaps': '1000',

@@ -1,12 +1,13 @@
 /** The building block of every stored noun: a resource, pure data. CRDs, RBAC and the store's types are projections of
  *  it.
- *  What the API offers of a noun is a route (`kit/http/route.ts`). */
+ *  Routes (`kit/http/route.ts`) are what the API offers for a noun. */
 import type { z } from 'zod'
 import type { StaffRule } from '../../domain/permissions.ts'
 
 export { exactlyOneOf, route } from '../../kit/http/route.ts'
 
-/** Of a route of the operator listener: for operators by their Kubernetes token, and for staff with that role. */
+/** For a route of the operator listener: operators authenticate with their Kubernetes token, and need that staff
+ *  role. */
 export const forOperators = <const Role extends StaffRule>(staffRole: Role) =>
   ({ audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
 
@@ -32,15 +33,15 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   readonly scope: 'Namespaced' | 'Cluster'
   /** One paragraph for `kubectl explain`. */
   readonly description: string
-  /** What people with a role in an account may do with the kind in its namespace: by permission `operate` and `read`,
-   *  by `read` alone, or nothing. */
+  /** Access of people with an account role to the kind in the account's namespace: by permissions `operate` and `read`,
+   *  by `read` alone, or none. */
   readonly customers: 'write' | 'read' | 'none'
   readonly spec: Spec
   readonly status: Status
   readonly columns: readonly PrinterColumn[]
   /** JSON paths that `--field-selector` accepts. */
   readonly selectableFields: readonly string[]
-  /** Cross-field rules that kubectl obeys too (CEL over the whole object). */
+  /** Cross-field rules that also apply to kubectl (CEL over the whole object). */
   readonly rules: readonly { readonly rule: string; readonly message: string }[]
   /** Never present: carries the types for the store. */
   readonly types?: { readonly spec: z.infer<Spec>; readonly status: z.infer<Status> }
@@ -52,7 +53,7 @@ type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<
 > &
   Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>>
 
-/** What is left out is as narrow as can be: customers may nothing, and no field selects. */
+/** Omitted options default to the narrowest choice: no access for customers, no selectable fields. */
 export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
   input: ResourceInput<Spec, Status>,
 ): Resource<Spec, Status> {
@@ -68,8 +69,8 @@ export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
   }
 }
 
-/** Keeps an object of the kind until nothing of it is left outside Kubernetes: its controller takes it away. Objects on
- *  hosts have `AGENT_FINALIZER`. */
+/** Keeps an object of the kind until its controller has removed everything of it outside Kubernetes. Objects on hosts
+ *  have `AGENT_FINALIZER`. */
 export const finalizerOf = ({ kind }: Pick<Resource, 'kind'>): string =>
   `${API_GROUP}/${kind.replace(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()}`
 

@@ -1,19 +1,19 @@
-/** What the documents show: values for the fields of answers. A test holds them against the schemas. The example of a
- *  body stands on its route. */
+/** Example values for the fields of answers, in the documents. A test checks them against the schemas. The example of a
+ *  body is on its route. */
 
-/** What the examples of several bodies have in common. */
+/** Common parts of the examples of several bodies. */
 export const EXAMPLE = {
   id: '01a1ff50-8add-720c-b721-970d86569b22',
   code: '123456',
-  reason: 'Asked for by the owner on the phone.',
+  reason: 'Requested by the owner by phone.',
   checksum: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
   password: 'a long walk on the beach',
 } as const
 
 const AT = '2026-01-01T12:00:00Z'
 
-/** Values by the name of their field; else by its format, else by the last word of its name. Where a schema wants
- *  something else under that name, or takes null and has no value of the whole name, the value is left out. */
+/** Values by field name; otherwise by format, then by the last word of the name. A value is omitted when the schema
+ *  requires another form under that name, or accepts null and has no value for the full name. */
 export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   at: AT,
   'date-time': AT,
@@ -151,7 +151,7 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   field: 'title',
   code: 'WELCOME',
   detail: 'A mail is on its way.',
-  reason: 'Asked for by the owner on the phone.',
+  reason: 'Requested by the owner by phone.',
   redirect: '/',
   return_to: '/',
   platform_role: 'owner',

@@ -13,11 +13,11 @@ export const Uuid = z.uuid()
 /** The parameters of a route about one object. */
 export const ById = z.strictObject({ id: Id })
 export const DateTime = z.iso.datetime()
-/** What kept bytes cost by. */
+/** Metered size of stored bytes. */
 export const Metered = z.strictObject({
   hour: z.string().max(64).describe('Start of the clock hour (UTC) of the last measurement.'),
-  bytes: z.int().min(0).describe('What the last measurement found.'),
-  highestBytes: z.int().min(0).describe('The most that was measured in that hour, which is what it costs.'),
+  bytes: z.int().min(0).describe('Result of the last measurement.'),
+  highestBytes: z.int().min(0).describe('Highest measurement in that hour, which is billed.'),
 })
 export const ZoneName = z
   .string()
@@ -59,17 +59,17 @@ const LabelValue = z
 export const Labels = z
   .record(LabelKey, LabelValue)
   .refine((labels) => Object.keys(labels).length <= LABELS_MAXIMUM, `at most ${LABELS_MAXIMUM} labels`)
-/** Labels as a CRD can say them; the exact rule is `Labels`, applied by the facade and by admission. */
+/** Labels as far as a CRD can describe them; the exact rule is `Labels`, applied by the facade and by admission. */
 export const StoredLabels = z.record(z.string(), z.string().max(255)).meta({ maxProperties: LABELS_MAXIMUM })
 
 const LABEL_FILTERS_MAXIMUM = 16
-/** `key=value`; everything after the first `=` is the value. */
+/** `key=value`; the value is everything after the first `=`. */
 const LabelFilter = z
   .string()
   .min(1)
   .max(63 + 1 + 255)
   .regex(/^[^=]+=/, 'must be key=value')
-/** What lists can be narrowed by: an object must carry every label that is named. */
+/** Filter of lists: an object must have every named label. */
 export const LabelFilters = z
   .array(LabelFilter)
   .max(LABEL_FILTERS_MAXIMUM)
@@ -78,7 +78,7 @@ export const LabelFilters = z
 
 export const LIST_LIMIT_DEFAULT = 50
 export const LIST_LIMIT_MAXIMUM = 100
-/** `?limit=`: clamped above the maximum, refused when 0 or negative. */
+/** `?limit=`: reduced to the maximum when above it, refused when 0 or negative. */
 export const limitOf = (defaultLimit: number) =>
   z.coerce
     .number()
@@ -89,28 +89,28 @@ export const limitOf = (defaultLimit: number) =>
 export const Limit = limitOf(LIST_LIMIT_DEFAULT)
 export const Cursor = z.string().min(1).max(1024)
 export const PageQuery = z.strictObject({ cursor: Cursor.optional(), limit: Limit })
-/** A page of a list; without a cursor it is the last one. */
+/** A page of a list; the last page has no cursor. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
 /** A list that is never long enough for pages. */
 export const completeListOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ items: z.array(item), next_cursor: z.null() })
 
-/** Public host keys of a guest's SSH server, `type base64` each. */
+/** Public host keys of a guest's SSH server, each as `type base64`. */
 export const SshHostKeys = z.array(z.string().max(4096)).max(8)
 
 /** KEP-1623. */
 export const Condition = z.strictObject({
-  type: z.string().min(1).max(316).describe('What the condition speaks of, in PascalCase.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
-  reason: z.string().min(1).max(1024).describe('One word for programs that says why.'),
-  message: z.string().max(32_768).describe('For people; may be empty.'),
+  type: z.string().min(1).max(316).describe('Type of the condition, in PascalCase.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Status of the condition.'),
+  reason: z.string().min(1).max(1024).describe('Machine-readable reason, one word.'),
+  message: z.string().max(32_768).describe('Human-readable message; may be empty.'),
   lastTransitionTime: z
     .string()
     .max(64)
     .meta({ format: 'date-time' })
-    .describe('When the status of the condition changed last.'),
-  observedGeneration: z.int().min(0).optional().describe('The metadata.generation that it was judged by.'),
+    .describe('Time of the last change of the status.'),
+  observedGeneration: z.int().min(0).optional().describe('metadata.generation that the condition was computed from.'),
 })
 export type Condition = z.infer<typeof Condition>
 export const ObservedGeneration = z
@@ -118,67 +118,67 @@ export const ObservedGeneration = z
   .min(0)
   .optional()
   .describe(
-    'The metadata.generation that the rest of the status speaks of: a lower one than the object has means that ' +
-      'its newest change has not been looked at.',
+    "metadata.generation that the rest of the status refers to. When it is lower than the object's, the newest " +
+      'change has not been processed.',
   )
 export const Conditions = z
   .array(Condition)
   .max(16)
   .describe(
-    'Ready sums up. Reconciling and Stalled are true only while the object is being brought about, or cannot be ' +
-      'without help.',
+    'Ready is the summary. Reconciling is true only while a change is in progress. Stalled is true only when ' +
+      'progress needs help.',
   )
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
 
-/** The change that is under way on a resource, written together with the desired state in one conditional write.
- *  At most one is active: `status.operation` of the same id is final before the next may be written. */
+/** The change in progress on a resource, written together with the desired state in one conditional write. At most one
+ *  is active: `status.operation` of the same id is final before the next may be written. */
 export const OperationStanza = z.strictObject({
   id: z.string().max(253).describe('Name of the Operation.'),
-  kind: z.enum(OPERATION_KINDS).describe('What is done.'),
-  requestedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it was asked for.'),
-  deadlineAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it has failed unless it is done.'),
-  actor: z.string().max(512).describe('Who asked: user:<id>, token:<name>, operator or system:<component>.'),
-  requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
-  traceparent: z
+  kind: z.enum(OPERATION_KINDS).describe('Kind of the operation.'),
+  requestedAt: z.string().max(64).meta({ format: 'date-time' }).describe('Time of the request.'),
+  deadlineAt: z
     .string()
     .max(64)
-    .optional()
-    .describe('Where traces are recorded: the trace of the request, as W3C Trace Context writes it.'),
+    .meta({ format: 'date-time' })
+    .describe('Time after which it fails if it is not complete.'),
+  actor: z.string().max(512).describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
+  requestId: z.string().max(128).describe('Id of the request, as in its answer and in the audit log.'),
+  traceparent: z.string().max(64).optional().describe('W3C traceparent of the request, when traces are recorded.'),
   arguments: z
     .record(z.string(), z.string().max(1024))
     .meta({ maxProperties: 16 })
     .optional()
-    .describe('What the operation needs beside the desired state; never a secret.'),
+    .describe('Input of the operation besides the desired state; never a secret.'),
 })
 export type OperationStanza = z.infer<typeof OperationStanza>
 
-/** How far the operation of the stanza is; mirrors the Operation object, so that one read of the resource tells whether
+/** Progress of the operation in the spec; mirrors the Operation object, so that one read of the resource shows whether
  *  it is busy. */
 export const OperationProgress = z.strictObject({
   id: z.string().max(253).describe('Name of the Operation.'),
-  kind: z.enum(OPERATION_KINDS).describe('What is done.'),
-  status: z.enum(OPERATION_STATUSES).describe('Whether it is under way, or how it ended.'),
-  step: z.string().max(63).describe('The first of its steps that is not done.'),
-  stepIndex: z.int().min(0).max(100).describe('How many steps are done.'),
-  stepCount: z.int().min(0).max(100).describe('How many steps it has.'),
-  error: z.string().max(4096).describe('Why it failed; empty otherwise.'),
-  actor: z.string().max(512).describe('Who asked for it.'),
-  createdAt: z.string().max(64).describe('When it was asked for.'),
-  deadlineAt: z.string().max(64).describe('When it has failed unless it is done.'),
-  startedAt: z.string().max(64).optional().describe('When it began.'),
-  finishedAt: z.string().max(64).optional().describe('When it ended.'),
+  kind: z.enum(OPERATION_KINDS).describe('Kind of the operation.'),
+  status: z.enum(OPERATION_STATUSES).describe('Status of the operation.'),
+  step: z.string().max(63).describe('First step that is not complete.'),
+  stepIndex: z.int().min(0).max(100).describe('Number of completed steps.'),
+  stepCount: z.int().min(0).max(100).describe('Number of steps.'),
+  error: z.string().max(4096).describe('Reason for the failure; empty otherwise.'),
+  actor: z.string().max(512).describe('Who requested it.'),
+  createdAt: z.string().max(64).describe('Time of the request.'),
+  deadlineAt: z.string().max(64).describe('Time after which it fails if it is not complete.'),
+  startedAt: z.string().max(64).optional().describe('Time when it started.'),
+  finishedAt: z.string().max(64).optional().describe('Time when it ended.'),
 })
 export type OperationProgress = z.infer<typeof OperationProgress>
 
-const NEWEST_CHANGE = 'The newest change that was asked for. Written by the platform only'
-/** `spec.operation` of a kind whose operations the API alone starts, and of one where an edit by kubectl starts one
+const NEWEST_CHANGE = 'The newest requested change. Written by the platform only'
+/** `spec.operation` of a kind whose operations only the API starts, and of one where an edit with kubectl starts one
  *  too. */
 export const RequestedOperation = OperationStanza.optional().describe(`${NEWEST_CHANGE}.`)
 export const RequestedOrEditedOperation = OperationStanza.optional().describe(
-  `${NEWEST_CHANGE}; an edit gets its operation by itself.`,
+  `${NEWEST_CHANGE}; the platform creates the operation of an edit.`,
 )
-/** `status.operation` of whatever has operations. */
-export const ReportedOperation = OperationProgress.optional().describe('How far the newest operation is.')
+/** `status.operation` of every kind with operations. */
+export const ReportedOperation = OperationProgress.optional().describe('Progress of the newest operation.')
 
 /** A stored object as views read it. `createdAt` is RFC 3339. */
 export interface Stored<Spec, Status = unknown> {
@@ -189,7 +189,7 @@ export interface Stored<Spec, Status = unknown> {
   readonly status?: Status | undefined
 }
 
-/** The object without what is Kubernetes' own. */
+/** The object without Kubernetes metadata. */
 export const storedOf = <Spec, Status>({
   metadata: { name, creationTimestamp = '', deletionTimestamp },
   spec,
@@ -215,9 +215,9 @@ export const ObjectStorageZone = z
   .string()
   .max(63)
   .optional()
-  .describe('Zone whose object storage holds the backup; the place that the host is configured with when absent.')
+  .describe('Zone whose object storage holds the backup; the place configured on the host when absent.')
 
-/** When backups of a storage are made by themselves, as requests say it. */
+/** The schedule of automatic backups of a storage, as requests name it. */
 export const BackupSchedule = z
   .string()
   .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
@@ -225,4 +225,4 @@ export const BackupSchedule = z
     const read = parseBackupSchedule(text)
     if ('fault' in read) context.addIssue({ code: 'custom', message: read.fault })
   })
-  .describe('Five fields as cron has them, in UTC, at most once in an hour, such as "30 3 * * *"; null for none.')
+  .describe('Five cron fields, in UTC, at most hourly, such as "30 3 * * *"; null for none.')

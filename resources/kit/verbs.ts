@@ -1,5 +1,5 @@
-/** The routes of a noun. What they have in common is said once: where they are, who may call them, what they answer and
- *  refuse. A route says what it does differently. Its id is complete in the call, so that a text search finds it. */
+/** The routes of a noun. Their common parts are defined once: path, callers, answers and refusals. A route states only
+ *  its differences. Its id is complete in the call, so that a text search finds it. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { Permission, StaffRule } from '../../domain/permissions.ts'
@@ -17,9 +17,9 @@ import { ById, completeListOf, pageOf, PageQuery } from './shapes.ts'
 type Rights = 'audience' | 'credentials' | 'permission' | 'staffRole' | 'access'
 type Common = Partial<Omit<Route, Rights | 'id' | 'method' | 'path' | 'params' | 'query' | 'body' | 'example'>>
 
-/** Who may call the routes of a group: customers, with the permission `read` to read and `operate` to change unless it
- *  says another; the public; or operators by the role of their staff and by their right in the management cluster. The
- *  verb of that right follows from that of the route. */
+/** Callers of the routes of a group. Customers need the permission `read` to read and `operate` to change, unless the
+ *  group names another. Otherwise the public, or operators by their staff role and their right in the management
+ *  cluster. The verb of that right follows from the verb of the route. */
 type Callers =
   | { readonly permission?: Permission; readonly credentials?: readonly ('token' | 'session')[] }
   | Extract<AccessRule, { permission: null }>
@@ -28,23 +28,23 @@ type Callers =
       readonly access?: Pick<OperatorAccess, 'resource' | 'scope'>
     }
 
-/** Routes under one path, and what holds for each that does not say otherwise. */
+/** Routes under one path, with the defaults for each of them. */
 type Group = Common & Callers & Pick<Route, 'path' | 'area'>
-/** In snake_case, as answers and audit actions name it; and how it is shown. */
+/** Name in snake_case, as in answers and audit actions, and the view of the noun. */
 type Noun = Group & { readonly noun: string; readonly view: z.ZodType }
 
 type OwnRights<G> = G extends { readonly staff: unknown }
   ? { readonly staffRole?: StaffRule; readonly access?: OperatorAccess }
   : { readonly permission?: Permission; readonly credentials?: readonly ('token' | 'session')[] }
 
-/** What a route says itself. Without `refuses`: 400 where a body or a query can be wrong, 404 where the path names
- *  something, 409 where it changes something. Without `audit`: the operation that it starts. */
+/** The differences of a route. Defaults of `refuses`: 400 where a body or a query can be wrong, 404 where the path
+ *  names an object, 409 where it changes an object. Default of `audit`: the operation that it starts. */
 type Own<G, Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = OwnRights<G> &
   Common &
   Pick<Route, 'summary'> & {
-    /** `verified`: requires a verified email; `standing`: the standing of the account as well. */
+    /** `verified` requires a verified email; `standing` also requires the standing of the account. */
     readonly needs?: 'verified' | 'standing'
-    /** The `id` of `{id}` unless it is given. */
+    /** Defaults to the `id` of `{id}`. */
     readonly params?: Params
     readonly query?: Query
     readonly body?: Body
@@ -68,7 +68,7 @@ interface Part<G, Rest> {
 }
 type Place = Pick<Route, 'id' | 'method' | 'path'> & { readonly verb: OperatorAccess['verb'] }
 
-/** What the group does not say literally. */
+/** Access rules that follow from the group. */
 function rightsOf(
   group: Group,
   own: OwnRights<unknown> & OwnRights<{ staff: unknown }>,
@@ -119,7 +119,7 @@ function routeIn<Params extends z.ZodType, Query extends z.ZodType, Body extends
     ...rightsOf(group, own, verb),
     ...place,
     path,
-  } as RouteInput<Params, Query, Body>) // without `params` and `query` the defaults are those of their types
+  } as RouteInput<Params, Query, Body>) // without `params` and `query` the defaults have the types of those parameters
 }
 
 const part =
@@ -136,7 +136,7 @@ const withdrawing = ({ starts }: Common): Common => ({
   answers: starts === undefined ? { 204: null } : { 202: OperationEnvelope },
 })
 
-/** Routes by their method; `path` follows that of the group. One that starts an operation answers it with 202. */
+/** Routes by method; `path` follows the path of the group. A route that starts an operation answers it with 202. */
 export const routesUnder = <const G extends Group>(group: G) => ({
   get: part<G, Answered>(group, 'GET', 'get'),
   post: part<G, Answered>(group, 'POST', 'update'),
@@ -145,8 +145,8 @@ export const routesUnder = <const G extends Group>(group: G) => ({
   delete: part<G, unknown>(group, 'DELETE', 'delete'),
 })
 
-/** The verbs of a noun that has an `{id}`; and, by their method, routes below its path. Audit actions are
- *  `<noun>.create`, `.update` and `.delete` unless a route says another. */
+/** Routes of a noun with an `{id}`, and routes below its path by method. Audit actions are `<noun>.create`, `.update`
+ *  and `.delete` unless a route names another. */
 export function verbsOf<const N extends Noun>(noun: N) {
   const { noun: name, view } = noun
   const one = z.strictObject({ [name]: view })
@@ -156,14 +156,14 @@ export function verbsOf<const N extends Noun>(noun: N) {
   })
   return {
     ...routesUnder(noun),
-    /** Pages of them. */
+    /** A list with pages. */
     list: <Query extends z.ZodType = typeof PageQuery>(id: string, own: Own<N, None, Query, z.ZodNull>) =>
       routeIn<None, Query, z.ZodNull>(noun, { id, method: 'GET', path: '', verb: 'list' }, own, {
         answers: { 200: pageOf(view) },
         refuses: [400],
         query: PageQuery,
       }),
-    /** All of them in one answer. */
+    /** A list in one answer. */
     listWhole: <Query extends z.ZodType = None>(id: string, own: Own<N, None, Query, z.ZodNull>) =>
       routeIn(noun, { id, method: 'GET', path: '', verb: 'list' }, own, { answers: { 200: completeListOf(view) } }),
     /** 201, or 202 with an operation. */
@@ -174,7 +174,7 @@ export function verbsOf<const N extends Noun>(noun: N) {
       }),
     read: <Query extends z.ZodType = None>(id: string, own: Own<N, typeof ById, Query, z.ZodNull>) =>
       routeIn(noun, { id, method: 'GET', path: '/{id}', verb: 'get' }, own, { answers: { 200: one } }),
-    /** 200; where it may start an operation, also 202 with that. */
+    /** 200; also 202 with an operation where it may start one. */
     change: <Body extends z.ZodType>(id: string, own: Own<N, typeof ById, None, Body>) =>
       routeIn(noun, { id, method: 'PATCH', path: '/{id}', verb: 'update' }, own, {
         audit: `${name}.update`,

@@ -1,11 +1,11 @@
-/** What the API shows of something stored. Fields that differ by their name alone (`publicIpv4`, `public_ipv4`),
- *  moments and what is absent follow from the shape of the view; code names the other fields. */
+/** Views: what the API shows of stored objects. Fields that differ only by case (`publicIpv4`, `public_ipv4`), times
+ *  and absent values follow from the shape of the view; code lists the other fields. */
 import { z } from 'zod'
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name
-/** A moment is shown as RFC 3339. What is absent is left out where the field may be, and null where it may be that. */
+/** Times are shown as RFC 3339. An absent value is left out if the field is optional, else null if it accepts null. */
 type Shown<Value, Field> = Value extends Date
   ? string
   : Value extends undefined
@@ -18,7 +18,7 @@ type Shown<Value, Field> = Value extends Date
 /** Lists may be read-only: nothing changes a view. */
 type Shape<View> = { readonly [F in keyof View]: Readonly<View[F]> }
 type Names<View> = keyof View & string
-/** Fields of the view under whose name the source has something, and those of them that it has in their type. */
+/** Found: fields of the view that the source has by name. Same: those of them with a matching type. */
 type Found<View, Source> = { [F in Names<View>]: Camel<F> extends keyof Source ? F : never }[Names<View>]
 type Same<View, Source> = {
   [F in Names<View>]: Camel<F> extends infer Name extends keyof Source
@@ -27,7 +27,7 @@ type Same<View, Source> = {
       : never
     : never
 }[Names<View>]
-/** All others; those that may be left out too, where the source has something else under their name. */
+/** All other fields. Fields that the source has with another type are required; the rest are optional overrides. */
 type Rest<View, Source> = Omit<View, Found<View, Source>> &
   Required<Pick<View, Exclude<Found<View, Source>, Same<View, Source>>>> &
   Partial<Pick<View, Same<View, Source>>>
@@ -54,7 +54,7 @@ function fieldsOf(view: z.ZodObject): Fields {
   return fields
 }
 
-/** Each field of the view as `rest` has it, else as the source has it in camelCase. No other field of the source is
+/** Each field of the view comes from `rest`, else from the source field in camelCase. No other source field is
  *  shown. */
 export function viewOf<View extends z.ZodObject, Source extends object>(
   view: View,
@@ -67,5 +67,5 @@ export function viewOf<View extends z.ZodObject, Source extends object>(
     return [name, value instanceof Date ? value.toISOString() : value] as const
   })
   const found = Object.fromEntries(shown.filter(([, value]) => value !== undefined))
-  return { ...found, ...rest } as z.infer<View> // `rest` has what the source has not
+  return { ...found, ...rest } as z.infer<View> // `rest` has the fields that the source lacks
 }

@@ -1,4 +1,4 @@
-/** Managed Kubernetes clusters as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of managed Kubernetes clusters, and the conversion from the stored shape. */
 import { z } from 'zod'
 import {
   CLUSTER_NAME,
@@ -23,29 +23,29 @@ import type { KubernetesClusterSpec, KubernetesClusterStatus } from './stored.ts
 const Health = z
   .strictObject({
     api_server: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API answers.'),
-    etcd_members_ready: z.int().describe('Members of etcd that serve.'),
-    etcd_members_total: z.int().describe('Members of etcd that there are.'),
-    has_etcd_quorum: z.boolean().describe('Whether enough of them serve for writes.'),
+    etcd_members_ready: z.int().describe('Healthy members of etcd.'),
+    etcd_members_total: z.int().describe('Total members of etcd.'),
+    has_etcd_quorum: z.boolean().describe('Whether enough members of etcd are healthy for writes.'),
     nodes_ready: z.int().describe('Nodes that report Ready.'),
-    nodes_total: z.int().describe('Nodes that its API knows.'),
-    observed_at: DateTime.nullable().describe('When that was seen; null when it never was.'),
-    detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+    nodes_total: z.int().describe('Nodes known to its API.'),
+    observed_at: DateTime.nullable().describe('Time of the observation; null before the first.'),
+    detail: z.string().describe('Human-readable description of the problem; empty when there is none.'),
   })
   .meta({ id: 'KubernetesHealth' })
 const Addon = z
-  .strictObject({ name: z.string(), version: z.string().describe('The release that is installed.') })
+  .strictObject({ name: z.string(), version: z.string().describe('Installed release.') })
   .meta({ id: 'KubernetesAddon' })
 const PlatformRegistration = z
   .strictObject({
     state: z
       .enum(['pending', 'unlinked', 'registered', 'failed', 'deregistered'])
       .describe('unlinked: the account has no organisation on the platform.'),
-    organisation_id: z.string().nullable().describe('The organisation that it is registered in.'),
-    cluster_id: z.string().nullable().describe('What the platform calls it.'),
-    url: z.string().nullable().describe('Its page there, once it is registered.'),
-    reason: z.string().describe('Why it is not registered; empty when it is.'),
-    next_attempt_at: DateTime.nullable().describe('When a pending registration is tried again.'),
-    registered_at: DateTime.nullable().describe('Since when it is registered.'),
+    organisation_id: z.string().nullable().describe('Organisation in which it is registered.'),
+    cluster_id: z.string().nullable().describe('Its id on the organisation platform.'),
+    url: z.string().nullable().describe('Its page on the organisation platform, after registration.'),
+    reason: z.string().describe('Reason why it is not registered; empty when it is.'),
+    next_attempt_at: DateTime.nullable().describe('Time of the next attempt of a pending registration.'),
+    registered_at: DateTime.nullable().describe('Time of its registration.'),
   })
   .meta({ id: 'KubernetesPlatformRegistration' })
 
@@ -53,10 +53,10 @@ export const KubernetesClusterView = z
   .strictObject({
     id: z.string(),
     zone: z.string(),
-    region: z.string().describe('Where its control plane runs.'),
+    region: z.string().describe('Region of its control plane.'),
     name: z.string(),
     version: z.string().describe('Minor version of Kubernetes.'),
-    kubernetes_version: z.string().describe('Release that its control plane runs; empty until it does.'),
+    kubernetes_version: z.string().describe('Release of its control plane; empty until it runs.'),
     available_upgrade: z.string().nullable().describe('The next minor version; null when there is none.'),
     state: z.enum(CLUSTER_STATES),
     network_id: z.string(),
@@ -64,13 +64,13 @@ export const KubernetesClusterView = z
     private_endpoint: z.boolean().describe('Always false.'),
     endpoint: z.string().nullable().describe('URL of its API; null until its control plane is up.'),
     endpoint_ipv4: z.string().nullable().describe('URL of its API on IPv4; null without public_ipv4.'),
-    oidc_issuer_url: z.string().describe('Who signs the tokens that its API takes from people.'),
+    oidc_issuer_url: z.string().describe('Issuer of the tokens that its API accepts from people.'),
     labels: z.record(z.string(), z.string()),
     health: Health,
-    addons: z.array(Addon).describe('What the platform has installed in it.'),
-    etcd_snapshot_schedule: z.string().describe('When snapshots are taken: five fields as cron has them, in UTC.'),
-    etcd_snapshot_retention: z.int().describe('How many snapshots of each kind are kept.'),
-    node_pools: z.array(NodePoolView).optional().describe('Only when one cluster is read.'),
+    addons: z.array(Addon).describe('Software that the platform has installed in it.'),
+    etcd_snapshot_schedule: z.string().describe('Schedule of snapshots: five cron fields, in UTC.'),
+    etcd_snapshot_retention: z.int().describe('Number of snapshots kept of each kind.'),
+    node_pools: z.array(NodePoolView).optional().describe('Included only when a single cluster is read.'),
     platform: PlatformRegistration,
     is_protected: z.boolean(),
     active_operation: OperationView.nullable(),
@@ -80,8 +80,8 @@ export const KubernetesClusterView = z
 export type KubernetesClusterView = z.infer<typeof KubernetesClusterView>
 export type StoredKubernetesCluster = Stored<KubernetesClusterSpec, KubernetesClusterStatus>
 
-/** `error` when its creation failed, when a restore or an upgrade left it broken, and half an hour after its etcd has
- *  lost its quorum. */
+/** `error` when its creation failed, when a restore or an upgrade left it broken, or half an hour after its etcd lost
+ *  its quorum. */
 export function clusterStateOf(cluster: StoredKubernetesCluster): ClusterState {
   const { spec, status, isDeleting } = cluster
   const active = activeOperationOf(cluster)?.kind
@@ -109,7 +109,7 @@ const platformOf = (platform: KubernetesClusterStatus['platform']): KubernetesCl
   organisation_id: platform?.organisationId ?? null,
   cluster_id: platform?.clusterId ?? null,
   url: platform?.url ?? null,
-  reason: platform?.reason ?? 'No organisation platform knows of it.',
+  reason: platform?.reason ?? 'No organisation platform knows it.',
   next_attempt_at: platform?.nextAttemptAt ?? null,
   registered_at: platform?.registeredAt ?? null,
 })
@@ -174,40 +174,38 @@ const Schedule = z
 
 export const CreateKubernetesCluster = z
   .strictObject({
-    zone: ZoneName.describe('Zone of its nodes by default; its region hosts the control plane.'),
+    zone: ZoneName.describe('Default zone of its nodes; its region hosts the control plane.'),
     name: z
       .string()
       .min(CLUSTER_NAME.least)
       .max(CLUSTER_NAME.most)
       .regex(CLUSTER_NAME.pattern, 'must be lower-case letters, digits and dashes, and begin and end with no dash'),
     network_id: Id,
-    version: Minor.optional().describe('The newest that is offered when left out.'),
+    version: Minor.optional().describe('Defaults to the newest offered version.'),
     public_ipv4: z.boolean().default(false),
-    private_endpoint: z.boolean().default(false).describe('Not offered: true is refused.'),
+    private_endpoint: z.boolean().default(false).describe('Not available: true is refused.'),
     labels: Labels.default({}),
-    node_pools: z.array(NewNodePool).max(10).default([]).describe('Node pools to make with it.'),
+    node_pools: z.array(NewNodePool).max(10).default([]).describe('Node pools to create together with the cluster.'),
   })
   .meta({ id: 'CreateKubernetesCluster' })
 export const UpdateKubernetesCluster = z
   .strictObject({
     labels: Labels.optional(),
-    etcd_snapshot_schedule: Schedule.optional().describe(
-      'When snapshots are taken: five fields as cron has them, in UTC.',
-    ),
+    etcd_snapshot_schedule: Schedule.optional().describe('Schedule of snapshots: five cron fields, in UTC.'),
     etcd_snapshot_retention: z
       .int()
       .min(SNAPSHOT_RETENTION.least)
       .max(SNAPSHOT_RETENTION.most)
       .optional()
-      .describe('How many snapshots of each kind are kept.'),
+      .describe('Number of snapshots kept of each kind.'),
     is_protected: z.boolean().optional(),
   })
   .meta({ id: 'UpdateKubernetesCluster' })
 export type UpdateKubernetesCluster = z.infer<typeof UpdateKubernetesCluster>
 export const UpgradeKubernetesCluster = z
   .strictObject({
-    version: Minor.describe('The next minor version, or its own for the newest patch release.'),
-    node_pools: z.boolean().default(true).describe('Whether its node pools are upgraded afterwards.'),
+    version: Minor.describe('The next minor version, or the current one for the newest patch release.'),
+    node_pools: z.boolean().default(true).describe('Whether to upgrade its node pools afterwards.'),
   })
   .meta({ id: 'UpgradeKubernetesCluster' })
 
@@ -215,28 +213,28 @@ const Envelope = z.strictObject({ kubernetes_cluster: KubernetesClusterView })
 const SnapshotView = z
   .strictObject({
     id: z.string(),
-    kind: z.enum(SNAPSHOT_KINDS).describe('Why it was taken.'),
-    kubernetes_version: z.string().describe('Release that ran when it was taken.'),
-    size_bytes: z.int().describe('Its size in bytes.'),
+    kind: z.enum(SNAPSHOT_KINDS).describe('Reason for the snapshot.'),
+    kubernetes_version: z.string().describe('Release that ran at the time of the snapshot.'),
+    size_bytes: z.int().describe('Size in bytes.'),
     place: z
       .enum(['host', 'object_storage'])
       .describe(
-        'Where it is: with its control plane only, or sealed in the object storage of its zone too, which outlives ' +
-          'the loss of that host.',
+        'Where it is: only with its control plane, or also encrypted in the object storage of its zone. The ' +
+          "second survives the loss of the control plane's host.",
       ),
     created_at: DateTime,
-    expires_at: DateTime.nullable().describe('null: it is kept until newer ones of its kind take its place.'),
+    expires_at: DateTime.nullable().describe('null: it is kept until newer snapshots of its kind replace it.'),
   })
   .meta({ id: 'KubernetesClusterSnapshot' })
 const VersionView = z
   .strictObject({
     version: z.string().describe('Minor version.'),
-    kubernetes_version: z.string().describe('Its newest release.'),
+    kubernetes_version: z.string().describe('Newest release of the minor version.'),
     status: z.enum(['preview', 'supported', 'deprecated', 'expired']),
-    is_default: z.boolean().describe('Whether new clusters get it.'),
-    end_of_life_at: DateTime.nullable().describe('When its makers end their support; null while that is not known.'),
-    upgradable_to: z.array(z.string()).describe('Minor versions that a cluster of it can be upgraded to.'),
-    control_plane_price_monthly_cents: z.int().describe('Price of a control plane per month, in euro cents.'),
+    is_default: z.boolean().describe('Whether it is the default for new clusters.'),
+    end_of_life_at: DateTime.nullable().describe('End of upstream support; null when unknown.'),
+    upgradable_to: z.array(z.string()).describe('Minor versions to which a cluster can be upgraded from it.'),
+    control_plane_price_monthly_cents: z.int().describe('Price of a control plane per month in euro cents.'),
   })
   .meta({ id: 'KubernetesVersion' })
 export type KubernetesVersionView = z.infer<typeof VersionView>
@@ -254,8 +252,9 @@ export const listKubernetesClusters = verbs.list('list_kubernetes_clusters', {
 })
 
 export const createKubernetesCluster = verbs.create('create_kubernetes_cluster', {
-  summary: 'Make a Kubernetes cluster',
-  description: 'Its control plane is run by the platform and billed by the hour; its nodes are servers of the account.',
+  summary: 'Create a Kubernetes cluster',
+  description:
+    'The platform runs its control plane, which is billed by the hour. Its nodes are servers of the account.',
   needs: 'standing',
   starts: ['kubernetes_cluster.create'],
   body: CreateKubernetesCluster,
@@ -263,45 +262,45 @@ export const createKubernetesCluster = verbs.create('create_kubernetes_cluster',
   answers: {
     202: Envelope.extend({
       operation: OperationView,
-      node_pools: z.array(NodePoolView).describe('The node pools that are made with it.'),
+      node_pools: z.array(NodePoolView).describe('Node pools created together with the cluster.'),
     }),
   },
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
 export const listKubernetesVersions = verbs.get('list_kubernetes_versions', '/versions', {
-  summary: 'List the versions of Kubernetes that are offered',
-  description: 'Newest first; empty where no zone has Kubernetes.',
+  summary: 'List the offered Kubernetes versions',
+  description: 'Newest first; empty when no zone offers Kubernetes.',
   answers: { 200: completeListOf(VersionView) },
 })
 
 export const getKubernetesCluster = verbs.read('get_kubernetes_cluster', {
-  summary: 'Read a Kubernetes cluster with its node pools',
+  summary: 'Get a Kubernetes cluster with its node pools',
   clusterScopes: ['load_balancers'],
 })
 
 export const updateKubernetesCluster = verbs.change('update_kubernetes_cluster', {
-  summary: 'Change labels, snapshots or protection of a Kubernetes cluster',
-  description: 'labels replaces all labels. With If-Match the change is made only to that version.',
+  summary: 'Update labels, snapshots or protection of a Kubernetes cluster',
+  description: 'labels replaces all labels. With If-Match only that version is changed.',
   body: UpdateKubernetesCluster,
   example: { etcd_snapshot_retention: 14 },
 })
 
 export const deleteKubernetesCluster = verbs.remove('delete_kubernetes_cluster', {
   summary: 'Delete a Kubernetes cluster with its snapshots',
-  description: 'Its node pools go first. One that is still being made can be deleted too.',
+  description: 'Its node pools are deleted first. A cluster that is still being created can be deleted too.',
   starts: ['kubernetes_cluster.delete'],
   query: z.strictObject({
     associated: z
       .enum(['keep', 'delete'])
       .default('keep')
-      .describe('Whether volumes and load balancers that were made from inside the cluster go with it.'),
+      .describe('Whether to delete volumes and load balancers that were created from inside the cluster.'),
   }),
 })
 
 export const upgradeKubernetesCluster = verbs.post('upgrade_kubernetes_cluster', '/{id}/upgrade', {
   summary: 'Upgrade a Kubernetes cluster',
-  description: 'A snapshot is taken first; then its API servers are exchanged one after another.',
+  description: 'The platform takes a snapshot first, then replaces the API servers one after another.',
   starts: ['kubernetes_cluster.upgrade'],
   body: UpgradeKubernetesCluster,
   example: { version: '1.36' },
@@ -309,11 +308,11 @@ export const upgradeKubernetesCluster = verbs.post('upgrade_kubernetes_cluster',
 })
 
 export const getKubernetesClusterKubeconfig = verbs.get('get_kubernetes_cluster_kubeconfig', '/{id}/kubeconfig', {
-  summary: 'Read how kubectl gets into a Kubernetes cluster',
+  summary: 'Get the kubeconfig of a Kubernetes cluster',
   description:
-    'The context svccloud-admin has a token with all rights until expires_at, which is of the caller alone and ends ' +
-    'with their membership, role or API token; svccloud-oidc asks the svccloud ' +
-    'program for short tokens, with the rights of your role.',
+    'The context svccloud-admin has a token with all rights until expires_at. The token belongs to the caller ' +
+    'only and ends with their membership, role or API token. The context svccloud-oidc gets short-lived tokens ' +
+    'from the svccloud program, with the rights of your role.',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'kubernetes_cluster.kubeconfig',
@@ -324,28 +323,28 @@ export const getKubernetesClusterKubeconfig = verbs.get('get_kubernetes_cluster_
       .min(KUBECONFIG_SECONDS.least)
       .max(KUBECONFIG_SECONDS.most)
       .default(KUBECONFIG_SECONDS.default)
-      .describe('How long its token is taken.'),
+      .describe('Lifetime of its token in seconds.'),
   }),
   answers: {
     200: z.strictObject({
-      kubeconfig: z.string().describe('YAML, as kubectl reads it.'),
-      expires_at: DateTime.describe('Until when its token is taken.'),
+      kubeconfig: z.string().describe('kubeconfig in YAML.'),
+      expires_at: DateTime.describe('Time when its token expires.'),
     }),
   },
   refuses: [400, 404, 409, 503],
 })
 
 export const getKubernetesClusterToken = verbs.get('get_kubernetes_cluster_token', '/{id}/token', {
-  summary: 'Get a short token for the API of a Kubernetes cluster',
+  summary: 'Get a short-lived token for the API of a Kubernetes cluster',
   description:
-    'It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers ' +
-    'view. It is kept nowhere.',
+    'The token contains your identity and role: owners and admins have all rights in the cluster, members may ' +
+    'edit, viewers may view. It is not stored.',
   isCredentialRead: true,
   audit: 'kubernetes_cluster.token',
   answers: {
     200: z.strictObject({
-      token: z.string().describe('A bearer token.'),
-      expires_at: DateTime.describe('Until when it is taken: 15 minutes at most.'),
+      token: z.string().describe('Bearer token.'),
+      expires_at: DateTime.describe('Expiry time, at most 15 minutes from now.'),
     }),
   },
   refuses: [404, 409, 503],
@@ -358,21 +357,21 @@ export const listKubernetesClusterSnapshots = verbs.get('list_kubernetes_cluster
 })
 
 export const createKubernetesClusterSnapshot = verbs.post('create_kubernetes_cluster_snapshot', '/{id}/snapshots', {
-  summary: 'Take a snapshot of the state of a Kubernetes cluster',
-  description: 'Of what its API stores. Volumes are not in it.',
+  summary: 'Create a snapshot of the state of a Kubernetes cluster',
+  description: 'Contains the state that its API stores. Volumes are not included.',
   starts: ['kubernetes_cluster.snapshot'],
   body: z
-    .strictObject({ title: Printable.max(100).default('').describe('For the audit log.') })
+    .strictObject({ title: Printable.max(100).default('').describe('Note for the audit log.') })
     .meta({ id: 'CreateKubernetesClusterSnapshot' }),
   example: { title: 'before the migration' },
   refuses: [400, 404, 409, 422, 503],
 })
 
 export const restoreKubernetesCluster = verbs.post('restore_kubernetes_cluster', '/{id}/restore', {
-  summary: 'Take a Kubernetes cluster back to a snapshot',
+  summary: 'Restore a Kubernetes cluster to a snapshot',
   description:
-    'Its API is closed meanwhile. What was stored since then is lost, but for a snapshot of it that is taken first ' +
-    'where the cluster still answers.',
+    'The API of the cluster is closed during the restore. Everything stored since the snapshot is lost, except in ' +
+    'a snapshot that is taken first when the cluster still answers.',
   starts: ['kubernetes_cluster.restore'],
   isDestructive: true,
   body: z.strictObject({ snapshot_id: Uuid }).meta({ id: 'RestoreKubernetesCluster' }),
@@ -394,7 +393,7 @@ export const removeKubernetesClusterFromPlatform = verbs.delete(
   'remove_kubernetes_cluster_from_platform',
   '/{id}/platform',
   {
-    summary: 'Take a Kubernetes cluster out of the organisation platform',
+    summary: 'Remove a Kubernetes cluster from the organisation platform',
     starts: ['kubernetes_cluster.platform_deregister'],
     refuses: [404, 409, 503],
   },

@@ -1,4 +1,4 @@
-/** KubernetesCluster: a control plane of Kubernetes that the platform runs for an account, as it is stored. */
+/** KubernetesCluster: a Kubernetes control plane that the platform runs for an account, as it is stored. */
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { REGISTRATION_STATES } from '../../domain/kubernetes-cluster/platform-registration.ts'
@@ -24,7 +24,7 @@ const Minor = z.string().max(8).regex(MINOR_PATTERN)
 const PEM_LENGTH_MAXIMUM = 8_192
 const URL_LENGTH_MAXIMUM = 300
 const COUNT_MAXIMUM = 1_000
-/** So many of each kind are kept at most, and each may have one more on its way out. */
+/** Maximum kept of each kind; each kind may have one more that is being removed. */
 export const STORED_SNAPSHOTS_MAXIMUM = SNAPSHOT_KINDS.length * (SNAPSHOT_RETENTION.most + 1)
 
 export const KubernetesCluster = resource({
@@ -33,11 +33,10 @@ export const KubernetesCluster = resource({
   shortNames: ['kc'],
   scope: 'Namespaced',
   customers: 'write',
-  description:
-    'A Kubernetes cluster whose control plane the platform runs. How to get into it is read through the API.',
+  description: 'A Kubernetes cluster whose control plane the platform runs. The API returns the kubeconfig.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of its nodes by default; its region hosts the control plane. Cannot be changed.'),
+      zone: ZoneName.describe('Default zone of its nodes; its region hosts the control plane. Cannot be changed.'),
       name: z
         .string()
         .min(CLUSTER_NAME.least)
@@ -51,28 +50,30 @@ export const KubernetesCluster = resource({
         .max(63)
         .optional()
         .describe(
-          'Region whose host runs the control plane; that of its zone when absent. Of clusters of the platform only. ' +
-            'Cannot be changed.',
+          'Region whose host runs the control plane; the region of its zone when absent. Only for clusters of ' +
+            'the platform. Cannot be changed.',
         ),
-      version: Minor.describe('Minor version of Kubernetes. A newer one, or the same again, upgrades the cluster.'),
-      publicIpv4: z.boolean().default(false).describe('Whether its API has an IPv4 address too. Cannot be changed.'),
-      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      version: Minor.describe(
+        'Minor version of Kubernetes. A newer version, or the same version set again, upgrades the cluster.',
+      ),
+      publicIpv4: z.boolean().default(false).describe('Whether its API also has an IPv4 address. Cannot be changed.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       etcdSnapshotSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
         .default(SNAPSHOT_SCHEDULE_DEFAULT)
-        .describe('When snapshots of its state are taken: five fields as cron has them, in UTC.'),
+        .describe('Schedule of snapshots of its state: five cron fields, in UTC.'),
       etcdSnapshotRetention: z
         .int()
         .min(SNAPSHOT_RETENTION.least)
         .max(SNAPSHOT_RETENTION.most)
         .default(SNAPSHOT_RETENTION.default)
-        .describe('How many snapshots of each kind are kept.'),
+        .describe('Number of snapshots kept of each kind.'),
       registersInPlatform: z
         .boolean()
         .default(true)
-        .describe('Whether it is registered in the organisation platform, where this cloud has one.'),
-      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+        .describe('Whether to register it in the organisation platform, if this cloud has one.'),
+      isProtected: z.boolean().default(false).describe('Whether deletion is refused.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the cluster.'),
@@ -84,78 +85,78 @@ export const KubernetesCluster = resource({
       isSimulated: z
         .boolean()
         .optional()
-        .describe('Whether its host only counts, and nothing runs: nobody gets into it, and it is not billed.'),
+        .describe('Whether its host only simulates it: nothing runs, nobody can sign in, and it is not billed.'),
       fault: z
         .string()
         .max(1024)
         .optional()
-        .describe('Why it is in error once it was made; empty or absent when it is not. A restore may cure it.'),
-      version: Minor.optional().describe('Minor version that it was last made or upgraded to.'),
+        .describe('Reason for the error after its creation; empty or absent when there is none. A restore may fix it.'),
+      version: Minor.optional().describe('Minor version of its last creation or upgrade.'),
       failedVersion: Minor.optional().describe(
-        'Version that it could not be upgraded to. It is not tried by itself again.',
+        'Version to which the upgrade failed. It is not tried again automatically.',
       ),
       kubernetesVersion: z.string().max(16).optional().describe('Release that all its API servers run.'),
       availableUpgrade: Minor.optional().describe('Next minor version; absent when there is none.'),
-      replicas: z.int().optional().describe('API servers, and members of etcd, that it has.'),
+      replicas: z.int().optional().describe('Number of API servers, and of etcd members.'),
       endpoint: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('URL of its API.'),
       certificateAuthority: z
         .string()
         .max(PEM_LENGTH_MAXIMUM)
         .optional()
-        .describe('Certificate in PEM that clients verify its API by.'),
+        .describe('PEM of the CA with which clients verify its API.'),
       health: z
         .strictObject({
           apiServer: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API answers.'),
-          etcdMembersReady: z.int().min(0).max(COUNT_MAXIMUM).describe('Members of etcd that serve.'),
-          etcdMembersTotal: z.int().min(0).max(COUNT_MAXIMUM).describe('Members of etcd that there are.'),
-          hasEtcdQuorum: z.boolean().describe('Whether enough of them serve for writes.'),
+          etcdMembersReady: z.int().min(0).max(COUNT_MAXIMUM).describe('Healthy members of etcd.'),
+          etcdMembersTotal: z.int().min(0).max(COUNT_MAXIMUM).describe('Total members of etcd.'),
+          hasEtcdQuorum: z.boolean().describe('Whether enough members of etcd are healthy for writes.'),
           nodesReady: z.int().min(0).describe('Nodes that report Ready.'),
-          nodesTotal: z.int().min(0).describe('Nodes that its API knows.'),
-          observedAt: Instant.optional().describe('When that was seen.'),
-          detail: z.string().max(1024).describe('What is wrong, for people; empty otherwise.'),
+          nodesTotal: z.int().min(0).describe('Nodes known to its API.'),
+          observedAt: Instant.optional().describe('Time of the observation.'),
+          detail: z.string().max(1024).describe('Human-readable description of the problem; empty when there is none.'),
         })
         .optional()
-        .describe('How its control plane was when it was looked at last.'),
-      quorumLostAt: Instant.optional().describe('Since when its etcd has no quorum; absent while it has.'),
+        .describe('Last observed health of its control plane.'),
+      quorumLostAt: Instant.optional().describe('Time since when its etcd has no quorum; absent while it has quorum.'),
       addons: z
         .array(
           z.strictObject({
-            name: z.string().max(63).describe('What it is.'),
-            version: z.string().max(63).describe('The release that is installed.'),
+            name: z.string().max(63).describe('Name of the software.'),
+            version: z.string().max(63).describe('Installed release.'),
           }),
         )
         .max(16)
         .optional()
-        .describe('What the platform has installed in it.'),
+        .describe('Software that the platform has installed in it.'),
       snapshots: z
         .strictObject({
-          schedule: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('The schedule that is followed.'),
-          doneUntil: Instant.describe('Up to which moment it has been dealt with.'),
+          schedule: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('Schedule in effect.'),
+          doneUntil: Instant.describe('Time up to which the schedule has been processed.'),
         })
         .optional()
-        .describe('How far its schedule of snapshots is.'),
+        .describe('Progress of its snapshot schedule.'),
       storedSnapshots: z
         .array(z.string().max(36))
         .max(STORED_SNAPSHOTS_MAXIMUM)
         .optional()
-        .describe('Ids of its snapshots that are in the object storage of its zone too; absent for none.'),
+        .describe('Ids of its snapshots that are also in the object storage of its zone; absent for none.'),
       platform: z
         .strictObject({
-          state: z.enum(REGISTRATION_STATES).describe('How its registration in the organisation platform is.'),
-          organisationId: z.string().max(36).optional().describe('The organisation that it is registered in.'),
-          clusterId: z.string().max(100).optional().describe('What the platform calls it.'),
+          state: z.enum(REGISTRATION_STATES).describe('State of its registration in the organisation platform.'),
+          organisationId: z.string().max(36).optional().describe('Organisation in which it is registered.'),
+          clusterId: z.string().max(100).optional().describe('Its id on the organisation platform.'),
           url: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('Its page there.'),
-          reason: z.string().max(1024).describe('Why it is not in its desired state; empty when it is.'),
-          attempts: z.int().min(0).describe('Attempts in a row that the platform did not answer.'),
-          operationId: z.string().max(36).optional().describe('The newest operation that has tried.'),
-          nextAttemptAt: Instant.optional().describe('When it is tried again.'),
-          registeredAt: Instant.optional().describe('Since when it is registered.'),
+          reason: z.string().max(1024).describe('Reason why it is not in its desired state; empty when it is.'),
+          attempts: z.int().min(0).describe('Consecutive attempts that the platform did not answer.'),
+          operationId: z.string().max(36).optional().describe('Newest operation that tried it.'),
+          nextAttemptAt: Instant.optional().describe('Time of the next attempt.'),
+          registeredAt: Instant.optional().describe('Time of its registration.'),
         })
         .optional()
-        .describe('Its registration in the organisation platform; absent where this cloud has none.'),
+        .describe('Its registration in the organisation platform; absent when this cloud has none.'),
       operation: ReportedOperation,
     })
-    .describe('What the cluster is. Written by its controller.'),
+    .describe('Observed state of the cluster. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion' },

@@ -1,3 +1,3 @@
-/** What hosts the control planes of managed Kubernetes clusters, one in each region, for operators. */
+/** Hosts of the control planes of managed Kubernetes clusters, one per region, for operators. */
 export * from './routes.ts'
 export * from './stored.ts'

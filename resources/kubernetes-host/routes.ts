@@ -1,5 +1,5 @@
-/** Hosts of control planes as operators see them: public shape, routes. The platform is told of one by its settings, or
- *  makes it; what it has it says itself. */
+/** Hosts of control planes as operators see them: public shape, routes. The settings of the platform name a host, or
+ *  the platform creates it. The host reports its own content. */
 import { z } from 'zod'
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
@@ -13,23 +13,20 @@ const Count = z.int().min(0)
 export const KubernetesHostView = z
   .strictObject({
     id: Uuid,
-    region: RegionName.describe('Whose clusters have their control planes there.'),
-    zones: z.array(z.string()).describe('Zones whose clusters it serves.'),
-    version: z
-      .string()
-      .nullable()
-      .describe('Newest release of Kubernetes that it offers; null while it does not answer.'),
+    region: RegionName.describe('Region of the clusters with control planes on it.'),
+    zones: z.array(z.string()).describe('Zones of the clusters that it serves.'),
+    version: z.string().nullable().describe('Newest Kubernetes release that it offers; null while it does not answer.'),
     state: z
       .enum(KUBERNETES_HOST_STATES)
       .describe(
-        'bootstrapping is being made; degraded has no room for another control plane; error does not answer, or ' +
-          'could not be made: its operation says why.',
+        'bootstrapping: being created. degraded: no room for another control plane. error: does not answer, or ' +
+          'creation failed; the operation has the reason.',
       ),
-    node_count: Count.describe('Machines that it runs on.'),
-    clusters_hosted: Count.describe('Control planes that clusters have there.'),
-    clusters_capacity: Count.describe('How many it can have together; as many as it has while it does not answer.'),
-    etcd_capacity_bytes: Count.describe('What is free on the disks for data of etcd; 0 while it does not answer.'),
-    created_at: DateTime.describe('When the platform first knew of it.'),
+    node_count: Count.describe('Number of its machines.'),
+    clusters_hosted: Count.describe('Number of control planes on it.'),
+    clusters_capacity: Count.describe('Maximum number of control planes; the current number while it does not answer.'),
+    etcd_capacity_bytes: Count.describe('Free disk space for etcd data; 0 while it does not answer.'),
+    created_at: DateTime.describe('Time when the platform first knew it.'),
   })
   .meta({ id: 'KubernetesHost' })
 export type KubernetesHostView = z.infer<typeof KubernetesHostView>
@@ -48,26 +45,22 @@ export const listKubernetesHosts = verbs.listWhole('list_kubernetes_hosts', {
   query: z.strictObject({ region: RegionName.optional() }),
 })
 
-export const getKubernetesHost = verbs.read('get_kubernetes_host', { summary: 'Read a host of control planes' })
+export const getKubernetesHost = verbs.read('get_kubernetes_host', { summary: 'Get a host of control planes' })
 
 export const bootstrapKubernetesHost = verbs.post('bootstrap_kubernetes_host', '', {
-  summary: 'Make a host of control planes',
+  summary: 'Create a host of control planes',
   description:
-    'Makes a cluster of Kubernetes of servers that the platform owns, and the host process in it; its own control ' +
-    'plane is run by the host of another region, which the settings name. A failed bootstrap is continued ' +
-    'by the same request. Answers 409 in a region that has one, and 503 where the platform is not configured for it.',
+    'Creates a Kubernetes cluster from servers of the platform, with the host process in it. The host of another ' +
+    'region, named in the settings, runs its control plane. Repeating the request continues a failed bootstrap. ' +
+    'Answers 409 when the region has a host, and 503 when the platform is not configured for it.',
   starts: ['kubernetes_host.bootstrap'],
   body: z
     .strictObject({
       region: RegionName.describe('A region without a host.'),
-      zones: z
-        .array(ZoneName)
-        .min(1)
-        .max(16)
-        .describe('The zone of the region that its machines are in: one, for now.'),
+      zones: z.array(ZoneName).min(1).max(16).describe('Zone of the region for its machines; exactly one for now.'),
       plan: z.string().min(1).max(63).describe('Plan of its machines.'),
       nodes_per_zone: z.int().min(1).max(NODES_PER_ZONE_MAXIMUM).describe('Machines in each zone.'),
-      version: z.string().min(1).max(32).describe('Minor version of Kubernetes that it runs itself.'),
+      version: z.string().min(1).max(32).describe('Minor version of the Kubernetes that it runs.'),
     })
     .meta({ id: 'BootstrapKubernetesHost' }),
   example: { region: 'eu-1', zones: ['eu-1a'], plan: 'starter-2c-4g', nodes_per_zone: 3, version: '1.36' },

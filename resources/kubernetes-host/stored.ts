@@ -1,5 +1,5 @@
-/** KubernetesHost: a host of control planes that the platform makes from servers, as it is stored. Those of the
- *  settings have none. */
+/** KubernetesHost: a host of control planes that the platform creates from servers, as it is stored. Hosts from the
+ *  settings have no such object. */
 import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { NODES_MAXIMUM } from '../../domain/node-pool/rules.ts'
@@ -14,23 +14,23 @@ export const KubernetesHost = resource({
   shortNames: ['kh'],
   scope: 'Cluster',
   description:
-    'A host of control planes that the platform makes: a KubernetesCluster of the platform, whose nodes are servers, ' +
-    'with the host process in it. Made through the API; deleting it takes all of that away.',
+    'A host of control planes that the platform creates: a KubernetesCluster of the platform on servers, with the ' +
+    'host process in it. Created through the API; its deletion removes all of these.',
   spec: z
     .strictObject({
-      region: z.string().min(1).max(63).describe('Whose clusters have their control planes there.'),
-      zones: z.array(ZoneName).min(1).max(16).describe('Zones of the region that its nodes are in.'),
+      region: z.string().min(1).max(63).describe('Region of the clusters with control planes on it.'),
+      zones: z.array(ZoneName).min(1).max(16).describe('Zones of its nodes, in the region.'),
       plan: z.string().min(1).max(63).describe('Plan of its nodes.'),
       nodesPerZone: z.int().min(1).max(NODES_MAXIMUM).describe('Nodes in each zone.'),
-      version: z.string().max(8).regex(MINOR_PATTERN).describe('Minor version of Kubernetes that it is made with.'),
+      version: z.string().max(8).regex(MINOR_PATTERN).describe('Minor version of Kubernetes at creation.'),
       controlPlaneRegion: z
         .string()
         .min(1)
         .max(63)
-        .describe('Region whose host of control planes runs that of the host cluster itself.'),
+        .describe("Region whose host of control planes runs the control plane of this host's own cluster."),
       operation: RequestedOperation,
     })
-    .describe('What it is made of.'),
+    .describe('The desired state of the host.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -40,16 +40,19 @@ export const KubernetesHost = resource({
       process: z
         .strictObject({
           digest: z.string().max(64).describe('Digest of its last configuration.'),
-          appliedAt: Instant.describe('When that was.'),
+          appliedAt: Instant.describe('Time when it was applied.'),
           isReady: z.boolean().describe('Whether its pod is ready.'),
-          detail: z.string().max(1024).describe('Why it is not in its desired state, for people; empty when it is.'),
-          address: z.string().max(253).optional().describe('Where its balancer is; absent until it has one.'),
+          detail: z
+            .string()
+            .max(1024)
+            .describe('Human-readable reason why it is not in its desired state; empty when it is.'),
+          address: z.string().max(253).optional().describe('Address of its load balancer; absent until it has one.'),
         })
         .optional()
-        .describe('The host process in the cluster; absent before it was there.'),
+        .describe('The host process in the cluster; absent until it exists.'),
       operation: ReportedOperation,
     })
-    .describe('What it is. Written by its controller.'),
+    .describe('Observed state of the host. Written by its controller.'),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodesReady' },

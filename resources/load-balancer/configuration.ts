@@ -1,4 +1,4 @@
-/** Frontends, backends, members and certificates as the API shows and takes them, and the bridge to what is stored. */
+/** Public shapes of frontends, backends, members and certificates, and the conversion to the stored shapes. */
 import { z } from 'zod'
 import {
   ALGORITHMS,
@@ -52,10 +52,10 @@ const MemberAddress = z
   .transform(canonicalAddress)
   .describe('An IPv4 host of the network, or an IPv6 address.')
 const Weight = within(WEIGHT).describe(
-  'Its share of the traffic. With 0 it gets nothing new, and keeps the clients whose cookie names it.',
+  'Relative share of the traffic. With 0 it receives no new clients but keeps those whose cookie names it.',
 )
-const Enabled = z.boolean().describe('Whether it gets traffic, and is checked.')
-const MemberPort = Port.describe('Where it answers.')
+const Enabled = z.boolean().describe('Whether it receives traffic and health checks.')
+const MemberPort = Port.describe('Port of the member.')
 
 export const MemberView = z
   .strictObject({
@@ -65,7 +65,7 @@ export const MemberView = z
     port: MemberPort,
     weight: Weight,
     enabled: Enabled,
-    is_healthy: z.boolean().nullable().describe('null: not checked yet.'),
+    is_healthy: z.boolean().nullable().describe('null until the first check.'),
   })
   .meta({ id: 'LoadBalancerMember' })
 export type MemberView = z.infer<typeof MemberView>
@@ -88,9 +88,9 @@ export type MemberChange = z.infer<typeof MemberChange>
 
 const FrontendFields = {
   name: ConfigurationName.describe('Unique among the frontends.'),
-  port: Port.describe('Where it listens, on IPv4 and on IPv6; unique among the frontends.'),
-  mode: z.enum(FRONTEND_MODES).describe('What it reads: connections, requests, or requests in TLS.'),
-  backend: ConfigurationName.describe('Name of the backend that gets the traffic.'),
+  port: Port.describe('Port on IPv4 and IPv6; unique among the frontends.'),
+  mode: z.enum(FRONTEND_MODES).describe('Traffic that it accepts: connections, requests, or requests in TLS.'),
+  backend: ConfigurationName.describe('Name of the backend that receives the traffic.'),
 }
 const CertificateIds = z.array(Id).max(CERTIFICATES_OF_FRONTEND_MAXIMUM)
 const AllowedCidrs = z.array(z.string().max(49).transform(canonicalCidr)).max(ALLOWED_CIDRS_MAXIMUM)
@@ -99,18 +99,18 @@ export const FrontendInput = z
   .strictObject({
     ...FrontendFields,
     certificate_ids: CertificateIds.default([]).describe(
-      'Certificates of https, chosen by the name that a client asks for; the first where none fits.',
+      'Certificates for https, selected by the name that the client requests. The first one is used when none matches.',
     ),
     allowed_cidrs: AllowedCidrs.default([]).describe(
-      'Who may connect; everybody when empty. Judged by the address that connects, also behind another proxy.',
+      'Networks that may connect; empty for any. The connecting address counts, also behind another proxy.',
     ),
     inbound_proxy_protocol: z
       .boolean()
       .default(false)
-      .describe('Whether connections begin with a PROXY header, from something before it.'),
+      .describe('Whether incoming connections start with a PROXY header from an upstream proxy.'),
     idle_timeout_seconds: within(IDLE_TIMEOUT_SECONDS)
       .default(IDLE_TIMEOUT_SECONDS.default)
-      .describe('After how long without traffic a connection is closed.'),
+      .describe('Seconds without traffic after which a connection is closed.'),
   })
   .meta({ id: 'LoadBalancerFrontendInput' })
 export type FrontendInput = z.infer<typeof FrontendInput>
@@ -129,25 +129,29 @@ export const FrontendView = z
   .meta({ id: 'LoadBalancerFrontend' })
 
 const HealthCheckInput = z.strictObject({
-  type: z.enum(HEALTH_CHECKS).default('tcp').describe('Whether a member must take connections, or answer requests.'),
+  type: z.enum(HEALTH_CHECKS).default('tcp').describe('Check by connection, or by request.'),
   path: z
     .string()
     .max(255)
     .regex(HEALTH_PATH_PATTERN, 'must be a path, with a query or without')
     .default('/')
-    .describe('What http asks for.'),
+    .describe('Path of the http check.'),
   interval_seconds: within(HEALTH_INTERVAL_SECONDS).default(HEALTH_INTERVAL_SECONDS.default).describe('How often.'),
   timeout_seconds: within(HEALTH_TIMEOUT_SECONDS)
     .default(HEALTH_TIMEOUT_SECONDS.default)
-    .describe('How long an answer may take.'),
-  rise: within(HEALTH_COUNT).default(HEALTH_COUNT.rise).describe('Successes after which a member is healthy.'),
-  fall: within(HEALTH_COUNT).default(HEALTH_COUNT.fall).describe('Failures after which a member is not healthy.'),
+    .describe('Seconds allowed for an answer.'),
+  rise: within(HEALTH_COUNT)
+    .default(HEALTH_COUNT.rise)
+    .describe('Consecutive successes after which a member is healthy.'),
+  fall: within(HEALTH_COUNT)
+    .default(HEALTH_COUNT.fall)
+    .describe('Consecutive failures after which a member is unhealthy.'),
   expected_statuses: z
     .array(z.string().regex(STATUSES_PATTERN, 'must be a status or a range of them, as 200 or 200-399'))
     .min(1)
     .max(EXPECTED_STATUSES_MAXIMUM)
     .default(['200-399'])
-    .describe('Statuses of http that a healthy member answers, each one or a range.'),
+    .describe('HTTP statuses of a healthy member: single values or ranges.'),
 })
 
 const StickyCookie = z
@@ -155,19 +159,26 @@ const StickyCookie = z
     name: z
       .string()
       .regex(COOKIE_NAME_PATTERN, 'must be 1 to 64 letters, digits, dashes and underscores')
-      .describe('Of the cookie.'),
-    ttl_seconds: within(STICKY_SECONDS).describe('How long it holds.'),
+      .describe('Name of the cookie.'),
+    ttl_seconds: within(STICKY_SECONDS).describe('Lifetime of the cookie in seconds.'),
   })
-  .describe('A cookie that brings a client back to the same member.')
+  .describe('Cookie that returns a client to the same member.')
 
 export const BackendInput = z
   .strictObject({
     name: ConfigurationName.describe('Unique among the backends.'),
-    algorithm: z.enum(ALGORITHMS).default('round_robin').describe('Who gets the next connection or request.'),
-    health_check: HealthCheckInput.optional().describe('How members are checked; by connections when left out.'),
-    proxy_protocol: z.enum(PROXY_PROTOCOLS).default('none').describe('Which PROXY header members get.'),
+    algorithm: z
+      .enum(ALGORITHMS)
+      .default('round_robin')
+      .describe('Algorithm that selects the member for a connection or request.'),
+    health_check: HealthCheckInput.optional().describe('Health check of the members; by connection when omitted.'),
+    proxy_protocol: z.enum(PROXY_PROTOCOLS).default('none').describe('PROXY header that members receive.'),
     sticky_cookie: StickyCookie.nullish(),
-    members: z.array(MemberInput).max(MEMBERS_OF_BACKEND_MAXIMUM).default([]).describe('Who gets the traffic.'),
+    members: z
+      .array(MemberInput)
+      .max(MEMBERS_OF_BACKEND_MAXIMUM)
+      .default([])
+      .describe('Members that receive the traffic.'),
   })
   .meta({ id: 'LoadBalancerBackendInput' })
 export type BackendInput = z.infer<typeof BackendInput>
@@ -177,10 +188,10 @@ export const BackendView = z
     name: z.string(),
     algorithm: z.enum(ALGORITHMS),
     health_check: z.strictObject({
-      type: z.enum(HEALTH_CHECKS).describe('Whether a member must take connections, or answer requests.'),
-      path: z.string().describe('What http asks for.'),
+      type: z.enum(HEALTH_CHECKS).describe('Check by connection, or by request.'),
+      path: z.string().describe('Path of the http check.'),
       interval_seconds: z.int(),
-      timeout_seconds: z.int().describe('How long an answer may take.'),
+      timeout_seconds: z.int().describe('Seconds allowed for an answer.'),
       rise: z.int(),
       fall: z.int(),
       expected_statuses: z.array(z.string()),
@@ -195,10 +206,10 @@ export const CertificateView = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    dns_names: z.array(z.string()).describe('Names that it is for.'),
+    dns_names: z.array(z.string()).describe('DNS names in the certificate.'),
     fingerprint_sha256: z.string(),
     not_before: DateTime,
-    not_after: DateTime.describe('When it expires.'),
+    not_after: DateTime.describe('Time when it expires.'),
   })
   .meta({ id: 'LoadBalancerCertificate' })
 
@@ -216,7 +227,7 @@ export const toStoredFrontend = (frontend: FrontendInput): StoredFrontend => ({
   idleTimeoutSeconds: frontend.idle_timeout_seconds,
 })
 
-/** Members that were there by the same name keep their id. */
+/** Members that keep their name keep their id. */
 export function toStoredBackend(
   { name, algorithm, health_check: check, proxy_protocol: proxyProtocol, sticky_cookie: cookie, members }: BackendInput,
   idOf: (backend: string, member: string) => string,

@@ -1,4 +1,4 @@
-/** What a load balancer has moved, as the API shows it: counted by its active machine since that began. */
+/** Traffic of a load balancer as the API shows it: its active machine counts since it became active. */
 import { z } from 'zod'
 import { backendSection, frontendSection } from '../../domain/load-balancer/haproxy.ts'
 import { route } from '../kit/define.ts'
@@ -10,33 +10,39 @@ const Count = z.int().min(0)
 const Traffic = {
   open_connections: Count.describe('Now.'),
   connections: Count.describe('So far.'),
-  received_bytes: Count.describe('From clients, so far.'),
-  transmitted_bytes: Count.describe('To clients, so far.'),
+  received_bytes: Count.describe('Bytes from clients so far.'),
+  transmitted_bytes: Count.describe('Bytes to clients so far.'),
 }
 
 export const LoadBalancerMetrics = z
   .strictObject({
-    node_id: z.string().nullable().describe('The machine that counted; null while none has the addresses.'),
-    observed_at: DateTime.nullable().describe('When it said so, within about half a minute; null before the first.'),
+    node_id: z.string().nullable().describe('Machine that counted; null while none has the addresses.'),
+    observed_at: DateTime.nullable().describe('Time of its report, within about half a minute; null before the first.'),
     frontends: z
-      .array(z.strictObject({ name: z.string(), ...Traffic, requests: Count.describe('Of http and https, so far.') }))
-      .describe('Of each frontend that the machine has reported.'),
+      .array(
+        z.strictObject({
+          name: z.string(),
+          ...Traffic,
+          requests: Count.describe('Requests of http and https so far.'),
+        }),
+      )
+      .describe('Counters of each frontend that the machine has reported.'),
     members: z.array(
       z.strictObject({ id: z.string(), backend: z.string().describe('Its pool.'), name: z.string(), ...Traffic }),
     ),
-    omitted_members: Count.describe('Members of which the machine had no room to tell.'),
+    omitted_members: Count.describe('Number of members that did not fit in the report.'),
   })
   .meta({ id: 'LoadBalancerMetrics' })
 export type LoadBalancerMetrics = z.infer<typeof LoadBalancerMetrics>
 
-/** Who counted, and what it said. */
+/** The machine that counted, and its report. */
 export interface Counted {
   readonly nodeId: string
   readonly observedAt: string
   readonly report: MachineReport
 }
 
-/** A report is what a guest says: of what it names only what the spec has is taken. */
+/** A guest writes the report: only names that are in the spec are accepted. */
 export function toLoadBalancerMetrics(spec: LoadBalancerSpec, counted: Counted | undefined): LoadBalancerMetrics {
   const { frontends = [], servers = [], omitted = 0 } = counted?.report.haproxy ?? {}
   const frontendOf = new Map(frontends.map(([section, ...counts]) => [section, counts]))
@@ -77,11 +83,11 @@ export const getLoadBalancerMetrics = route({
   method: 'GET',
   path: '/v1/load-balancers/{id}/metrics',
   area: 'Networking: load balancers',
-  summary: 'Read what frontends and members of a load balancer have moved',
+  summary: 'Get the traffic of the frontends and members of a load balancer',
   permission: 'read',
   description:
-    'Counted by the machine that has the addresses, since it began: after another took over, counts begin anew. What ' +
-    'was not reported yet is missing.',
+    'The machine with the addresses counts since it became active; after a takeover, counters start at zero. ' +
+    'Traffic since the last report is missing.',
   params: ById,
   answers: { 200: LoadBalancerMetrics },
   refuses: [404],

@@ -1,4 +1,4 @@
-/** Load balancers as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of load balancers, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { PEM_BYTES_MAXIMUM } from '../../domain/load-balancer/certificate.ts'
 import type { LoadBalancerFacts } from '../../domain/load-balancer/rules.ts'
@@ -44,13 +44,13 @@ const Summary = z.strictObject({
   plan: z.string().describe('Plan of each of its two machines.'),
   state: z.enum(LOAD_BALANCER_STATES),
   is_healthy: z.boolean().describe('Whether both of its machines are healthy.'),
-  health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+  health_detail: z.string().describe('Human-readable description of the problem; empty when there is none.'),
   public_ipv4: z.string().nullable(),
   public_ipv6: z
     .string()
     .nullable()
-    .describe('Null without public_ipv4, and where the zone had no IPv6 addresses when it was made.'),
-  private_ipv4: z.string().nullable().describe('Its address in the network.'),
+    .describe('null without public_ipv4, and when the zone had no IPv6 addresses at creation.'),
+  private_ipv4: z.string().nullable().describe('Its IPv4 address in the network.'),
   private_ipv6: z.string().nullable().describe('Its IPv6 address in the network.'),
   nodes: z
     .array(
@@ -58,31 +58,31 @@ const Summary = z.strictObject({
         id: z.string(),
         role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
         is_healthy: z.boolean(),
-        configuration_generation: z.int().describe('Of the configuration that it runs; 0 before the first.'),
+        configuration_generation: z.int().describe('Generation of the configuration that it runs; 0 before the first.'),
       }),
     )
     .describe('Its machines.'),
-  configuration_generation: z.int().describe('Rises with every accepted change of frontends and backends.'),
+  configuration_generation: z.int().describe('Increases with every accepted change of frontends and backends.'),
   is_configuration_applied: z.boolean().describe('Whether both machines run that configuration.'),
   labels: z.record(z.string(), z.string()),
-  certificates: z.array(CertificateView).describe('Without their keys.'),
+  certificates: z.array(CertificateView).describe('Certificates without their keys.'),
   is_protected: z.boolean(),
-  managed_by: z.string().nullable().describe('edge:<id> when it is a part of that; null otherwise.'),
+  managed_by: z.string().nullable().describe('edge:<id> when it is part of that edge; null otherwise.'),
   active_operation: OperationView.nullable(),
   created_at: DateTime,
 })
-/** As lists have it. */
+/** Shape in lists. */
 export const LoadBalancerSummary = Summary.meta({ id: 'LoadBalancerSummary' })
 export type LoadBalancerSummary = z.infer<typeof LoadBalancerSummary>
 
 export const LoadBalancerView = Summary.extend({
-  frontends: z.array(FrontendView).describe('Where it listens.'),
-  backends: z.array(BackendView).describe('Who gets the traffic.'),
+  frontends: z.array(FrontendView).describe('Frontends.'),
+  backends: z.array(BackendView).describe('Backends.'),
 }).meta({ id: 'LoadBalancer' })
 export type LoadBalancerView = z.infer<typeof LoadBalancerView>
 export type StoredLoadBalancer = Stored<LoadBalancerSpec, LoadBalancerStatus>
 
-/** Its creation is `error` when it ended without machines that ran. */
+/** A creation that ended without running machines is `error`. */
 function stateOf({ spec, status, isDeleting }: StoredLoadBalancer): (typeof LOAD_BALANCER_STATES)[number] {
   if (isDeleting || spec.operation?.kind === 'load_balancer.delete') return 'deleting'
   if (status?.isMade === true) return 'running'
@@ -155,14 +155,16 @@ export const CreateLoadBalancer = z
     zone: ZoneName,
     name: PrintableName.describe('Unique among the load balancers of the account in the zone.'),
     network_id: Id.describe('Private network of its members.'),
-    plan: z.string().max(63).optional().describe('Plan of each of its two machines; the smallest when left out.'),
+    plan: z.string().max(63).optional().describe('Plan of each of its two machines. Defaults to the smallest.'),
     public_ipv4: z
       .boolean()
       .default(true)
-      .describe('Whether it has public addresses: one of IPv4, and one of IPv6 where the zone has them.'),
+      .describe('Whether it has public addresses: IPv4, and IPv6 where the zone has it.'),
     labels: Labels.default({}),
-    frontends: Frontends.default([]).describe('Where it listens. Those of https come once it has a certificate.'),
-    backends: Backends.default([]).describe('Who gets the traffic.'),
+    frontends: Frontends.default([]).describe(
+      'Frontends. Frontends of mode https can be added once it has a certificate.',
+    ),
+    backends: Backends.default([]).describe('Backends.'),
   })
   .meta({ id: 'CreateLoadBalancer' })
 export type CreateLoadBalancer = z.infer<typeof CreateLoadBalancer>
@@ -171,20 +173,20 @@ export const UpdateLoadBalancer = z
   .strictObject({
     name: PrintableName.optional(),
     labels: Labels.optional(),
-    is_protected: z.boolean().optional().describe('Whether it refuses to be deleted.'),
+    is_protected: z.boolean().optional().describe('Whether deletion is refused.'),
   })
   .meta({ id: 'UpdateLoadBalancer' })
 export type UpdateLoadBalancer = z.infer<typeof UpdateLoadBalancer>
 
 export const SetLoadBalancerConfiguration = z
   .strictObject({
-    frontends: Frontends.describe('All of them.'),
-    backends: Backends.describe('All of them. Members that were there by the same name keep their id.'),
+    frontends: Frontends.describe('Complete list of frontends.'),
+    backends: Backends.describe('Complete list of backends. Members that keep their name keep their id.'),
     configuration_generation: z
       .int()
       .min(1)
       .optional()
-      .describe('The generation that this is a change of: another one is 409.'),
+      .describe('Generation that this changes; any other generation is refused with 409.'),
   })
   .meta({ id: 'SetLoadBalancerConfiguration' })
 export type SetLoadBalancerConfiguration = z.infer<typeof SetLoadBalancerConfiguration>
@@ -193,8 +195,8 @@ const Pem = z.string().min(1).max(PEM_BYTES_MAXIMUM)
 export const AddCertificate = z
   .strictObject({
     name: ConfigurationName.describe('Unique among the certificates of the load balancer.'),
-    certificate: Pem.describe('PEM: the certificate of the server first, then those that signed it.'),
-    private_key: Pem.describe('PEM: its key, not encrypted. It is sealed, and never read back.'),
+    certificate: Pem.describe('PEM: the server certificate first, then the certificates that signed it.'),
+    private_key: Pem.describe('PEM of the unencrypted private key. It is stored encrypted and never returned.'),
   })
   .meta({ id: 'AddLoadBalancerCertificate' })
 
@@ -207,17 +209,17 @@ const verbs = verbsOf({
 
 export const listLoadBalancers = verbs.list('list_load_balancers', {
   summary: 'List load balancers',
-  description: 'Newest first, without frontends and backends. One must carry every label that is named.',
+  description: 'Newest first, without frontends and backends. A load balancer must have every given label.',
   clusterScopes: ['load_balancers'],
   query: PageQuery.extend({ zone: ZoneName.optional(), label: LabelFilters }),
   answers: { 200: pageOf(LoadBalancerSummary) },
 })
 
 export const createLoadBalancer = verbs.create('create_load_balancer', {
-  summary: 'Make a load balancer',
+  summary: 'Create a load balancer',
   description:
-    'Two machines of the plan are made, which share its addresses: when one fails, the other takes over within ' +
-    'seconds. They count against the quotas of servers and are billed as servers are.',
+    'Creates two machines of the plan with shared addresses: when one fails, the other takes over within seconds. ' +
+    'They count against the server quotas and are billed like servers.',
   clusterScopes: ['load_balancers'],
   needs: 'standing',
   starts: ['load_balancer.create'],
@@ -233,20 +235,20 @@ export const createLoadBalancer = verbs.create('create_load_balancer', {
 })
 
 export const getLoadBalancer = verbs.read('get_load_balancer', {
-  summary: 'Read a load balancer',
+  summary: 'Get a load balancer',
   clusterScopes: ['load_balancers'],
 })
 
 export const updateLoadBalancer = verbs.change('update_load_balancer', {
-  summary: 'Change name, labels or protection of a load balancer',
-  description: 'labels replaces all labels. With If-Match the change is made only to that version.',
+  summary: 'Update name, labels or protection of a load balancer',
+  description: 'labels replaces all labels. With If-Match only that version is changed.',
   body: UpdateLoadBalancer,
   example: { is_protected: true },
 })
 
 export const deleteLoadBalancer = verbs.remove('delete_load_balancer', {
   summary: 'Delete a load balancer',
-  description: 'Its machines, addresses and certificates go with it.',
+  description: 'Deletes its machines, addresses and certificates too.',
   clusterScopes: ['load_balancers'],
   starts: ['load_balancer.delete'],
 })
@@ -254,8 +256,8 @@ export const deleteLoadBalancer = verbs.remove('delete_load_balancer', {
 export const setLoadBalancerConfiguration = verbs.put('set_load_balancer_configuration', '/{id}/configuration', {
   summary: 'Replace the configuration of a load balancer',
   description:
-    'Frontends and backends become these, all or none. The machines apply it without breaking connections; ' +
-    'is_configuration_applied says when they have.',
+    'Replaces all frontends and backends, or none. The machines apply the change without interrupting ' +
+    'connections; is_configuration_applied shows when they have.',
   clusterScopes: ['load_balancers'],
   audit: 'load_balancer.configure',
   body: SetLoadBalancerConfiguration,
@@ -281,7 +283,7 @@ export const updateLoadBalancerMember = verbs.patch(
   'update_load_balancer_member',
   '/{id}/backends/{name}/members/{member_id}',
   {
-    summary: 'Change a member of a backend',
+    summary: 'Update a member of a backend',
     audit: 'load_balancer.member_update',
     params: OfMember,
     body: MemberChange,
@@ -295,7 +297,7 @@ export const removeLoadBalancerMember = verbs.delete(
   '/{id}/backends/{name}/members/{member_id}',
   {
     summary: 'Remove a member from a backend',
-    description: 'It gets nothing new; what it is answering goes on.',
+    description: 'The member receives nothing new; requests in progress complete.',
     audit: 'load_balancer.member_remove',
     params: OfMember,
   },
@@ -303,7 +305,8 @@ export const removeLoadBalancerMember = verbs.delete(
 
 export const addLoadBalancerCertificate = verbs.post('add_load_balancer_certificate', '/{id}/certificates', {
   summary: 'Add a certificate to a load balancer',
-  description: 'The chain is checked, and that the key is its own. The key is sealed and never read back.',
+  description:
+    'Checks the chain, and that the key matches the certificate. The key is stored encrypted and never returned.',
   audit: 'load_balancer.certificate_add',
   body: AddCertificate,
   example: {

@@ -1,4 +1,4 @@
-/** LoadBalancer: what spreads traffic over servers of a private network, as it is stored. */
+/** LoadBalancer: distributes traffic over servers of a private network, as it is stored. */
 import { z } from 'zod'
 import {
   ALGORITHMS,
@@ -52,43 +52,49 @@ const within = ({ least, most }: { readonly least: number; readonly most: number
 
 const StoredFrontend = z.strictObject({
   name: Name.describe('Unique among the frontends.'),
-  port: Port.describe('Where it listens, on IPv4 and on IPv6; unique among the frontends.'),
-  mode: z.enum(FRONTEND_MODES).describe('What it reads: connections, requests, or requests in TLS.'),
-  backend: Name.describe('Name of the backend that gets the traffic.'),
+  port: Port.describe('Port on IPv4 and IPv6; unique among the frontends.'),
+  mode: z.enum(FRONTEND_MODES).describe('Traffic that it accepts: connections, requests, or requests in TLS.'),
+  backend: Name.describe('Name of the backend that receives the traffic.'),
   certificateIds: z
     .array(z.string().min(1).max(253))
     .max(CERTIFICATES_OF_FRONTEND_MAXIMUM)
     .default([])
-    .describe('Certificates of https, chosen by the name that a client asks for; the first where none fits.'),
+    .describe(
+      'Certificates for https, selected by the name that the client requests. The first one is used when none matches.',
+    ),
   allowedCidrs: z
     .array(z.string().min(1).max(CIDR_LENGTH_MAXIMUM))
     .max(ALLOWED_CIDRS_MAXIMUM)
     .default([])
-    .describe('Who may connect; everybody when empty.'),
+    .describe('Networks that may connect; empty for any.'),
   inboundProxyProtocol: z
     .boolean()
     .default(false)
-    .describe('Whether connections begin with a PROXY header, from something before it.'),
+    .describe('Whether incoming connections start with a PROXY header from an upstream proxy.'),
   idleTimeoutSeconds: within(IDLE_TIMEOUT_SECONDS)
     .default(IDLE_TIMEOUT_SECONDS.default)
-    .describe('After how long without traffic a connection is closed.'),
+    .describe('Seconds without traffic after which a connection is closed.'),
 })
 
 const StoredHealthCheck = z.strictObject({
-  type: z.enum(HEALTH_CHECKS).default('tcp').describe('Whether a member must take connections, or answer requests.'),
-  path: z.string().max(255).regex(HEALTH_PATH_PATTERN).default('/').describe('What http asks for.'),
+  type: z.enum(HEALTH_CHECKS).default('tcp').describe('Check by connection, or by request.'),
+  path: z.string().max(255).regex(HEALTH_PATH_PATTERN).default('/').describe('Path of the http check.'),
   intervalSeconds: within(HEALTH_INTERVAL_SECONDS).default(HEALTH_INTERVAL_SECONDS.default).describe('How often.'),
   timeoutSeconds: within(HEALTH_TIMEOUT_SECONDS)
     .default(HEALTH_TIMEOUT_SECONDS.default)
-    .describe('How long an answer may take.'),
-  rise: within(HEALTH_COUNT).default(HEALTH_COUNT.rise).describe('Successes after which a member is healthy.'),
-  fall: within(HEALTH_COUNT).default(HEALTH_COUNT.fall).describe('Failures after which a member is not healthy.'),
+    .describe('Seconds allowed for an answer.'),
+  rise: within(HEALTH_COUNT)
+    .default(HEALTH_COUNT.rise)
+    .describe('Consecutive successes after which a member is healthy.'),
+  fall: within(HEALTH_COUNT)
+    .default(HEALTH_COUNT.fall)
+    .describe('Consecutive failures after which a member is unhealthy.'),
   expectedStatuses: z
     .array(z.string().max(7).regex(STATUSES_PATTERN))
     .min(1)
     .max(EXPECTED_STATUSES_MAXIMUM)
     .default(['200-399'])
-    .describe('Statuses of http that a healthy member answers, each one or a range.'),
+    .describe('HTTP statuses of a healthy member: single values or ranges.'),
 })
 
 const StoredMember = z.strictObject({
@@ -98,40 +104,47 @@ const StoredMember = z.strictObject({
     .max(63)
     .regex(NAME_PATTERN)
     .optional()
-    .describe('Its id in the API; its name when it has no other.'),
+    .describe('Its id in the API; its name when it has no other id.'),
   name: Name.describe('Unique among the members of the backend.'),
   address: Address.describe('An IPv4 host of the network, or an IPv6 address.'),
-  port: Port.describe('Where it answers.'),
+  port: Port.describe('Port of the member.'),
   weight: within(WEIGHT)
     .default(WEIGHT.default)
-    .describe('Its share of the traffic; with 0 it gets nothing new, and keeps those whose cookie names it.'),
-  enabled: z.boolean().default(true).describe('Whether it gets traffic, and is checked.'),
+    .describe('Relative share of the traffic; with 0 it receives nothing new but keeps clients whose cookie names it.'),
+  enabled: z.boolean().default(true).describe('Whether it receives traffic and health checks.'),
 })
 
 const StoredBackend = z.strictObject({
   name: Name.describe('Unique among the backends.'),
-  algorithm: z.enum(ALGORITHMS).default('round_robin').describe('Who gets the next connection or request.'),
-  healthCheck: StoredHealthCheck.optional().describe('How members are checked; by connections when absent.'),
+  algorithm: z
+    .enum(ALGORITHMS)
+    .default('round_robin')
+    .describe('Algorithm that selects the member for a connection or request.'),
+  healthCheck: StoredHealthCheck.optional().describe('Health check of the members; by connection when absent.'),
   proxyProtocol: z
     .enum(PROXY_PROTOCOLS)
     .default('none')
-    .describe('Which PROXY header members get, which says who the client is.'),
+    .describe('PROXY header with the client address that members receive.'),
   stickyCookie: z
     .strictObject({
-      name: z.string().min(1).max(64).regex(COOKIE_NAME_PATTERN).describe('Of the cookie.'),
-      ttlSeconds: within(STICKY_SECONDS).describe('How long it holds.'),
+      name: z.string().min(1).max(64).regex(COOKIE_NAME_PATTERN).describe('Name of the cookie.'),
+      ttlSeconds: within(STICKY_SECONDS).describe('Lifetime of the cookie in seconds.'),
     })
     .optional()
-    .describe('A cookie that brings a client back to the same member; none when absent.'),
-  members: z.array(StoredMember).max(MEMBERS_OF_BACKEND_MAXIMUM).default([]).describe('Who gets the traffic.'),
+    .describe('Cookie that returns a client to the same member; none when absent.'),
+  members: z
+    .array(StoredMember)
+    .max(MEMBERS_OF_BACKEND_MAXIMUM)
+    .default([])
+    .describe('Members that receive the traffic.'),
 })
 
 const StoredCertificate = z.strictObject({
   id: z.string().min(1).max(63).describe('Its id in the API.'),
   name: Name.describe('Unique among the certificates.'),
-  dnsNames: z.array(z.string().max(253)).max(DNS_NAMES_MAXIMUM).describe('What it is for.'),
-  notBefore: z.string().max(64).describe('When it begins to hold.'),
-  notAfter: z.string().max(64).describe('When it expires.'),
+  dnsNames: z.array(z.string().max(253)).max(DNS_NAMES_MAXIMUM).describe('DNS names in the certificate.'),
+  notBefore: z.string().max(64).describe('Start of its validity.'),
+  notAfter: z.string().max(64).describe('Time when it expires.'),
   fingerprint: z.string().max(128).describe('SHA-256 of it.'),
 })
 
@@ -142,46 +155,44 @@ export const LoadBalancer = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'Spreads traffic over servers of a private network: two machines of the platform with shared addresses, of which ' +
-    'one takes over within seconds when the other fails. A change of frontends and backends is applied without ' +
-    'breaking connections.',
+    'Distributes traffic over servers of a private network. It has two machines of the platform with shared ' +
+    'addresses; one takes over within seconds when the other fails. Changes of frontends and backends do not ' +
+    'interrupt connections.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the load balancer. Cannot be changed.'),
       name: z
         .string()
         .min(1)
         .max(100)
-        .describe('Name for people, unique among the load balancers of the account in the zone.'),
+        .describe('Display name, unique among the load balancers of the account in the zone.'),
       networkId: z.string().min(1).max(253).describe('Name of the Network of its members. Cannot be changed.'),
       plan: z.string().min(1).max(63).describe('Plan of each of its machines. Cannot be changed.'),
       publicIpv4: z
         .boolean()
         .default(true)
-        .describe(
-          'Whether it has public addresses: one of IPv4, and one of IPv6 where the zone has them. Cannot be changed.',
-        ),
-      labels: StoredLabels.default({}).describe('Labels of the API.'),
-      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
-      frontends: z.array(StoredFrontend).max(FRONTENDS_MAXIMUM).default([]).describe('Where it listens.'),
-      backends: z.array(StoredBackend).max(BACKENDS_MAXIMUM).default([]).describe('Who gets the traffic.'),
+        .describe('Whether it has public addresses: IPv4, and IPv6 where the zone has it. Cannot be changed.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
+      isProtected: z.boolean().default(false).describe('Whether deletion is refused.'),
+      frontends: z.array(StoredFrontend).max(FRONTENDS_MAXIMUM).default([]).describe('Frontends.'),
+      backends: z.array(StoredBackend).max(BACKENDS_MAXIMUM).default([]).describe('Backends.'),
       certificates: z
         .array(StoredCertificate)
         .max(CERTIFICATES_MAXIMUM)
         .default([])
-        .describe('Certificates that were added through the API. Written by the platform only.'),
+        .describe('Certificates added through the API. Written by the platform only.'),
       numbered: z
         .strictObject({
-          generation: z.int().min(1).describe('Of the frontends and backends.'),
-          digest: z.string().max(64).describe('Of those frontends and backends: others are a generation further.'),
+          generation: z.int().min(1).describe('Generation of the frontends and backends.'),
+          digest: z.string().max(64).describe('Digest of those frontends and backends. Others are a later generation.'),
         })
         .optional()
-        .describe('Which configuration it is. Written by the platform only.'),
+        .describe('Version of the configuration. Written by the platform only.'),
       managedBy: z
         .string()
         .max(280)
         .optional()
-        .describe('edge:<id> when it is a part of that. Written by the platform only.'),
+        .describe('edge:<id> when it is part of that edge. Written by the platform only.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the load balancer.'),
@@ -191,26 +202,36 @@ export const LoadBalancer = resource({
       conditions: Conditions.optional(),
       isMade: z.boolean().optional().describe('Whether its machines have run once.'),
       isHealthy: z.boolean().optional().describe('Whether both of its machines are healthy.'),
-      healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
-      publicIpv4: Address.optional().describe('Its public address, which the active machine has.'),
-      publicIpv6: Address.optional().describe('Its public IPv6 address, which the active machine has.'),
-      privateIpv4: Address.optional().describe('Its address in the network, which the active machine has.'),
-      privateIpv6: Address.optional().describe('Its IPv6 address in the network, which the active machine has.'),
+      healthDetail: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Human-readable description of the problem; empty when there is none.'),
+      publicIpv4: Address.optional().describe('Public IPv4 address on the active machine.'),
+      publicIpv6: Address.optional().describe('Public IPv6 address on the active machine.'),
+      privateIpv4: Address.optional().describe('IPv4 address in the network on the active machine.'),
+      privateIpv6: Address.optional().describe('IPv6 address in the network on the active machine.'),
       applied: z
         .strictObject({
-          generation: z.int().min(0).describe('Of the configuration.'),
-          digest: z.string().max(64).describe('Of the configuration.'),
+          generation: z.int().min(0).describe('Generation of the configuration.'),
+          digest: z.string().max(64).describe('Digest of the configuration.'),
         })
         .optional()
-        .describe('The configuration that every machine runs; absent while they differ.'),
+        .describe('Configuration that every machine runs; absent while they differ.'),
       nodes: z
         .array(
           z.strictObject({
             id: z.string().max(253).describe('Name of its Server.'),
             role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
             isHealthy: z.boolean().describe('Whether it is healthy.'),
-            addresses: z.array(Address).max(ADDRESSES_OF_MACHINE_MAXIMUM).describe('Its own addresses.'),
-            configurationGeneration: z.int().min(0).describe('Of the configuration that it runs; 0 before the first.'),
+            addresses: z
+              .array(Address)
+              .max(ADDRESSES_OF_MACHINE_MAXIMUM)
+              .describe('Separate addresses of the machine.'),
+            configurationGeneration: z
+              .int()
+              .min(0)
+              .describe('Generation of the configuration that it runs; 0 before the first.'),
           }),
         )
         .max(MACHINES_MAXIMUM)
@@ -221,7 +242,7 @@ export const LoadBalancer = resource({
           z.strictObject({
             backend: Name.describe('Name of its backend.'),
             id: z.string().max(63).describe('Id of the member.'),
-            isHealthy: z.boolean().describe('What the active machine found when it checked it.'),
+            isHealthy: z.boolean().describe("Result of the active machine's last check."),
           }),
         )
         .max(MEMBERS_REPORTED_MAXIMUM)
@@ -229,7 +250,7 @@ export const LoadBalancer = resource({
         .describe('Members that have been checked.'),
       operation: ReportedOperation,
     })
-    .describe('What the load balancer is. Written by its controller.'),
+    .describe('Observed state of the load balancer. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Public', type: 'string', jsonPath: '.status.publicIpv4' },
@@ -248,7 +269,7 @@ type Parsed = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
 export type StoredBackend = LoadBalancerSpec['backends'][number]
 export type StoredCertificate = LoadBalancerSpec['certificates'][number]
 
-/** How members are checked when nothing is said. */
+/** Default health check of members. */
 export const HEALTH_CHECK_DEFAULT = StoredHealthCheck.parse({})
 
 /** The configuration as the domain knows it: every member has an id, every backend a check. */
@@ -272,7 +293,8 @@ export interface ConfigurationNumber {
   readonly digest: string
 }
 
-/** Which configuration the spec has. An edit past the API is a generation further than what the platform numbered. */
+/** The configuration that the spec has. An edit past the API is one generation later than the number from the
+ *  platform. */
 export function numberOf({
   numbered,
   ...configuration
@@ -282,7 +304,7 @@ export function numberOf({
   return { generation: numbered === undefined || numbered.digest === digest ? generation : generation + 1, digest }
 }
 
-/** What the platform writes beside another configuration: always a generation further. */
+/** What the platform writes beside another configuration: always one generation later. */
 export const nextNumber = (
   before: Parsed & Pick<LoadBalancerSpec, 'numbered'>,
   after: Parsed,

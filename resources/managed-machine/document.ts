@@ -1,6 +1,6 @@
-/** What a managed machine runs, as one document: made by the controller of its owner, delivered by the agent of its
- *  host, applied by the script in its image as a whole or not at all. In its texts `@ROOT@` stands for the folder with
- *  the files of this document, `@RUN@` for that of sockets, and `@IF:<hardware address>@` for the name of an
+/** Configuration of a managed machine, as one document: the controller of its owner creates it, the agent of its host
+ *  delivers it, and the script in its image applies it completely or not at all. In its texts `@ROOT@` is the folder
+ *  with the files of this document, `@RUN@` the folder of the sockets, and `@IF:<hardware address>@` the name of an
  *  interface. */
 import { z } from 'zod'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
@@ -15,7 +15,7 @@ const SETTINGS_MAXIMUM = 32
 const ADDRESSES_MAXIMUM = 32
 const KEYS_MAXIMUM = 1_000
 const TAINTS_MAXIMUM = 16
-/** Of a cluster, whatever its pools. */
+/** Of a cluster, over all its pools. */
 const NODES_MAXIMUM = 1_000
 const HOST_KEY_MAXIMUM = 1_024
 
@@ -23,35 +23,35 @@ const NAME_MAXIMUM = 63
 
 const Text = z.string().max(TEXT_MAXIMUM)
 
-/** Where an archive is, and what opens it. Everything of it is secret but the place. */
+/** Location and credentials of an archive. Everything but the location is secret. */
 const Repository = z.strictObject({
-  /** Name in its certificate, which the machine knows an address of. */
+  /** Name in its certificate; the machine knows an address for it. */
   endpoint: z.string().max(253),
   port: z.int().min(1).max(65_535),
   region: z.string().max(63),
   bucket: z.string().max(NAME_MAXIMUM),
   accessKeyId: z.string().max(128),
   secretAccessKey: z.string().max(128),
-  /** That what is archived is encrypted with before it leaves the machine. */
+  /** Key that encrypts archived data before it leaves the machine. */
   cipherKey: z.string().max(128),
-  /** Who signs its certificate. */
+  /** CA that signed its certificate. */
   authority: z.string().max(PEM_MAXIMUM),
 })
 export type Repository = z.infer<typeof Repository>
 
 const Restore = z.strictObject({
-  /** Of the origin. */
+  /** Of the original database. */
   repository: Repository,
-  /** RFC 3339; the end of the archive when null. */
+  /** RFC 3339; null for the end of the archive. */
   targetTime: z.string().max(64).nullable(),
 })
 
 export const MachineDocument = z.strictObject({
-  /** uid of the Server: a machine refuses what is another's. */
+  /** uid of the Server: a machine refuses the document of another one. */
   machine: z.string().min(1).max(63),
   generation: z.int().min(0),
   fingerprint: z.string().min(1).max(64),
-  /** Addresses with prefix that interfaces have beside those that they ask for. */
+  /** Addresses with prefix that interfaces have besides those that they request themselves. */
   addresses: z
     .array(z.strictObject({ interface: z.string().max(17), address: z.string().max(49) }))
     .max(ADDRESSES_MAXIMUM)
@@ -60,17 +60,17 @@ export const MachineDocument = z.strictObject({
     .array(z.strictObject({ to: z.string().max(49), device: z.string().max(32) }))
     .max(ROUTES_MAXIMUM)
     .optional(),
-  /** Settings of the kernel below `net.`. */
+  /** Kernel settings below `net.`. */
   sysctl: z
     .record(z.string().regex(/^net\.[a-z0-9_.]+$/), z.string().max(64))
     .refine((settings) => Object.keys(settings).length <= SETTINGS_MAXIMUM, `at most ${SETTINGS_MAXIMUM} settings`)
     .optional(),
-  /** A whole ruleset for `nft -f`, which replaces the one before in one transaction. */
+  /** A complete ruleset for `nft -f`, which replaces the previous one in one transaction. */
   nftables: Text.optional(),
   haproxy: z
     .strictObject({
       config: Text,
-      /** Chain and key of each, as files of these names in `@ROOT@/certificates`. */
+      /** Chain and key of each certificate, as files with these names in `@ROOT@/certificates`. */
       certificates: z
         .record(z.string().regex(/^[a-z0-9-]{1,64}\.pem$/), z.string().max(PEM_MAXIMUM))
         .refine((all) => Object.keys(all).length <= CERTIFICATES_MAXIMUM, `at most ${CERTIFICATES_MAXIMUM}`)
@@ -85,87 +85,86 @@ export const MachineDocument = z.strictObject({
   /** A node of a Kubernetes cluster. */
   kubernetes: z
     .strictObject({
-      /** Of the programs: one that the image has. */
+      /** Release of the programs; the image must have it. */
       release: z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/),
       nodeName: z.string().max(63),
-      /** In the network of the cluster. */
+      /** Address in the network of the cluster. */
       nodeAddress: z.string().max(49),
-      /** Where it reaches the API and the tunnel of its control plane. */
+      /** Endpoints of the API and of the tunnel of its control plane. */
       endpoint: z.url().max(300),
       tunnel: z.strictObject({ host: z.string().max(253), port: z.int() }),
-      /** Where its pods reach the API: on the node itself, which leads them to the endpoint. */
+      /** Where its pods reach the API: on the node itself, which forwards to the endpoint. */
       localApi: z.strictObject({ address: z.string().max(49), port: z.int() }),
       certificateAuthority: z.string().max(PEM_MAXIMUM),
-      /** For its driver of volumes: which server it is, and where. */
+      /** For its volume driver: the server and its location. */
       volumes: z.strictObject({ serverId: z.string().max(253), zone: z.string().max(63) }).optional(),
-      /** Secret: what it asks for its first certificate with; absent once it has joined. */
+      /** Secret for requesting its first certificate; absent after it has joined. */
       bootstrapToken: z
         .string()
         .regex(/^[a-z0-9]{6}\.[a-z0-9]{16}$/)
         .optional(),
-      /** Of the whole cluster. */
+      /** Of the entire cluster. */
       podCidr: z.string().max(49),
       serviceCidr: z.string().max(49),
       dnsAddress: z.string().max(49),
-      /** That it has from its first moment on. */
+      /** Taints that the node registers with. */
       taints: z
         .array(z.strictObject({ key: z.string().max(253), value: z.string().max(63), effect: z.string().max(32) }))
         .max(TAINTS_MAXIMUM),
-      /** To the pods of the other nodes. */
+      /** Routes to the pods of the other nodes. */
       routes: z.array(z.strictObject({ to: z.string().max(49), via: z.string().max(49) })).max(NODES_MAXIMUM),
     })
     .optional(),
-  /** A whole Kubernetes cluster of one node. It makes its keys itself, and they never leave it. */
+  /** A complete Kubernetes cluster on one node. It creates its keys itself, and they never leave it. */
   devCluster: z
     .strictObject({
-      /** Of the programs: one that the image has. */
+      /** Release of the programs; the image must have it. */
       release: z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/),
       nodeName: z.string().max(NAME_MAXIMUM),
-      /** Of the node for itself. */
+      /** Address of the node for its own use. */
       nodeAddress: z.ipv4(),
       apiPort: z.int().min(1).max(65_535),
-      /** Its public ones, IPv6 first. */
+      /** Its public addresses, IPv6 first. */
       publicAddresses: z.array(z.string().max(49)).min(1).max(2),
-      /** Of each family, IPv4 first. */
+      /** One of each family, IPv4 first. */
       podCidrs: z.array(z.string().max(49)).length(2),
       serviceCidrs: z.array(z.string().max(49)).length(2),
       dnsAddress: z.ipv4(),
       nodeLabels: z.record(z.string().max(253), z.string().max(NAME_MAXIMUM)),
-      /** Who signs tokens of people: as API servers know it, and its public keys as a JWK set. */
+      /** Issuer of tokens for people: its name for API servers, and its public keys as a JWK set. */
       issuer: z.strictObject({
         url: z.url().max(300),
         audience: z.string().max(253),
         keys: z.array(z.looseObject({})),
       }),
-      /** What its API calls itself in tokens of service accounts. */
+      /** Issuer name of its API in service account tokens. */
       serviceAccountIssuer: z.url().max(300),
-      /** Public, in PEM: of who signs the tokens of its administrators beside itself. */
+      /** Public key in PEM of the additional issuer of administrator tokens. */
       adminKey: z.string().max(4_096),
-      /** uids of service accounts whose holders lost them: these go, and others take their place. Absent while there
-       *  is none. */
+      /** uids of service accounts whose holders lost them: they are deleted and replaced. Absent when there is none. */
       endedAdmins: z.array(z.uuid()).max(DEV_ADMINS_MAXIMUM).optional(),
       authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
     })
     .optional(),
-  /** PostgreSQL, with its data on the disk of that serial. */
+  /** PostgreSQL, with its data on the disk with that serial. */
   postgresql: z
     .strictObject({
       diskSerial: z.string().regex(/^[a-z0-9-]{1,20}$/),
       database: z.string().max(NAME_MAXIMUM),
       owner: z.string().max(NAME_MAXIMUM),
-      /** As PostgreSQL keeps it: the password itself never comes to the machine. */
+      /** In PostgreSQL's stored form: the machine never receives the password itself. */
       passwordVerifier: z.string().max(256),
-      /** Rises with each password: sessions of earlier ones are ended. */
+      /** Increases with each password: sessions of earlier passwords are ended. */
       passwordGeneration: z.int().min(1),
       certificate: z.string().max(PEM_MAXIMUM),
       key: z.string().max(PEM_MAXIMUM),
       /** Networks whose clients may connect. */
       networks: z.array(z.string().max(49)).max(ADDRESSES_MAXIMUM),
-      /** Settings of the server beside those that the machine gives it. */
+      /** Settings of the server besides those that the machine sets itself. */
       settings: z
         .record(z.string().regex(/^[a-z_]{1,63}$/), z.string().max(64))
         .refine((settings) => Object.keys(settings).length <= SETTINGS_MAXIMUM, `at most ${SETTINGS_MAXIMUM} settings`),
-      /** Of its own, with a full backup each day at that time in UTC. */
+      /** The database's archive, with a daily full backup at that time in UTC. */
       archive: z
         .strictObject({
           repository: Repository,
@@ -173,7 +172,7 @@ export const MachineDocument = z.strictObject({
           fullBackupAt: z.strictObject({ hour: z.int().min(0).max(23), minute: z.int().min(0).max(59) }),
         })
         .optional(),
-      /** What its data begins as, where there is none yet. */
+      /** Source of its initial data, when it has none yet. */
       restore: Restore.optional(),
     })
     .optional(),
@@ -181,11 +180,11 @@ export const MachineDocument = z.strictObject({
   bastion: z
     .strictObject({
       authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
-      /** Secret, as the file of sshd; without it the machine makes its own. */
+      /** Secret, as the file of sshd; without it the machine creates one. */
       hostKey: z.string().max(HOST_KEY_MAXIMUM).optional(),
     })
     .optional(),
 })
 export type MachineDocument = z.infer<typeof MachineDocument>
-/** What an owner says of it; the rest follows from the machine. */
+/** What an owner specifies; the rest follows from the machine. */
 export type MachineDocumentParts = Omit<z.input<typeof MachineDocument>, 'machine' | 'generation' | 'fingerprint'>

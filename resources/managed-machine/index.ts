@@ -1,4 +1,4 @@
-/** Managed machines as their hosts know them: what is delivered to one, and what it answers. */
+/** Managed machines as their hosts know them: what the agent delivers to a machine, and what it reports. */
 import { z } from 'zod'
 import {
   DATABASE_TEMPLATE,
@@ -17,8 +17,8 @@ const FINGERPRINT_LENGTH_MAXIMUM = 64
 export const MACHINE_DOCUMENT_KEY = 'document'
 
 const Configuration = {
-  generation: z.int().min(0).describe('Generation of the configuration of what it is run for.'),
-  fingerprint: z.string().max(FINGERPRINT_LENGTH_MAXIMUM).describe('Of all that the configuration is made from.'),
+  generation: z.int().min(0).describe('Configuration generation of the object that the machine serves.'),
+  fingerprint: z.string().max(FINGERPRINT_LENGTH_MAXIMUM).describe('Fingerprint of all inputs of the configuration.'),
 }
 
 export const ManagedMachine = resource({
@@ -27,34 +27,36 @@ export const ManagedMachine = resource({
   shortNames: ['mm'],
   scope: 'Namespaced',
   description:
-    'What the guest of a managed machine is to run on this node, and what it says that it runs. Made by the ' +
-    'platform; its name is the uid of the Server.',
+    'Desired and reported configuration of the guest of a managed machine on this node. Created by the platform; ' +
+    'its name is the uid of the Server.',
   spec: z
     .strictObject({
       server: z
         .strictObject({
           namespace: z.string().max(253).describe('Namespace of the account.'),
           name: z.string().max(253).describe('Name of the Server.'),
-          uid: z.string().max(63).describe('Which Server of that name.'),
+          uid: z.string().max(63).describe('uid of that Server.'),
         })
-        .describe('Server that is the machine. Cannot be changed.'),
-      managedBy: z.string().max(280).describe('What the machine is run for, as spec.managedBy of its Server.'),
+        .describe('Server of the machine. Cannot be changed.'),
+      managedBy: z.string().max(280).describe('Purpose of the machine, as spec.managedBy of its Server.'),
       configuration: z
         .strictObject({
           ...Configuration,
           secretName: z
             .string()
             .max(253)
-            .describe(`Secret of this namespace whose key ${MACHINE_DOCUMENT_KEY} holds it, with all secrets.`),
+            .describe(
+              `Secret in this namespace whose key ${MACHINE_DOCUMENT_KEY} holds the configuration with all secrets.`,
+            ),
           deliveredAt: z.iso
             .datetime()
             .optional()
-            .describe('Since when it is this one. Absent where an earlier version has written it.'),
+            .describe('Time since when this configuration is current. Absent when an earlier version wrote it.'),
         })
         .optional()
-        .describe('What the guest is to run; nothing is delivered while it is absent.'),
+        .describe('Desired configuration of the guest; nothing is delivered while it is absent.'),
     })
-    .describe('What the guest is to run. Written by the platform.'),
+    .describe('Desired configuration of the guest. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -62,21 +64,23 @@ export const ManagedMachine = resource({
       running: z
         .strictObject(Configuration)
         .optional()
-        .describe('The configuration that the guest says it runs; absent until it has said so.'),
-      isHealthy: z.boolean().describe('Whether the guest runs what was delivered, and all of its services run.'),
-      detail: z.string().max(1024).describe('Why not, for people; empty otherwise.'),
+        .describe('Configuration that the guest reports; absent until the first report.'),
+      isHealthy: z.boolean().describe('Whether the guest runs the delivered configuration with all of its services.'),
+      detail: z.string().max(1024).describe('Human-readable reason why it does not; empty otherwise.'),
       report: z
         .string()
         .max(16_384)
         .optional()
-        .describe('The newest report of the guest, as JSON: written by the guest, so that nothing in it is certain.'),
-      reportedAt: z.string().max(64).optional().describe('When the guest reported that.'),
+        .describe('Newest report of the guest, as JSON. The guest writes it, so its content cannot be trusted.'),
+      reportedAt: z.string().max(64).optional().describe('Time of that report.'),
       isRemoved: z
         .boolean()
         .optional()
-        .describe('Of an object that is being deleted: nothing more is delivered, and the platform releases it.'),
+        .describe(
+          'For an object that is being deleted: whether delivery has stopped, so that the platform can release it.',
+        ),
     })
-    .describe('What the guest runs. Written by the agent of the node.'),
+    .describe('Observed configuration of the guest. Written by the agent of the node.'),
   columns: [
     { name: 'Owner', type: 'string', jsonPath: '.spec.managedBy' },
     { name: 'Server', type: 'string', jsonPath: '.spec.server.name' },

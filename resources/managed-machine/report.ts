@@ -1,5 +1,5 @@
-/** What a managed machine says of itself. It is a guest, and whoever has broken into it says what they like: everything
- *  is bounded and checked before it is believed, and nothing but the health of its owner follows from it. */
+/** Report of a managed machine about itself. The machine is a guest, and an intruder can report anything. Everything is
+ *  bounded and checked before use, and it affects only the health of its owner. */
 import { z } from 'zod'
 import { ARCHIVE_PAUSE_REASONS } from '../../domain/database/rules.ts'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
@@ -41,26 +41,28 @@ export const MACHINE_SERVICES = [
 const Count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const Name = z.string().max(NAME_CHARACTERS_MAXIMUM)
 const Moment = z.iso.datetime({ precision: 3 })
-/** What can be restored from an archive. */
+/** Restorable content of an archive. */
 export const ArchiveReport = z.strictObject({
-  /** There is a repository. */
+  /** Whether there is a repository. */
   isOpen: z.boolean(),
-  /** Why the last attempt to archive failed; empty when it did not. */
+  /** Reason why the last attempt to archive failed; empty when it did not. */
   failure: z.string().max(DETAIL_CHARACTERS_MAXIMUM),
   observedAt: Moment,
-  /** From when to when every moment can be restored to, but for the gaps. */
+  /** Range of restorable times, apart from the gaps. */
   earliestAt: Moment.nullable(),
   latestAt: Moment.nullable(),
   gaps: z.array(z.strictObject({ from: Moment, to: Moment })).max(ARCHIVE_GAPS_MAXIMUM),
-  /** When a full archive removed a backup before its time; null when none is missing now. Images before have none. */
+  /** Time when a full archive removed a backup early; null when none is missing now. Earlier images do not report
+   *  it. */
   shortenedAt: Moment.nullable().optional(),
-  /** What is not archived since then: `paused` while it goes on, `resuming` until a backup holds what came after it. */
+  /** Missing archive data since then: `paused` while the pause lasts, `resuming` until a backup holds the later
+   *  data. */
   pause: z
     .strictObject({
       state: z.enum(['paused', 'resuming']),
       reason: z.enum(ARCHIVE_PAUSE_REASONS),
       since: Moment,
-      /** The last moment that can be restored to; null when there is none. */
+      /** Latest restorable time; null when there is none. */
       from: Moment.nullable(),
     })
     .optional(),
@@ -78,11 +80,11 @@ export const ArchiveReport = z.strictObject({
     .max(ARCHIVE_BACKUPS_MAXIMUM),
 })
 export type ArchiveReport = z.infer<typeof ArchiveReport>
-/** How HAProxy judges a server of a backend. */
+/** HAProxy's status for a server of a backend. */
 export const SERVER_STATUSES = ['up', 'down', 'maint', 'drain', 'unchecked'] as const
 
 export const MachineReport = z.strictObject({
-  /** Those that the document has. */
+  /** Certificates from the document. */
   services: z.partialRecord(
     z.enum(MACHINE_SERVICES),
     z.strictObject({ isRunning: z.boolean(), detail: z.string().max(DETAIL_CHARACTERS_MAXIMUM).optional() }),
@@ -90,9 +92,9 @@ export const MachineReport = z.strictObject({
   postgresql: z
     .strictObject({
       state: z.enum(['preparing', 'restoring', 'failed', 'running']),
-      /** Of the owner's password that holds; 0 before the first. */
+      /** Generation of the owner's valid password; 0 before the first. */
       passwordGeneration: Count,
-      /** Whether the owner gets in with it: people change passwords and rights by SQL. Absent while nobody knows. */
+      /** Whether the owner can sign in with it: people change passwords and rights by SQL. Absent while unknown. */
       ownerSignsIn: z.boolean().optional(),
       connections: Count.optional(),
       sizeBytes: Count.optional(),
@@ -101,22 +103,22 @@ export const MachineReport = z.strictObject({
     .optional(),
   devCluster: z
     .strictObject({
-      /** Its API says that it is ready. */
+      /** Its API reports ready. */
       isReady: z.boolean(),
-      /** Its node says so. */
+      /** Its node reports ready. */
       isNodeReady: z.boolean(),
-      /** What is wrong, or what is waited for; empty otherwise. */
+      /** The problem, or what it waits for; empty otherwise. */
       detail: z.string().max(DETAIL_CHARACTERS_MAXIMUM),
-      /** Who signs the certificate of its API, in PEM. */
+      /** CA that signs the certificate of its API, in PEM. */
       certificateAuthority: z.string().max(4_096).optional(),
-      /** Service accounts with all rights that are there for the platform to give away, each to one holder. */
+      /** Service accounts with all rights that the platform may assign, each to one holder. */
       admins: z
         .array(z.strictObject({ name: Name, uid: z.uuid() }))
         .max(DEV_ADMINS_MAXIMUM)
         .optional(),
-      /** Of images from before: the one account that all administrators shared. Nobody is given a token of it. */
+      /** From earlier images: the single account that all administrators shared. Nobody receives a token of it. */
       adminUid: z.string().max(64).optional(),
-      /** What its API says that it runs. */
+      /** Release that its API reports. */
       version: z.string().max(64).optional(),
     })
     .optional(),
@@ -127,27 +129,27 @@ export const MachineReport = z.strictObject({
       frontends: z.array(z.tuple([Name, Count, Count, Count, Count, Count])).max(LINES_MAXIMUM),
       /** Backend, name, status, open connections, connections so far, bytes in, bytes out. */
       servers: z.array(z.tuple([Name, Name, z.enum(SERVER_STATUSES), Count, Count, Count, Count])).max(LINES_MAXIMUM),
-      /** Servers that the report has no room for. */
+      /** Number of servers that did not fit in the report. */
       omitted: Count.optional(),
     })
     .optional(),
 })
 export type MachineReport = z.infer<typeof MachineReport>
 
-/** What the script answers to whatever it is asked. */
+/** Answer of the script to every request. */
 export const MachineAnswer = z.strictObject({
   /** uid of the Server whose document it runs; empty before the first. */
   machine: z.string().max(63),
   generation: Count,
   fingerprint: z.string().max(64),
   isHealthy: z.boolean(),
-  /** Why it is not, or why what was delivered is not what runs. */
+  /** Why it is not healthy, or why it does not run the delivered configuration. */
   detail: z.string().max(1_024),
   report: MachineReport,
 })
 export type MachineAnswer = z.infer<typeof MachineAnswer>
 
-/** The report in the status; undefined without one, and for what is no report. */
+/** The report in the status; undefined when there is none, or when it is not a valid report. */
 export function reportOf(text: string | undefined): MachineReport | undefined {
   if (text === undefined) return undefined
   try {

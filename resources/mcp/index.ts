@@ -1,4 +1,4 @@
-/** The MCP endpoint: its route and the shapes of JSON-RPC. What happens there is `kit/http/mcp`. */
+/** The MCP endpoint: its route and the shapes of JSON-RPC. `kit/http/mcp` implements it. */
 import { z } from 'zod'
 import { route } from '../kit/define.ts'
 
@@ -8,7 +8,7 @@ const RpcError = z.looseObject({ code: z.int(), message: z.string(), data: z.loo
 export const McpMessage = z
   .looseObject({
     jsonrpc: z.literal('2.0'),
-    id: MessageId.optional().describe('Absent on notifications.'),
+    id: MessageId.optional().describe('Absent for notifications.'),
     method: z.string().optional(),
     params: z.looseObject({}).optional(),
   })
@@ -33,12 +33,12 @@ export const sendMcpMessage = route({
   method: 'POST',
   path: '/mcp',
   area: 'MCP endpoint',
-  summary: 'Send a message of the Model Context Protocol',
+  summary: 'Send a Model Context Protocol message',
   credentials: ['token'],
   permission: null,
   description:
-    'Stateless, JSON answers only. Every tool is an operation of this API and is decided there, with the scope ' +
-    'of the token and the role of its user.',
+    'Stateless, with JSON answers only. Every tool is an operation of this API, with the permissions of the ' +
+    "token's scope and its user's role.",
   readsBodyAs: 'bytes',
   isSameOriginOnly: true,
   budget: 'mcp',
@@ -47,10 +47,10 @@ export const sendMcpMessage = route({
       .string()
       .max(1024)
       .optional()
-      .describe('Only the tools of these, separated by commas: the first parts of paths, as in servers,ssh-keys.'),
-    readonly: Flag.describe('Only tools that change nothing and reveal no credential.'),
-    mode: z.enum(['search']).optional().describe('search: three tools, to find operations and to call them.'),
-    schemas: z.enum(['output']).optional().describe('output: with the schemas of answers.'),
+      .describe('Includes only the tools of these path prefixes, separated by commas, as in servers,ssh-keys.'),
+    readonly: Flag.describe('Includes only tools that change nothing and reveal no credential.'),
+    mode: z.enum(['search']).optional().describe('search: three tools for finding and calling operations.'),
+    schemas: z.enum(['output']).optional().describe('output: includes the schemas of answers.'),
   }),
   body: McpMessage,
   example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },

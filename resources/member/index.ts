@@ -50,8 +50,8 @@ export const listMembers = members.get('list_members', '/members', {
   answers: { 200: completeListOf(Member) },
 })
 export const updateMember = members.patch('update_member', '/members/{user_id}', {
-  summary: 'Change the role of a member',
-  description: 'Not of the owner, and not of yourself.',
+  summary: 'Update the role of a member',
+  description: "Neither the owner's role nor your own can be changed.",
   audit: 'account.member_role_changed',
   params: UserParams,
   body: z.strictObject({ role: GivenRole }),
@@ -59,8 +59,8 @@ export const updateMember = members.patch('update_member', '/members/{user_id}',
   answers: { 200: z.strictObject({ member: Member }) },
 })
 export const removeMember = members.delete('remove_member', '/members/{user_id}', {
-  summary: 'Remove a member, or leave',
-  description: 'Ends their sessions and tokens for this account. Everyone but the owner may leave.',
+  summary: 'Remove a member or leave the account',
+  description: "Ends the member's sessions and tokens for this account. Everyone except the owner may leave.",
   selfParameter: 'user_id',
   audit: 'account.member_removed',
   params: UserParams,
@@ -68,11 +68,11 @@ export const removeMember = members.delete('remove_member', '/members/{user_id}'
 })
 export const listInvitations = members.get('list_invitations', '/invitations', {
   summary: 'List invitations',
-  description: 'Pending ones, and the rest for 30 days.',
+  description: 'Pending invitations, and others for 30 days.',
   answers: { 200: completeListOf(Invitation) },
 })
 export const createInvitation = members.post('create_invitation', '/invitations', {
-  summary: 'Invite somebody by mail',
+  summary: 'Invite a person by email',
   needs: 'verified',
   audit: 'account.member_invited',
   body: z.strictObject({ email: Email, role: GivenRole }),
@@ -82,8 +82,8 @@ export const createInvitation = members.post('create_invitation', '/invitations'
   rates: [{ name: 'invitation', by: 'account', perHour: 100 }],
 })
 export const resendInvitation = members.post('resend_invitation', '/invitations/{id}/resend', {
-  summary: 'Mail a new link',
-  description: 'The link that was mailed before no longer works.',
+  summary: 'Resend an invitation with a new link',
+  description: 'The previous link no longer works.',
   audit: 'account.invitation_resent',
   params: InvitationParams,
   answers: { 200: z.strictObject({ invitation: Invitation }) },
@@ -105,7 +105,7 @@ const invitations = routesUnder({
 })
 
 export const lookUpInvitation = invitations.get('look_up_invitation', '/invitation', {
-  summary: 'What an invitation is for',
+  summary: 'Get the details of an invitation',
   query: z.strictObject({ invitation: MailedToken }),
   answers: {
     200: z.strictObject({ email: z.string(), role: GivenRole, account_name: z.string(), expires_at: DateTime }),
@@ -114,10 +114,10 @@ export const lookUpInvitation = invitations.get('look_up_invitation', '/invitati
   rates: [{ name: 'invitation_lookup', by: 'address', perMinute: 20 }],
 })
 export const acceptInvitation = invitations.post('accept_invitation', '/accept-invitation', {
-  summary: 'Join the account that invited you',
+  summary: 'Accept an invitation to an account',
   description:
-    'An address without a user gets one with this password; an address with a user proves itself by its ' +
-    'password. Where a second factor is due the answer is a challenge, as at sign-in.',
+    'A new email address gets a user with this password; an existing user signs in with their password. When a ' +
+    'second factor is required, the answer is a challenge, as at sign-in.',
   body: z.strictObject({ invitation: MailedToken, password: Password }),
   example: { invitation: 'the-token-of-the-mail', password: EXAMPLE.password },
   answers: { 201: IssuedSession, 200: SecondFactorStep },

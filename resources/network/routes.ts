@@ -1,4 +1,4 @@
-/** Private networks as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of private networks, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/network/rules.ts'
@@ -15,13 +15,13 @@ export const NetworkView = z
     region: z.string(),
     name: z.string(),
     ipv4_cidr: z.string().describe('The IPv4 range of the network.'),
-    ipv6_prefix: z.string().describe('The /64 that the network has besides; nobody else has it.'),
+    ipv6_prefix: z.string().describe('Additional /64 that belongs only to this network.'),
     gateway_ipv4: z.string().nullable().describe("Address of the network's router; null while it has none."),
     dhcp_enabled: z.boolean().describe('Whether servers get their addresses by DHCP.'),
-    dns_servers: z.array(z.string()).describe('What servers ask for names.'),
+    dns_servers: z.array(z.string()).describe('DNS servers for servers of the network.'),
     router_id: z.string().nullable(),
     edge_id: z.string().nullable(),
-    server_count: z.int().describe('How many servers are in the network.'),
+    server_count: z.int().describe('Number of servers in the network.'),
     labels: z.record(z.string(), z.string()),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -30,7 +30,7 @@ export const NetworkView = z
 export type NetworkView = z.infer<typeof NetworkView>
 export type StoredNetwork = Stored<NetworkSpec, NetworkStatus>
 
-/** What the view takes from elsewhere. */
+/** Facts of other objects that the view needs. */
 export interface NetworkSurroundings {
   readonly region: string | undefined
   readonly routerId: string | undefined
@@ -38,7 +38,7 @@ export interface NetworkSurroundings {
   readonly serverCount: number
 }
 
-/** The ranges that the network has, as soon as they are claimed; empty texts before. */
+/** The ranges of the network after they are claimed; empty strings before. */
 export function rangesOf({ spec, status }: Pick<StoredNetwork, 'spec' | 'status'>): {
   readonly ipv4Cidr: string
   readonly ipv6Prefix: string
@@ -67,7 +67,7 @@ export function toNetworkView(network: StoredNetwork, surroundings: NetworkSurro
   })
 }
 
-/** A range as customers choose it. */
+/** A range that a customer chooses. */
 export const Ipv4Range = z.string().superRefine((cidr, context) => {
   const fault = rangeFault(cidr)
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
@@ -80,14 +80,14 @@ export const DnsServers = z
       .transform(canonicalAddress),
   )
   .max(DNS_SERVERS_MAXIMUM)
-  .describe(`Addresses of at most ${DNS_SERVERS_MAXIMUM} servers that servers of the network ask for names.`)
+  .describe(`Addresses of at most ${DNS_SERVERS_MAXIMUM} DNS servers for servers of the network.`)
 
 export const CreateNetwork = z
   .strictObject({
     zone: ZoneName,
     name: PrintableName.describe('Unique among the networks of the account in the zone.'),
     ipv4_cidr: Ipv4Range.optional().describe(
-      'Of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free /24 when left out.',
+      '16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10. Defaults to a free /24.',
     ),
     dns_servers: DnsServers.default([]),
     labels: Labels.default({}),
@@ -109,15 +109,15 @@ const verbs = verbsOf({ path: '/v1/networks', area: 'Private networks', noun: 'n
 
 export const listNetworks = verbs.list('list_networks', {
   summary: 'List private networks',
-  description: 'Newest first. A network must carry every label that is named.',
+  description: 'Newest first. A network must have every given label.',
   query: PageQuery.extend({ zone: ZoneName.optional(), label: LabelFilters }),
 })
 
 export const createNetwork = verbs.create('create_network', {
-  summary: 'Make a private network',
+  summary: 'Create a private network',
   description:
-    'Servers that are in it reach each other, by IPv4 and by IPv6, and nobody else does. Networks of other accounts ' +
-    'may have the same range. A router joins it with other networks and leads outside.',
+    'Servers in the network reach each other over IPv4 and IPv6; nobody else can reach them through it. Networks ' +
+    'of other accounts may have the same range. A router connects it to other networks and to the outside.',
   needs: 'verified',
   starts: ['network.sync'],
   body: CreateNetwork,
@@ -125,14 +125,14 @@ export const createNetwork = verbs.create('create_network', {
   refuses: [400, 409, 422, 503],
 })
 
-export const getNetwork = verbs.read('get_network', { summary: 'Read a private network' })
+export const getNetwork = verbs.read('get_network', { summary: 'Get a private network' })
 
 export const updateNetwork = verbs.change('update_network', {
-  summary: 'Change name, labels, DNS servers or DHCP of a private network',
+  summary: 'Update name, labels, DNS servers or DHCP of a private network',
   description:
-    'labels replaces all labels. Name and labels change at once (200); what hosts must learn starts an operation ' +
-    '(202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to ' +
-    'that version.',
+    'labels replaces all labels. Name and labels change immediately (200); changes that hosts must apply start an ' +
+    'operation (202). Servers apply them when they renew their addresses. With If-Match only that version is ' +
+    'changed.',
   starts: ['network.sync'],
   body: UpdateNetwork,
   example: { dns_servers: ['10.1.0.53'] },
@@ -140,7 +140,7 @@ export const updateNetwork = verbs.change('update_network', {
 
 export const deleteNetwork = verbs.remove('delete_network', {
   summary: 'Delete a private network',
-  description: 'Nothing may be in it: no server, no router, nothing that the platform runs there.',
+  description: 'The network must be empty: no servers, no router, and nothing that the platform runs in it.',
   starts: ['network.sync'],
 })
 

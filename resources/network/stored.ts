@@ -22,28 +22,25 @@ export const Network = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A private network of an account in a zone: servers that are in it reach each other and nobody else does, by ' +
-    'IPv4 and by IPv6. A Router joins it with others and leads outside. It cannot go while something is in it.',
+    'A private network of an account in a zone. Servers in it reach each other over IPv4 and IPv6; nobody else ' +
+    'can reach them through it. A Router connects it to other networks and to the outside. It cannot be deleted ' +
+    'while something is in it.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
-      name: z
-        .string()
-        .min(1)
-        .max(100)
-        .describe('Name for people, unique among the networks of the account in the zone.'),
+      zone: ZoneName.describe('Zone of the network. Cannot be changed.'),
+      name: z.string().min(1).max(100).describe('Display name, unique among the networks of the account in the zone.'),
       ipv4Cidr: z
         .string()
         .min(1)
         .max(CIDR_LENGTH_MAXIMUM)
         .optional()
         .describe(
-          'Its IPv4 range, of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free ' +
+          'IPv4 range of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free ' +
             '/24 when absent. Cannot be changed.',
         ),
-      dnsServers: DnsServers.default([]).describe('Addresses of the servers that its hosts ask for names.'),
+      dnsServers: DnsServers.default([]).describe('Addresses of the DNS servers for its hosts.'),
       dhcpEnabled: z.boolean().default(true).describe('Whether its hosts get their addresses by DHCP.'),
-      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the network.'),
@@ -52,23 +49,23 @@ export const Network = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       region: z.string().max(63).optional().describe('Region of the zone.'),
-      ipv4Cidr: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('The IPv4 range that it has.'),
-      ipv6Prefix: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('The /64 that it has, of nobody else.'),
+      ipv4Cidr: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('IPv4 range of the network.'),
+      ipv6Prefix: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('/64 that belongs only to this network.'),
       asked: z
         .strictObject({
-          dnsServers: DnsServers.describe('As in the spec.'),
-          dhcpEnabled: z.boolean().describe('As in the spec.'),
+          dnsServers: DnsServers.describe('Applied value of the spec.'),
+          dhcpEnabled: z.boolean().describe('Applied value of the spec.'),
         })
         .optional()
-        .describe('What the newest operation was to bring about, by which a direct edit is known.'),
+        .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
       appliedSequence: z
         .int()
         .min(0)
         .optional()
-        .describe('The change of the network database after which the newest operation waits for its hosts.'),
+        .describe('Change of the network database that the newest operation waits for on the hosts.'),
       operation: ReportedOperation,
     })
-    .describe('What the network is. Written by its controller.'),
+    .describe('Observed state of the network. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'IPv4', type: 'string', jsonPath: '.status.ipv4Cidr' },

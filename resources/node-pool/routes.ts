@@ -1,5 +1,4 @@
-/** Node pools of managed Kubernetes clusters as the API shows them: public shape, bridge from the stored one,
- *  routes. */
+/** Public shape and routes of node pools of managed Kubernetes clusters, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import {
@@ -21,20 +20,24 @@ import type { NodePoolSpec, NodePoolStatus } from './stored.ts'
 const Taint = z
   .strictObject({
     key: z.string().min(1).max(253).describe('Name of the taint.'),
-    value: z.string().max(63).describe('Its value; may be empty.'),
-    effect: z.enum(TAINT_EFFECTS).describe('What it does to pods.'),
+    value: z.string().max(63).describe('Value of the taint; may be empty.'),
+    effect: z.enum(TAINT_EFFECTS).describe('Effect on pods.'),
   })
   .meta({ id: 'KubernetesTaint' })
 const Autoscaling = z
   .strictObject({
-    min: z.int().min(0).max(NODES_MAXIMUM).describe('Never fewer nodes than that.'),
-    max: z.int().min(1).max(NODES_MAXIMUM).describe('Never more nodes than that.'),
+    min: z.int().min(0).max(NODES_MAXIMUM).describe('Minimum number of nodes.'),
+    max: z.int().min(1).max(NODES_MAXIMUM).describe('Maximum number of nodes.'),
   })
   .refine(({ min, max }) => min <= max, 'max must not be below min')
   .meta({ id: 'KubernetesAutoscaling' })
 
-const Count = z.int().min(0).max(NODES_MAXIMUM).describe('How many nodes it has.')
-const MaxUnavailable = z.int().min(1).max(NODES_MAXIMUM).describe('How many nodes may be away at a time.')
+const Count = z.int().min(0).max(NODES_MAXIMUM).describe('Number of nodes.')
+const MaxUnavailable = z
+  .int()
+  .min(1)
+  .max(NODES_MAXIMUM)
+  .describe('Maximum number of nodes that may be unavailable at a time.')
 const NodeLabels = Labels.superRefine((labels, context) => {
   const message = nodeLabelsFault(labels)
   if (message !== undefined) context.addIssue({ code: 'custom', message })
@@ -48,7 +51,7 @@ const Taints = z
   })
   .describe('Taints of its nodes.')
 const MaybeAutoscaling = Autoscaling.nullable().describe(
-  'Between which bounds count follows what pods need; null: it does not. A count beside it is within them.',
+  'Bounds within which count follows the needs of pods; null disables autoscaling. A given count must be within them.',
 )
 
 export const NewNodePool = z
@@ -65,7 +68,10 @@ export const NewNodePool = z
       .min(1)
       .max(8)
       .optional()
-      .describe('Zones of its nodes; that of the cluster when left out, and the only one that its network is in.'),
+      .describe(
+        'Zones of its nodes. Defaults to the zone of the cluster, which is the only possible one because its ' +
+          'network is there.',
+      ),
     labels: NodeLabels.default({}),
     taints: Taints.default([]),
     autoscaling: MaybeAutoscaling.default(null),
@@ -85,7 +91,7 @@ export const UpdateNodePool = z
       .string()
       .regex(MINOR_PATTERN, 'must be a minor version such as 1.36')
       .optional()
-      .describe('Minor version that its nodes are to run, at most that of the control plane: they are replaced.'),
+      .describe('Minor version for its nodes, at most that of the control plane. A change replaces the nodes.'),
     max_unavailable: MaxUnavailable.optional(),
   })
   .meta({ id: 'UpdateKubernetesNodePool' })
@@ -107,17 +113,19 @@ const NodeView = z
 export const NodePoolView = z
   .strictObject({
     id: z.string(),
-    cluster_id: z.string().describe('The cluster that it belongs to.'),
+    cluster_id: z.string().describe('Cluster of the pool.'),
     name: z.string(),
     plan: z.string(),
-    count: z.int().describe('How many nodes it is to have.'),
+    count: z.int().describe('Desired number of nodes.'),
     zones: z.array(z.string()),
     labels: z.record(z.string(), z.string()),
     taints: z.array(Taint).describe('Taints of its nodes.'),
-    autoscaling: Autoscaling.nullable().describe('Between which bounds count follows the pods; null: it does not.'),
+    autoscaling: Autoscaling.nullable().describe(
+      'Bounds within which count follows the needs of pods; null when autoscaling is disabled.',
+    ),
     public_ipv4: z.boolean(),
-    max_unavailable: z.int().describe('How many nodes may be away at a time.'),
-    version: z.string().describe('Minor version that its nodes run or roll to.'),
+    max_unavailable: z.int().describe('Maximum number of nodes that may be unavailable at a time.'),
+    version: z.string().describe('Minor version that its nodes run, or are being replaced to run.'),
     state: z.enum(POOL_STATES),
     nodes: z.array(NodeView).describe('Its nodes.'),
     active_operation: OperationView.nullable(),
@@ -126,7 +134,7 @@ export const NodePoolView = z
 export type NodePoolView = z.infer<typeof NodePoolView>
 export type StoredNodePool = Stored<NodePoolSpec, NodePoolStatus>
 
-/** `error` when its creation failed, and when a later change was not done in time, until it is. */
+/** `error` when its creation failed, or when a later change missed its deadline, until that change is complete. */
 export function poolStateOf(pool: StoredNodePool): PoolState {
   const { spec, status, isDeleting } = pool
   const active = activeOperationOf(pool)
@@ -167,8 +175,8 @@ const Begun = z.strictObject({ node_pool: NodePoolView, operation: OperationView
 const pools = routesUnder({ path: '/v1/kubernetes-clusters', area: 'Managed Kubernetes' })
 
 export const createKubernetesNodePool = pools.post('create_kubernetes_node_pool', '/{id}/node-pools', {
-  summary: 'Give a Kubernetes cluster more nodes of a plan',
-  description: 'Its nodes are servers of the account, billed as such. They join by themselves.',
+  summary: 'Create a node pool in a Kubernetes cluster',
+  description: 'Its nodes are servers of the account and billed as servers. They join automatically.',
   needs: 'standing',
   audit: 'node_pool.create',
   starts: ['node_pool.sync'],
@@ -179,10 +187,10 @@ export const createKubernetesNodePool = pools.post('create_kubernetes_node_pool'
 })
 
 export const updateKubernetesNodePool = pools.patch('update_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
-  summary: 'Change the nodes of a pool of a Kubernetes cluster',
+  summary: 'Update a node pool of a Kubernetes cluster',
   description:
-    'More nodes come at once; those that are too many are drained, the youngest first, and so are those that ' +
-    'another version replaces. In error it tries again what was not done in time.',
+    'New nodes are created immediately. Surplus nodes, the youngest first, and nodes replaced for another version ' +
+    'are drained. For a pool in error, this retries the change that missed its deadline.',
   needs: 'standing',
   audit: 'node_pool.update',
   starts: ['node_pool.sync'],
@@ -194,8 +202,8 @@ export const updateKubernetesNodePool = pools.patch('update_kubernetes_node_pool
 })
 
 export const deleteKubernetesNodePool = pools.delete('delete_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
-  summary: 'Delete a pool of a Kubernetes cluster with its nodes',
-  description: 'Its nodes are drained first: the budgets of pods are heeded for ten minutes.',
+  summary: 'Delete a node pool of a Kubernetes cluster with its nodes',
+  description: 'Drains its nodes first. Pod disruption budgets are respected for ten minutes.',
   starts: ['node_pool.delete'],
   params: OfPool,
 })

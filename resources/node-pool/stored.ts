@@ -25,8 +25,8 @@ const Address = z.string().max(49)
 
 const StoredTaint = z.strictObject({
   key: Name.describe('Name of the taint.'),
-  value: z.string().max(63).default('').describe('Its value; may be empty.'),
-  effect: z.enum(TAINT_EFFECTS).describe('What it does to pods.'),
+  value: z.string().max(63).default('').describe('Value of the taint; may be empty.'),
+  effect: z.enum(TAINT_EFFECTS).describe('Effect on pods.'),
 })
 
 export const NodePool = resource({
@@ -35,28 +35,30 @@ export const NodePool = resource({
   shortNames: ['np'],
   scope: 'Namespaced',
   customers: 'write',
-  description: 'Nodes of a KubernetesCluster: servers of the account that join it, are drained and replaced.',
+  description: 'Nodes of a KubernetesCluster: servers of the account that join it, are drained and are replaced.',
   spec: z
     .strictObject({
       clusterId: Name.describe('Name of the KubernetesCluster. Cannot be changed.'),
-      zone: ZoneName.describe('Zone of its nodes: that of the network of the cluster. Cannot be changed.'),
+      zone: ZoneName.describe("Zone of its nodes: the zone of the cluster's network. Cannot be changed."),
       name: z
         .string()
         .min(POOL_NAME.least)
         .max(POOL_NAME.most)
         .regex(POOL_NAME.pattern)
         .describe(
-          'DNS label, unique among the pools of the cluster; begins the names of its nodes. Cannot be changed.',
+          'DNS label, unique among the pools of the cluster; prefix of the names of its nodes. Cannot be changed.',
         ),
       plan: z.string().min(1).max(63).describe('Plan of its servers. Cannot be changed.'),
-      count: z.int().min(0).max(NODES_MAXIMUM).describe('How many nodes it has.'),
+      count: z.int().min(0).max(NODES_MAXIMUM).describe('Number of nodes.'),
       autoscaling: z
         .strictObject({
-          min: z.int().min(0).max(NODES_MAXIMUM).describe('Never fewer nodes than that.'),
-          max: z.int().min(1).max(NODES_MAXIMUM).describe('Never more nodes than that.'),
+          min: z.int().min(0).max(NODES_MAXIMUM).describe('Minimum number of nodes.'),
+          max: z.int().min(1).max(NODES_MAXIMUM).describe('Maximum number of nodes.'),
         })
         .optional()
-        .describe('Between which bounds count follows what the pods of the cluster need; absent: it does not.'),
+        .describe(
+          'Bounds within which count follows the needs of pods in the cluster; absent when autoscaling is disabled.',
+        ),
       skipped: z
         .array(
           z
@@ -67,11 +69,11 @@ export const NodePool = resource({
         .max(2 * NODES_MAXIMUM)
         .optional()
         .describe(
-          'Numbers of nodes that autoscaling has removed: the count is of the other numbers, from 0 on. Written by ' +
-            'the platform only.',
+          'Numbers of nodes that autoscaling has removed. count applies to the other numbers, from 0 on. ' +
+            'Written by the platform only.',
         ),
       version: Minor.describe(
-        'Minor version of Kubernetes that its nodes run. Another one replaces them, one after another.',
+        'Minor version of Kubernetes on its nodes. A change replaces the nodes one after another.',
       ),
       labels: z
         .record(z.string(), z.string().max(63))
@@ -88,7 +90,7 @@ export const NodePool = resource({
         .min(1)
         .max(NODES_MAXIMUM)
         .default(1)
-        .describe('How many nodes may be away at a time while they are replaced.'),
+        .describe('Maximum number of nodes that may be unavailable at a time during a replacement.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the pool.'),
@@ -96,63 +98,65 @@ export const NodePool = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      isMade: z.boolean().optional().describe('Whether all of its nodes were ready once.'),
+      isMade: z.boolean().optional().describe('Whether all of its nodes have been ready once.'),
       fault: z
         .string()
         .max(1024)
         .optional()
-        .describe('Why it is in error once it was made; absent when it is not. It is tried on all the same.'),
+        .describe('Reason for the error after its creation; absent when there is none. The platform keeps retrying.'),
       followed: z
         .string()
         .max(64)
         .optional()
-        .describe('Digest of the spec that an operation was begun for last: another one begins the next.'),
+        .describe('Digest of the spec for which the last operation started; a different one starts the next.'),
       grantedCount: z
         .int()
         .min(0)
         .optional()
-        .describe('Nodes that it had when the account could make what costs last: it has no more meanwhile.'),
+        .describe(
+          'Number of nodes when the account could last create billable resources. Meanwhile the pool has no more.',
+        ),
       nodes: z
         .array(
           z.strictObject({
             serverId: Name.describe('Name of its Server.'),
-            hostname: Name.describe('Its name in the cluster.'),
+            hostname: Name.describe('Name of the node in the cluster.'),
             state: z.enum(SERVER_STATES).describe('State of its server.'),
             isReady: z.boolean().describe('Whether it reports Ready.'),
-            kubeletVersion: z.string().max(64).describe('What it runs; empty until it has joined.'),
+            kubeletVersion: z.string().max(64).describe('Version of the kubelet; empty until it has joined.'),
             publicIpv6: Address.optional().describe('Public IPv6 address of its server.'),
             publicIpv4: Address.optional().describe('Public IPv4 address of its server.'),
           }),
         )
         .max(2 * NODES_MAXIMUM)
         .optional()
-        .describe('Its nodes, also those that are on their way.'),
+        .describe('Its nodes, including those that are being created.'),
       drains: z
         .array(
           z.strictObject({
             hostname: Name.describe('Name of the node.'),
-            since: Instant.describe('When its pods were asked to go.'),
-            isDone: z.boolean().describe('Whether none is left that must go.'),
+            since: Instant.describe('Time when eviction of its pods started.'),
+            isDone: z.boolean().describe('Whether no pod is left that must leave.'),
             isCalledOff: z
               .boolean()
               .optional()
-              .describe('Autoscaling released it, and its pods could not leave: it stays.'),
+              .describe('Whether autoscaling chose it and its pods could not leave: the node stays.'),
           }),
         )
         .max(2 * NODES_MAXIMUM)
         .optional()
-        .describe('Nodes that are to go, and how far their pods are.'),
-      growthFailedAt: Instant.optional().describe('When autoscaling gave up nodes that did not come, last.'),
+        .describe('Nodes to remove, and the progress of evicting their pods.'),
+      growthFailedAt: Instant.optional().describe('Time when autoscaling last gave up waiting for nodes.'),
       join: z
         .strictObject({
           tokenId: z.string().max(6).describe('Public part of the bootstrap token.'),
-          expiresAt: Instant.describe('Until when it is taken.'),
+          expiresAt: Instant.describe('Expiry time.'),
         })
         .optional()
-        .describe('What nodes join with; absent while none waits.'),
+        .describe('Credentials with which nodes join; absent while none is waiting.'),
       operation: ReportedOperation,
     })
-    .describe('What the pool is. Written by its controller.'),
+    .describe('Observed state of the pool. Written by its controller.'),
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterId' },
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },

@@ -1,5 +1,5 @@
-/** Nodes as operators see them: public shape, bridge from the stored one, routes. Served on the operator listener only.
- */
+/** Public shape and routes of nodes for operators, and the conversion from the stored shape. Served on the operator
+ *  listener only. */
 import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
@@ -9,7 +9,7 @@ import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 
 const ROLES = ['compute', 'storage', 'network'] as const
-/** So that the name of its namespace, `node-<hostname>`, is still a label. */
+/** The name of its namespace, `node-<hostname>`, must still be a label. */
 export const HOSTNAME_LENGTH_MAXIMUM = 58
 const DEADLINE_MINUTES_MAXIMUM = 10_080
 const NOTIFY_HOURS_MAXIMUM = 720
@@ -42,11 +42,11 @@ export const NodeView = z
 export type NodeView = z.infer<typeof NodeView>
 export type StoredNode = Stored<NodeSpec, NodeStatus>
 
-/** What the view takes from elsewhere. */
+/** Facts of other objects that the view needs. */
 export interface NodeSurroundings {
   readonly used: { readonly cores: number; readonly memoryMebibytes: number }
   readonly serverCount: number
-  /** When its agent was heard last, RFC 3339, by the node's own clock. */
+  /** Time of the last heartbeat of its agent, RFC 3339, by the node's clock. */
   readonly lastSeenAt: string | undefined
 }
 
@@ -77,7 +77,7 @@ export function toNodeView(node: StoredNode, { used, serverCount, lastSeenAt }: 
 const stateOf = ({ isDeleting, status }: StoredNode): NodeView['state'] =>
   isDeleting ? 'retired' : (status?.state ?? 'provisioning')
 
-/** Leases write microseconds; the contract's instants have milliseconds. */
+/** Leases have microseconds; times in the contract have milliseconds. */
 const instantOf = (text: string | undefined): string | null =>
   text === undefined || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString()
 
@@ -124,7 +124,7 @@ export const listNodes = verbs.list('list_nodes', {
     cpu_pool: Rack.optional(),
   }),
 })
-export const getNode = verbs.read('get_node', { summary: 'Read a node' })
+export const getNode = verbs.read('get_node', { summary: 'Get a node' })
 
 export const ProvisionNode = z.strictObject({
   hostname: z
@@ -135,22 +135,22 @@ export const ProvisionNode = z.strictObject({
       /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
       'must be lower-case letters, digits and dashes, starting and ending with a letter or digit',
     )
-    .describe('Its id from now on.'),
+    .describe('Id of the node from now on.'),
   zone: ZoneName,
-  rack: Rack.describe('What fails together within the zone.'),
-  management_address: z.string().min(1).max(253).describe('Where operators reach the host.'),
+  rack: Rack.describe('Failure domain within the zone.'),
+  management_address: z.string().min(1).max(253).describe('Address of the host for operators.'),
   bmc: z
     .strictObject({
       address: z.string().min(1).max(253),
       protocol: z.enum(['redfish', 'ipmi']),
       secret_ref: Id.describe(
-        'Secret of the namespace svccloud-system whose keys username and password are the credentials.',
+        'Secret in the namespace svccloud-system whose keys username and password are the credentials.',
       ),
     })
     .optional()
-    .describe('The board management controller, by which the host can be powered off.'),
-  cpu_pool: CpuPool.optional().describe('Pool of like processors; plans may ask for one.'),
-  dedicated_account_id: AccountId.optional().describe('Only servers of this account are placed on it.'),
+    .describe('Board management controller that can power off the host.'),
+  cpu_pool: CpuPool.optional().describe('Pool of nodes with similar processors; plans may require one.'),
+  dedicated_account_id: AccountId.optional().describe('Account whose servers alone are placed on it.'),
   roles: z
     .array(z.enum(ROLES))
     .min(1)
@@ -158,10 +158,10 @@ export const ProvisionNode = z.strictObject({
     .refine((roles) => new Set(roles).size === roles.length, 'names a role twice'),
 })
 export const provisionNode = verbs.create('provision_node', {
-  summary: 'Let a node join',
+  summary: 'Add a node',
   description:
-    'Makes its record, its namespace and the access of its agent. The operation ends when the agent has ' +
-    'reported; start the agent under the name of the node meanwhile.',
+    'Creates its record, its namespace and the access of its agent. Start the agent with the name of the node; ' +
+    'the operation ends when the agent has reported.',
   audit: 'node.provision',
   starts: ['node.provision'],
   body: ProvisionNode,
@@ -176,24 +176,24 @@ export const provisionNode = verbs.create('provision_node', {
   refuses: [400, 409, 503],
 })
 export const updateNode = verbs.change('update_node', {
-  summary: 'Change a node',
+  summary: 'Update a node',
   body: z.strictObject({
     rack: Rack.optional(),
     cpu_pool: CpuPool.optional(),
-    dedicated_account_id: AccountId.optional().describe('Only while nobody is on the node.'),
+    dedicated_account_id: AccountId.optional().describe('Accepted only while the node has no servers.'),
     labels: Labels.optional().describe('Replaces all labels.'),
     overcommit: z.int().min(1).max(64).optional().describe('Virtual cores sold per logical CPU.'),
   }),
   example: { rack: 'rack-3', overcommit: 4, labels: { rack_unit: '17' } },
 })
 export const cordonNode = verbs.post('cordon_node', '/{id}/cordon', {
-  summary: 'Keep a node from new servers',
+  summary: 'Cordon a node',
   starts: ['node.cordon'],
   body: z.strictObject({ reason: Reason }),
   example: { reason: 'A fan is loud.' },
 })
 export const uncordonNode = verbs.post('uncordon_node', '/{id}/uncordon', {
-  summary: 'Let a node take servers again',
+  summary: 'Uncordon a node',
   description: 'Also ends maintenance.',
   starts: ['node.uncordon'],
 })
@@ -202,25 +202,25 @@ const DrainOptions = {
   mode: z
     .enum(['live_only', 'live_then_cold'])
     .default('live_only')
-    .describe('live_then_cold stops and starts a server that cannot be moved while it runs.'),
-  max_parallel: z.int().min(1).max(32).default(2).describe('Servers that leave at the same time.'),
+    .describe('live_then_cold stops and restarts a server that cannot be moved while it runs.'),
+  max_parallel: z.int().min(1).max(32).default(2).describe('Maximum number of servers that leave at the same time.'),
   deadline_minutes: z
     .int()
     .min(1)
     .max(DEADLINE_MINUTES_MAXIMUM)
     .optional()
-    .describe('By default a day, counted from the announced hour.'),
+    .describe('Defaults to one day, counted from the announced hour.'),
   notify_hours: z
     .int()
     .min(0)
     .max(NOTIFY_HOURS_MAXIMUM)
     .default(0)
-    .describe('The first server leaves so many hours from now; until then its owner sees `maintenance` on it.'),
+    .describe('Hours until the first server leaves; until then its owner sees `maintenance` on it.'),
 }
 export const drainNode = verbs.post('drain_node', '/{id}/drain', {
-  summary: 'Empty a node',
+  summary: 'Drain a node',
   description:
-    'Cordons it and moves its servers away, one `server.migrate` or `server.move` for each. Refused with ' +
+    'Cordons it and moves its servers away, with one `server.migrate` or `server.move` each. Refused with ' +
     '`no_capacity` and `blocking_servers` when the zone has no room for all of them.',
   starts: ['node.drain'],
   body: z.strictObject(DrainOptions),
@@ -228,8 +228,9 @@ export const drainNode = verbs.post('drain_node', '/{id}/drain', {
   refuses: [400, 404, 409, 503],
 })
 export const startNodeMaintenance = verbs.post('start_node_maintenance', '/{id}/maintenance', {
-  summary: 'Empty a node for work on it',
-  description: 'As draining, with a reason that the owners of its servers read. Uncordon the node to end it.',
+  summary: 'Drain a node for maintenance',
+  description:
+    'Like draining, with a reason that owners of its servers can read. Uncordon the node to end the maintenance.',
   starts: ['node.maintenance'],
   body: z.strictObject({
     reason: Reason,
@@ -237,16 +238,16 @@ export const startNodeMaintenance = verbs.post('start_node_maintenance', '/{id}/
     storage_flags: z
       .boolean()
       .default(false)
-      .describe('Keeps replicated storage from rebuilding meanwhile; refused where there is none.'),
+      .describe('Prevents replicated storage from rebuilding meanwhile; refused when there is none.'),
   }),
   example: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
   refuses: [400, 404, 409, 503],
 })
 export const upgradeNodeAgent = verbs.post('upgrade_node_agent', '/{id}/agent-upgrade', {
-  summary: 'Bring the agent of a node to another version',
+  summary: 'Change the agent version of a node',
   description:
-    'Keeps new servers away and waits until the agent reports the version: whoever runs the agents replaces it ' +
-    'meanwhile, guests go on. The first node of a zone tries a version for the others.',
+    'The node accepts no new servers until the agent reports the version. The operator of the agents replaces it ' +
+    'meanwhile; guests keep running. The first node of a zone tests a version for the others.',
   starts: ['node.agent_upgrade'],
   body: z.strictObject({
     version: z
@@ -259,7 +260,7 @@ export const upgradeNodeAgent = verbs.post('upgrade_node_agent', '/{id}/agent-up
 })
 export const removeNode = verbs.remove('remove_node', {
   summary: 'Remove a node',
-  description: 'Only when it is cordoned and empty. Its agent no longer has access.',
+  description: 'The node must be cordoned and empty. Its agent loses its access.',
   audit: 'node.remove',
 })
 

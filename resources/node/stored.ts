@@ -1,4 +1,4 @@
-/** Nodes as they are stored: hypervisor hosts and what is observed of them. Cluster-scoped; the API shows the names. */
+/** Nodes as they are stored: hypervisor hosts with their observed state. Cluster-scoped; the API shows the names. */
 import { z } from 'zod'
 import { NODE_STATES } from '../../domain/node/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
@@ -11,35 +11,35 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 
-/** What is said of a node's work to those whose servers are on it. */
+/** Announced work on a node, as shown to the owners of its servers. */
 const PlannedWork = z.strictObject({
   operationId: z.string().max(253).describe('Name of the Operation.'),
-  plannedAt: z.string().max(64).describe('From when on servers are moved away.'),
-  reason: z.string().max(1024).describe('Why, for people.'),
-  action: z.enum(['live', 'cold']).describe('How servers leave: live, or cold where that may be needed.'),
+  plannedAt: z.string().max(64).describe('Time from which servers are moved away.'),
+  reason: z.string().max(1024).describe('Human-readable reason.'),
+  action: z.enum(['live', 'cold']).describe('How servers leave: live, or cold if necessary.'),
 })
 
-/** Proof that nothing runs on a node any more that it ran before. */
+/** Proof that nothing that ran on a node still runs there. */
 const Fence = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation that brought the proof.'),
-  at: z.string().max(64).describe('Since when it is proven.'),
+  operationId: z.string().max(253).describe('Name of the Operation that obtained the proof.'),
+  at: z.string().max(64).describe('Time of the proof.'),
   method: z.enum(['power_off', 'storage_block', 'attest']).describe('By what.'),
-  evidence: z.string().max(1024).describe('What was seen, or who attests, for people.'),
-  bootId: z.string().max(64).describe('The boot that has ended; empty when the node never told one.'),
+  evidence: z.string().max(1024).describe('Human-readable evidence, or the name of the attesting person.'),
+  bootId: z.string().max(64).describe('The boot that has ended; empty when the node never reported one.'),
 })
 
-/** What the board management controller says of the power of a node that has fallen silent. */
+/** Power state of a silent node, as reported by its board management controller. */
 const Power = z.strictObject({
-  state: z.enum(['on', 'off', 'unknown']).describe('What it said last; unknown when it did not answer.'),
-  since: z.string().max(64).describe('Since when it says so.'),
-  readAt: z.string().max(64).describe('When it said so last.'),
-  failures: z.int().min(0).describe('How often in a row it did not answer.'),
-  cuts: z.int().min(0).describe('How often it was asked to cut the power.'),
+  state: z.enum(['on', 'off', 'unknown']).describe('Last answer; unknown when it did not answer.'),
+  since: z.string().max(64).describe('Time of the first such answer.'),
+  readAt: z.string().max(64).describe('Time of the last such answer.'),
+  failures: z.int().min(0).describe('Consecutive requests without an answer.'),
+  cuts: z.int().min(0).describe('Number of requests to cut the power.'),
   detail: z.string().max(1024).describe('Why it did not answer; empty otherwise.'),
 })
 
 const StorageAccess = z.strictObject({
-  protocol: z.enum(['ceph']).describe('What serves the shared storage.'),
+  protocol: z.enum(['ceph']).describe('Product that serves the shared storage.'),
   addresses: z
     .array(
       z
@@ -50,27 +50,26 @@ const StorageAccess = z.strictObject({
     )
     .min(1)
     .max(8)
-    .describe('All IPv4 and IPv6 addresses from which the host reaches it, and nobody else.')
+    .describe('All IPv4 and IPv6 addresses that only this host uses to reach the storage.')
     .meta({ 'x-kubernetes-list-type': 'set' }),
   secretName: z
     .string()
     .min(1)
     .max(253)
     .describe(
-      'Secret of the namespace svccloud-system: its key monitors says where the monitors are, username (without ' +
+      'Secret in the namespace svccloud-system: its key monitors has the monitor addresses; username (without ' +
         '`client.`) and key are the credentials.',
     ),
 })
 
-/** What has become of the access of a node to shared storage. Written before anything is done, so that nobody forgets
- *  to give it back. */
+/** State of a node's access to shared storage. Written before anything is done, so that access is always restored. */
 const StorageBlock = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation for which it was taken.'),
-  access: StorageAccess.describe('What was taken.'),
-  isTaken: z.boolean().describe('Whether the storage has acknowledged that it serves the node no more.'),
-  readAt: z.string().max(64).describe('When the storage was asked last.'),
-  failures: z.int().min(0).describe('How often in a row it did not do as it was asked.'),
-  detail: z.string().max(1024).describe('Why not; empty otherwise.'),
+  operationId: z.string().max(253).describe('Name of the Operation that revoked it.'),
+  access: StorageAccess.describe('Revoked access.'),
+  isTaken: z.boolean().describe('Whether the storage has confirmed that it no longer serves the node.'),
+  readAt: z.string().max(64).describe('Time of the last request to the storage.'),
+  failures: z.int().min(0).describe('Consecutive requests that the storage did not fulfil.'),
+  detail: z.string().max(1024).describe('Reason why it did not; empty otherwise.'),
 })
 
 export const Node = resource({
@@ -79,64 +78,64 @@ export const Node = resource({
   shortNames: ['hv'],
   scope: 'Cluster',
   description:
-    'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Set ' +
-    'isCordoned to keep it from new servers, isInMaintenance to empty it; each such change becomes an operation ' +
-    'in its namespace. A deleted one goes when nothing is left on it.',
+    'A hypervisor host. Its agent works in the namespace `node-<name>` and reports there. Set isCordoned to ' +
+    'refuse new servers, or isInMaintenance to empty the host; each change becomes an operation in its namespace. ' +
+    'A deleted node is removed when nothing is left on it.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that the host is in. Cannot be changed.'),
-      rack: z
+      zone: ZoneName.describe('Zone of the host. Cannot be changed.'),
+      rack: z.string().min(1).max(63).default('rack-1').describe('Rack of the host: a failure domain within the zone.'),
+      cpuPool: z
         .string()
         .min(1)
         .max(63)
-        .default('rack-1')
-        .describe('Rack that it is in: what fails together within the zone.'),
-      cpuPool: z.string().min(1).max(63).optional().describe('Pool of like processors; plans may ask for one.'),
+        .optional()
+        .describe('Pool of nodes with similar processors; plans may require one.'),
       dedicatedAccountId: z
         .string()
         .max(64)
         .optional()
-        .describe('Only servers of this account are placed on it; those of anybody when absent.'),
+        .describe('Account whose servers alone are placed on it; any account when absent.'),
       roles: z
         .array(z.enum(['compute', 'storage', 'network']))
         .max(3)
         .default(['compute'])
-        .describe('What the host is for; servers are placed on those with the role compute only.')
+        .describe('Roles of the host. Servers are placed only on hosts with the role compute.')
         .meta({ 'x-kubernetes-list-type': 'set' }),
-      isCordoned: z.boolean().default(false).describe('A cordoned node takes no new servers.'),
+      isCordoned: z.boolean().default(false).describe('Whether the node refuses new servers.'),
       isInMaintenance: z
         .boolean()
         .optional()
         .describe(
-          'Whether the node is to be empty: its servers are moved away and nothing new comes, until it is uncordoned.',
+          'Whether to empty the node: its servers are moved away and no new ones are placed until it is uncordoned.',
         ),
-      labels: StoredLabels.optional().describe('Labels of the API, for operators.'),
-      managementAddress: z.string().min(1).max(253).optional().describe('Where operators reach the host.'),
+      labels: StoredLabels.optional().describe('Labels for operators, as in the API.'),
+      managementAddress: z.string().min(1).max(253).optional().describe('Address of the host for operators.'),
       bmc: z
         .strictObject({
           address: z.string().min(1).max(253).describe('Host name, address or URL of the controller.'),
-          protocol: z.enum(['redfish', 'ipmi']).describe('How it is spoken to.'),
+          protocol: z.enum(['redfish', 'ipmi']).describe('Protocol of the controller.'),
           secretName: z
             .string()
             .min(1)
             .max(253)
             .describe(
-              'Secret of the namespace svccloud-system whose keys username and password are the credentials; its key ' +
-                'certificateFingerprint (SHA-256 in hex) or ca.crt says which certificate is the right one.',
+              'Secret in the namespace svccloud-system whose keys username and password are the credentials. ' +
+                'Its key certificateFingerprint (SHA-256 in hex) or ca.crt identifies the accepted certificate.',
             ),
         })
         .optional()
-        .describe('The board management controller, by which the host can be powered off.'),
+        .describe('Board management controller that can power off the host.'),
       storageAccess: StorageAccess.optional().describe(
-        'Its access to the shared storage that the disks of its servers lie on, by which the node can be fenced; ' +
-          'whoever has such disks on other storage too leaves it out.',
+        'Access to the shared storage with the disks of its servers, for fencing the node. Omit it when the ' +
+          'node also has such disks on other storage.',
       ),
       desiredAgentVersion: z
         .string()
         .min(1)
         .max(63)
         .optional()
-        .describe('Version that its agent is to have; any version when absent.'),
+        .describe('Required version of its agent; any version when absent.'),
       operation: RequestedOrEditedOperation,
       cpuOvercommit: z.int().min(1).max(64).default(4).describe('Virtual cores sold per logical CPU.'),
       reservedMemoryMebibytes: z
@@ -144,20 +143,20 @@ export const Node = resource({
         .min(0)
         .max(4_194_304)
         .default(2_048)
-        .describe('Memory that the host keeps for itself, in MiB.'),
+        .describe('Memory reserved for the host, in MiB.'),
     })
-    .describe('What the node is, and whether it takes servers.'),
+    .describe('The desired state of the node.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(NODE_STATES).optional().describe('Whether the node works and takes servers.'),
-      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      state: z.enum(NODE_STATES).optional().describe('Whether the node works and accepts servers.'),
+      stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       logicalCpus: z.int().optional().describe('Logical processors of the host.'),
       memoryMebibytes: z.int().optional().describe('Memory of the host in MiB.'),
-      storageGibibytes: z.int().optional().describe('Room for disks in GiB.'),
+      storageGibibytes: z.int().optional().describe('Disk capacity in GiB.'),
       agentVersion: z.string().max(63).optional().describe('Version of its agent.'),
-      hypervisor: z.string().max(63).optional().describe('What runs the guests.'),
+      hypervisor: z.string().max(63).optional().describe('Hypervisor for the guests.'),
       pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage that the host reaches.'),
       bootId: z.string().max(64).optional().describe('Changes with every boot of the host.'),
       endpoint: z
@@ -166,23 +165,23 @@ export const Node = resource({
           certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
         })
         .optional()
-        .describe('Where the agent lets the platform reach consoles.'),
-      lastSeenAt: z.string().max(64).optional().describe('The last heartbeat of a node that has fallen silent.'),
-      isCordoned: z.boolean().optional().describe('What has been brought about of spec.isCordoned.'),
-      isInMaintenance: z.boolean().optional().describe('What has been brought about of spec.isInMaintenance.'),
+        .describe('Listener through which the platform reaches consoles.'),
+      lastSeenAt: z.string().max(64).optional().describe('Time of the last heartbeat of a silent node.'),
+      isCordoned: z.boolean().optional().describe('Applied value of spec.isCordoned.'),
+      isInMaintenance: z.boolean().optional().describe('Applied value of spec.isInMaintenance.'),
       fence: Fence.optional().describe(
-        'Proof that the node has lost its servers, which live elsewhere from then on; absent again once it has ' +
-          'come back with another boot and empty.',
+        'Proof that the node has lost its servers, which run elsewhere since then. Absent again when the node ' +
+          'has returned empty with another boot.',
       ),
-      power: Power.optional().describe('What is known of its power while it is silent.'),
+      power: Power.optional().describe('Known power state while it is silent.'),
       storageBlock: StorageBlock.optional().describe(
-        'Its access to shared storage, as far as it was taken away; absent when it has all of it.',
+        'Revoked parts of its access to shared storage; absent when it has full access.',
       ),
-      desiredAgentVersion: z.string().max(63).optional().describe('What has been tried of spec.desiredAgentVersion.'),
-      plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
+      desiredAgentVersion: z.string().max(63).optional().describe('Last attempted value of spec.desiredAgentVersion.'),
+      plannedWork: PlannedWork.optional().describe('Work for which servers leave the node.'),
       operation: ReportedOperation,
     })
-    .describe('What is known of it. Written by its controller.'),
+    .describe('Observed state. Written by its controller.'),
   columns: [
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
@@ -204,6 +203,6 @@ export type NodeStatus = z.infer<typeof Node.status>
 export type NodeFence = z.infer<typeof Fence>
 export type NodePower = z.infer<typeof Power>
 export type NodeStorageBlock = z.infer<typeof StorageBlock>
-/** Whether the node can be fenced without two people who attest it. */
+/** Whether the node can be fenced without the attestation of two people. */
 export const isFenceCapable = ({ bmc, storageAccess }: NodeSpec): boolean =>
   bmc !== undefined || storageAccess !== undefined

@@ -1,5 +1,5 @@
-/** Object storage: buckets of an account in a zone, for S3 clients. Stored shape, public shape, the bridge and the
- *  routes. Buckets and objects are no resources here: they are made by S3. */
+/** Object storage: an account's buckets in a zone for S3 clients. Stored shape, public shape, conversion and routes.
+ *  Buckets and objects are not resources here: clients create them through S3. */
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
@@ -25,30 +25,34 @@ export const ObjectStorage = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'Lets the account keep buckets in a zone and use them with any S3 client. Its keys are read by the API, never ' +
-    'here. It cannot go while it has buckets.',
+    'Enables the account to store buckets in a zone and use them with any S3 client. The API returns its keys; ' +
+    'this object never contains them. It cannot be deleted while it has buckets.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that keeps the buckets, once for each account. Cannot be changed.'),
-      operation: OperationStanza.optional().describe('The change under way, or the last one. Written by the platform.'),
+      zone: ZoneName.describe('Zone of the buckets; one object per account and zone. Cannot be changed.'),
+      operation: OperationStanza.optional().describe('Change in progress, or the last one. Written by the platform.'),
     })
-    .describe('Where objects are kept.'),
+    .describe('The desired state of the object storage.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      operation: OperationProgress.optional().describe('How far it is.'),
+      operation: OperationProgress.optional().describe('Progress of that change.'),
       endpoint: z.string().max(512).optional().describe('URL that S3 clients connect to.'),
       accessKeyId: z.string().max(128).optional().describe('Id of its key.'),
-      bucketPrefix: z.string().max(63).optional().describe('What the names of its buckets must begin with.'),
-      backend: z.enum(OBJECT_STORAGE_BACKENDS).optional().describe('What keeps the objects.'),
-      quotaBytes: z.int().min(0).optional().describe('How much it may hold.'),
-      usedBytes: z.int().min(0).optional().describe('How much it holds, with older versions and unfinished uploads.'),
-      objectCount: z.int().min(0).optional().describe('How many objects it holds.'),
-      usageMeasuredAt: z.string().max(64).optional().describe('When that was measured.'),
-      metered: Metered.optional().describe('What it is billed by.'),
+      bucketPrefix: z.string().max(63).optional().describe('Required prefix of bucket names.'),
+      backend: z.enum(OBJECT_STORAGE_BACKENDS).optional().describe('Product that stores the objects.'),
+      quotaBytes: z.int().min(0).optional().describe('Maximum size of the stored data.'),
+      usedBytes: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('Size of the stored data, including older versions and unfinished uploads.'),
+      objectCount: z.int().min(0).optional().describe('Number of stored objects.'),
+      usageMeasuredAt: z.string().max(64).optional().describe('Time of the measurement.'),
+      metered: Metered.optional().describe('Measured value that is billed.'),
     })
-    .describe('What is known of it. Written by its controller.'),
+    .describe('Observed state. Written by its controller.'),
   columns: [
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
     { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
@@ -97,14 +101,14 @@ const verbs = verbsOf({
 
 export const listObjectStorage = verbs.listWhole('list_object_storage', {
   summary: 'List object storage by zone',
-  description: 'One entry for each zone that it is enabled in.',
+  description: 'One entry per zone in which it is enabled.',
 })
 
 export const enableObjectStorage = verbs.create('enable_object_storage', {
   summary: 'Enable object storage in a zone',
   description:
-    'Where it is enabled already the answer is the same, with its current key. It costs by what is stored; nothing ' +
-    'while it is empty.',
+    'If it is already enabled, the answer is the same, with the current key. Stored data is billed; empty object ' +
+    'storage costs nothing.',
   needs: 'standing',
   audit: 'object_storage.enable',
   body: z.strictObject({ zone: ZoneName }).meta({ id: 'EnableObjectStorageRequest' }),
@@ -115,7 +119,7 @@ export const enableObjectStorage = verbs.create('enable_object_storage', {
 })
 
 export const getObjectStorageCredentials = verbs.get('get_object_storage_credentials', '/{zone}/credentials', {
-  summary: 'Read the key of object storage',
+  summary: 'Get the key of object storage',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'object_storage.credentials',
@@ -126,7 +130,7 @@ export const getObjectStorageCredentials = verbs.get('get_object_storage_credent
 
 export const rotateObjectStorageKeys = verbs.post('rotate_object_storage_keys', '/{zone}/rotate-keys', {
   summary: 'Replace the key of object storage',
-  description: 'The secret is another one, and the old one is refused from then on. The id of the key stays.',
+  description: 'Creates a new secret; the old one is refused immediately. The id of the key stays the same.',
   audit: 'object_storage.rotate_keys',
   isDestructive: true,
   params: ByZone,
@@ -138,9 +142,9 @@ export const rotateObjectStorageKeys = verbs.post('rotate_object_storage_keys', 
 export const migrateObjectStorage = verbs.post('migrate_object_storage', '/{zone}/migrate', {
   summary: 'Move object storage to the replicated storage of its zone',
   description:
-    'Endpoint and key stay the same; names of buckets are free afterwards. Nothing can be written for as long as the ' +
-    'copy is compared. Refused for buckets that keep versions or lock objects, and where the zone has no replicated ' +
-    'object storage to move it to.',
+    'Endpoint and key stay the same; afterwards bucket names need no prefix. Writes are refused during the final ' +
+    'comparison. Refused for buckets with versioning or object lock, and when the zone has no replicated object ' +
+    'storage.',
   starts: ['object_storage.migrate'],
   params: ByZone,
   answers: { 202: z.strictObject({ object_storage: ObjectStorageView, operation: OperationView }) },
@@ -155,7 +159,7 @@ export const OBJECT_STORAGE_ROUTES = [
   rotateObjectStorageKeys,
 ] as const
 
-/** What is known of it besides the object. */
+/** Facts about it from other sources than the object. */
 export interface ObjectStorageFacts {
   readonly id: string
   readonly zone: string
@@ -169,15 +173,15 @@ export interface ObjectStorageFacts {
   readonly createdAt: Date
 }
 
-/** Of the store that keeps it. */
+/** Of the store that holds the objects. */
 export interface ObjectStorageReach {
   readonly endpoint: string
-  /** PEM of who signed its certificate. */
+  /** PEM of the CA that signed its certificate. */
   readonly certificateAuthority: string | null
   readonly durability: ObjectStorageView['durability']
 }
 
-/** On the gateway names of buckets are each account's own. */
+/** On the gateway each account has its own bucket names. */
 export const toObjectStorageView = (
   facts: ObjectStorageFacts,
   { endpoint, certificateAuthority, durability }: ObjectStorageReach,

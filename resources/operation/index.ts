@@ -26,13 +26,13 @@ import {
 } from '../kit/shapes.ts'
 
 const StoredEvent = z.strictObject({
-  at: z.string().max(64).describe('When it happened.'),
-  kind: z.string().max(63).describe('What happened, for programs.'),
-  message: z.string().max(1024).describe('What happened, for people.'),
-  data: z.looseObject({}).optional().describe('More of it, for programs.'),
+  at: z.string().max(64).describe('Time of the event.'),
+  kind: z.string().max(63).describe('Machine-readable kind of the event.'),
+  message: z.string().max(1024).describe('Human-readable description of the event.'),
+  data: z.looseObject({}).optional().describe('Machine-readable details.'),
 })
 
-/** Which id field of the public shape names the target. */
+/** The id field of the public shape that names the target. */
 export const OPERATION_TARGETS = [
   'server',
   'storage',
@@ -62,43 +62,45 @@ export const Operation = resource({
   scope: 'Namespaced',
   customers: 'read',
   description:
-    'The record of one asynchronous change: who asked for what, how far it is, what happened, how it ended. Made ' +
-    'and written by the platform; kept for an hour after its end, and for good behind the API.',
+    'The record of one asynchronous change: requester, request, progress, events and outcome. Created and written ' +
+    'by the platform. Kept for an hour after its end, and permanently in the API.',
   spec: z
     .strictObject({
-      kind: z.enum(OPERATION_KINDS).describe('What is done.'),
+      kind: z.enum(OPERATION_KINDS).describe('Kind of the operation.'),
       target: z
         .strictObject({
           type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
           id: z.string().max(253).describe('Name of the resource.'),
         })
-        .describe('What it is done to. The operation outlives it.'),
+        .describe('Target. The operation outlives it.'),
       carrier: z
         .strictObject({
           type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
           id: z.string().max(253).describe('Name of the resource.'),
         })
         .optional()
-        .describe('What it is named after, where that is not its target: the storage of a backup.'),
-      actor: z.string().max(512).describe('Who asked for it: user:<id>, token:<name>, operator or system:<component>.'),
-      requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
-      createdAt: z.string().max(64).describe('When it was asked for.'),
-      deadlineAt: z.string().max(64).describe('When it has failed unless it is done.'),
-      stepCount: z.int().min(0).max(100).describe('How many steps it has.'),
+        .describe(
+          'Object that the operation is named after when that is not its target, such as the storage of a backup.',
+        ),
+      actor: z.string().max(512).describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
+      requestId: z.string().max(128).describe('Id of the request, as in its answer and in the audit log.'),
+      createdAt: z.string().max(64).describe('Time of the request.'),
+      deadlineAt: z.string().max(64).describe('Time after which it fails if it is not complete.'),
+      stepCount: z.int().min(0).max(100).describe('Number of steps.'),
     })
-    .describe('What was asked for; never changes.'),
+    .describe('Request; never changes.'),
   status: z
     .strictObject({
-      status: z.enum(OPERATION_STATUSES).describe('Whether it is under way, or how it ended.'),
-      step: z.string().max(63).describe('The first of its steps that is not done.'),
-      stepIndex: z.int().min(0).max(100).describe('How many steps are done.'),
-      error: z.string().max(4096).describe('Why it failed; empty otherwise.'),
-      startedAt: z.string().max(64).optional().describe('When it began.'),
-      finishedAt: z.string().max(64).optional().describe('When it ended.'),
-      events: z.array(StoredEvent).max(100).optional().describe('What happened, oldest first; the newest hundred.'),
+      status: z.enum(OPERATION_STATUSES).describe('Status of the operation.'),
+      step: z.string().max(63).describe('First step that is not complete.'),
+      stepIndex: z.int().min(0).max(100).describe('Number of completed steps.'),
+      error: z.string().max(4096).describe('Reason for the failure; empty otherwise.'),
+      startedAt: z.string().max(64).optional().describe('Time when it started.'),
+      finishedAt: z.string().max(64).optional().describe('Time when it ended.'),
+      events: z.array(StoredEvent).max(100).optional().describe('Events, oldest first; the newest hundred.'),
       observedGeneration: ObservedGeneration,
     })
-    .describe('How far it is.'),
+    .describe('Progress of the operation.'),
   columns: [
     { name: 'Kind', type: 'string', jsonPath: '.spec.kind' },
     { name: 'Target', type: 'string', jsonPath: '.spec.target.id' },
@@ -114,7 +116,7 @@ export const Operation = resource({
 export type OperationSpec = z.infer<typeof Operation.spec>
 export type OperationState = z.infer<typeof Operation.status>
 
-/** Where the operations of a target are that is in no namespace itself. */
+/** Namespace of operations whose target has no namespace. */
 export const operationNamespace = ({ type, id }: OperationSpec['target']): string =>
   type === 'node' ? nodeNamespace(id) : SYSTEM_NAMESPACE
 
@@ -129,26 +131,26 @@ export const MIGRATION_STATES = ['reserved', 'detached', 'preparing', 'sending',
 export const MIGRATION_PHASES = ['', 'preparing', 'transferring', 'completed', 'failed'] as const
 export type MigrationState = (typeof MIGRATION_STATES)[number]
 
-/** How far the live migration of a server is. */
+/** Progress of the live migration of a server. */
 export const MigrationProgressView = z
   .strictObject({
     state: z.enum(MIGRATION_STATES),
     source_node_id: z.string(),
     target_node_id: z.string(),
-    phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the current attempt; empty before.'),
-    attempt: z.int().min(1).describe('Which send under the policy.'),
+    phase: z.enum(MIGRATION_PHASES).describe('Phase of the current attempt that the nodes report; empty before.'),
+    attempt: z.int().min(1).describe('Number of the attempt under the policy.'),
     iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
     transferred_bytes: z.int().min(0),
-    total_bytes: z.int().min(0).describe('0 when the hypervisor does not tell.'),
+    total_bytes: z.int().min(0).describe('0 when the hypervisor does not report it.'),
     dirty_bytes_per_second: z.int().min(0),
-    downtime_milliseconds: z.int().min(0).describe('How long the guest stood still at handover, once completed.'),
+    downtime_milliseconds: z.int().min(0).describe('Pause of the guest at handover, once completed.'),
     detail: z.string(),
-    reported_at: DateTime.nullable().describe("By the reporting node's clock."),
+    reported_at: DateTime.nullable().describe("Time of the report, by the reporting node's clock."),
   })
   .meta({ id: 'MigrationProgress' })
 export type MigrationProgressView = z.infer<typeof MigrationProgressView>
 
-/** The public Operation. Ids of other kinds of target are absent unless the operation is theirs. */
+/** The public Operation. Ids of other target kinds are absent unless the operation targets them. */
 export const OperationView = z
   .strictObject({
     id: z.string(),
@@ -196,30 +198,30 @@ const NAMED_WHEN_TARGET = [
   'kubernetes_host',
 ] as const
 
-/** Ids of targets for which the public shape has no field: told with the first event. */
+/** Ids of targets without a field in the public shape; the first event contains them. */
 export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>
   [...ALWAYS_NAMED, ...NAMED_WHEN_TARGET].some((named) => named === type) ? undefined : { [`${type}_id`]: id }
 
 const isTargetType = (type: string): type is OperationSpec['target']['type'] =>
   OPERATION_TARGETS.some((known) => known === type)
 
-/** The first word of a kind: what its operations are named after. */
+/** The first word of a kind: the type that its operations are named after. */
 export function carrierTypeOf(kind: OperationKind): OperationSpec['target']['type'] {
   const [type = ''] = kind.split('.')
   if (!isTargetType(type)) throw new Error(`operations ${kind} are named after nothing that has operations`)
   return type
 }
 
-/** Says of an operation whose target is another what it is named after. */
+/** Records on an operation which object it is named after, when that is not its target. */
 export const carriedBy = (kind: OperationKind, id: string): Readonly<Record<string, string>> => ({
   [`${carrierTypeOf(kind)}_id`]: id,
 })
 
-/** Says of the creation of a storage which snapshot it clones, where it does. */
+/** Records on the creation of a storage which snapshot it clones, if any. */
 export const clonedFrom = (source: { readonly kind: string; readonly id: string } | undefined) =>
   source?.kind === 'snapshot' ? { arguments: { snapshot_id: source.id } } : {}
 
-/** What the operation is named after besides its target, where it says so: a clone after its snapshot. */
+/** The additional object that an operation records as its name, such as the snapshot of a clone. */
 export function carrierOf(stanza: Pick<OperationStanza, 'kind' | 'arguments'> | undefined): OperationSpec['carrier'] {
   if (stanza === undefined) return undefined
   const type = stanza.kind === 'storage.create' ? 'snapshot' : carrierTypeOf(stanza.kind)
@@ -227,8 +229,8 @@ export function carrierOf(stanza: Pick<OperationStanza, 'kind' | 'arguments'> | 
   return id === undefined ? undefined : { type, id }
 }
 
-/** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. It names
- *  its target, and what it is named after. */
+/** From progress, as in the target (`active_operation`) or in the Operation object; without events. It names its
+ *  target, and the object it is named after. */
 export function toOperationView(
   progress: OperationProgress,
   target: OperationSpec['target'],
@@ -263,13 +265,13 @@ export function toOperationView(
   }
 }
 
-/** What has operations. */
+/** Objects with operations. */
 export interface Operable {
   readonly spec: { readonly operation?: OperationStanza | undefined }
   readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
 }
 
-/** It is being deleted: its object says so, or the kind or the arguments of its newest operation do. */
+/** Whether it is being deleted: by its object, or by the kind or the arguments of its newest operation. */
 export const isBeingDeleted = ({
   metadata,
   spec,
@@ -278,7 +280,8 @@ export const isBeingDeleted = ({
   (spec.operation !== undefined && isDeletion(spec.operation.kind)) ||
   spec.operation?.arguments?.['action'] === 'delete'
 
-/** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
+/** The change in progress on an object with operations: the one in the spec until the controller has reported its
+ *  end. */
 export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {
   const { operation } = spec
   if (operation === undefined) return undefined
@@ -298,7 +301,7 @@ export function activeOperationOf({ spec, status }: Operable): OperationProgress
   }
 }
 
-/** Of kinds whose operations say in their arguments what they do. */
+/** Kinds whose operations state their action in the arguments. */
 export const idleFactsOf = (stored: Stored<Operable['spec'], Operable['status']>): IdleFacts => {
   const operation = activeOperationOf(stored)
   return {
@@ -324,14 +327,14 @@ export const listOperations = route({
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: Limit,
-    id: z.array(Id).max(IDS_MAXIMUM).optional().describe('Only these; may be given more than once.'),
+    id: z.array(Id).max(IDS_MAXIMUM).optional().describe('Returns only these; may be given more than once.'),
     status: z.enum(OPERATION_STATUSES).optional(),
     resource: z
       .string()
       .max(300)
       .regex(/^[a-z_]+:./, 'must be a type and an id, as in server:<id>')
       .optional()
-      .describe('Only those of one resource: its type and id, as in server:<id>.'),
+      .describe('Returns only operations of one resource, given as type and id, as in server:<id>.'),
   }),
   answers: { 200: pageOf(OperationView) },
   refuses: [400],
@@ -343,7 +346,7 @@ export const getOperation = route({
   method: 'GET',
   path: '/v1/operations/{id}',
   area: AREA,
-  summary: 'Read an operation with its events',
+  summary: 'Get an operation with its events',
   permission: 'read',
   clusterScopes: ['storages'],
   params: z.strictObject({ id: Id }),
@@ -354,7 +357,7 @@ export const getOperation = route({
       .min(1)
       .max(WAIT_SECONDS_MAXIMUM)
       .optional()
-      .describe('Seconds to wait for a change before answering; answers at once when the operation has ended.'),
+      .describe('Seconds to wait for a change before answering; an ended operation is answered immediately.'),
   }),
   answers: { 200: OperationEnvelope },
   refuses: [400, 404],
@@ -369,8 +372,7 @@ export const cancelOperation = route({
   summary: 'Cancel an operation',
   permission: 'operate',
   audit: 'operation.cancel',
-  description:
-    'Only long copies and moves can be cancelled, and only before they have come to their point of no return.',
+  description: 'Only long copies and moves can be cancelled, and only before their point of no return.',
   params: z.strictObject({ id: Id }),
   answers: { 202: OperationEnvelope },
   refuses: [404, 409],

@@ -1,4 +1,4 @@
-/** What operators see of the platform as a whole: the operations of all accounts, and what its zones have room for. */
+/** Operators' view of the platform: the operations of all accounts, and the capacity of its zones. */
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
@@ -24,30 +24,30 @@ export const listOperatorOperations = operations.get('list_operator_operations',
   query: PageQuery.extend({
     kind: z.enum(OPERATION_KINDS).optional(),
     status: z.enum(OPERATION_STATUSES).optional(),
-    node_id: Id.optional().describe('Only those of the node itself.'),
-    older_than: DateTime.optional().describe('Only those that were asked for before this instant.'),
+    node_id: Id.optional().describe('Returns only operations of the node itself.'),
+    older_than: DateTime.optional().describe('Returns only operations requested before this time.'),
   }),
   answers: { 200: pageOf(OperationView) },
   budget: 'operation_reads',
 })
 export const getOperatorOperation = operations.get('get_operator_operation', '/{id}', {
-  summary: 'Read an operation with its events',
+  summary: 'Get an operation with its events',
   answers: { 200: OperationEnvelope },
   budget: 'operation_reads',
 })
 export const cancelOperatorOperation = operations.post('cancel_operator_operation', '/{id}/cancel', {
   summary: 'Cancel an operation',
   description:
-    'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no ' +
-    'return. Who may not change what the operation works on may not cancel it.',
+    'For joining, draining, maintenance and agent upgrades of nodes, and for moves of servers before their point ' +
+    'of no return. Requires permission to change the object of the operation.',
   audit: 'operation.cancel',
   answers: { 202: OperationEnvelope },
 })
 export const retryOperatorOperation = operations.post('retry_operator_operation', '/{id}/retry', {
-  summary: 'Ask again for what an operation of a node failed to do',
+  summary: 'Retry the failed operation of a node',
   description:
-    'Another operation of the same kind, as long as the failed one is the newest of its node. A fencing is never ' +
-    'tried again: it is asked for anew. Who may not change nodes may not.',
+    'Starts another operation of the same kind, if the failed one is the newest of its node. Fencing cannot be ' +
+    'retried: request it again. Requires permission to change nodes.',
   audit: 'operation.retry',
   starts: ['node.cordon', 'node.uncordon', 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision'],
 })
@@ -57,12 +57,12 @@ const Capacity = z.strictObject({
   cpu_pool: z.string().nullable(),
   node_count: z.int(),
   logical_cpus: z.int(),
-  vcpus: z.int().describe('That can be sold.'),
+  vcpus: z.int().describe('vCPUs that can be sold.'),
   vcpus_used: z.int(),
   memory_mebibytes: z.int(),
   memory_used_mebibytes: z.int(),
   largest_placeable_plan: z.string().nullable(),
-  has_ha_headroom: z.boolean().describe('The servers of the largest node would find room on the others.'),
+  has_ha_headroom: z.boolean().describe('Whether the servers of the largest node would fit on the other nodes.'),
 })
 
 const platform = routesUnder({
@@ -73,8 +73,8 @@ const platform = routesUnder({
 })
 
 export const getCapacity = platform.get('get_capacity', '/capacity', {
-  summary: 'What the zones have room for',
-  description: 'One item per zone and pool of processors.',
+  summary: 'Get the capacity of the zones',
+  description: 'One item per zone and processor pool.',
   access: access('list', 'zones'),
   query: z.strictObject({ zone: ZoneName.optional() }),
   answers: { 200: completeListOf(Capacity) },
@@ -86,44 +86,44 @@ const ControlPlane = z
       .array(
         z.strictObject({
           node_id: z.string().describe('Machine or address of the member.'),
-          role: z.enum(['apiserver', 'kubernetes']).describe('What it does.'),
+          role: z.enum(['apiserver', 'kubernetes']).describe('Role of the member.'),
           is_healthy: z.boolean(),
-          version: z.string().nullable().describe('Of the platform; null for what is not its own.'),
+          version: z.string().nullable().describe('Version of the platform; null for software that is not part of it.'),
         }),
       )
-      .describe('The API server that answers, and the Kubernetes that it writes to.'),
-    quorum: z.boolean().describe('Whether Kubernetes answers a read that its own quorum has to agree on.'),
+      .describe('The answering API server, and its Kubernetes.'),
+    quorum: z.boolean().describe('Whether Kubernetes answers a read that requires its quorum.'),
     database: z
       .strictObject({
-        primary: z.string().describe('Address of the PostgreSQL that takes writes.'),
-        replicas: z.array(z.string()).describe('Names of those that follow it.'),
-        lag_seconds: z.number().nullable().describe('Of the one that is furthest behind; null when none follows.'),
+        primary: z.string().describe('Address of the PostgreSQL primary.'),
+        replicas: z.array(z.string()).describe('Names of the replicas.'),
+        lag_seconds: z.number().nullable().describe('Lag of the slowest replica; null when there is none.'),
       })
-      .describe('PostgreSQL, as it describes itself.'),
-    version: z.string().describe('Of the platform.'),
+      .describe('State of PostgreSQL, as it reports it.'),
+    version: z.string().describe('Version of the platform.'),
     conditions: z
       .array(
         z.strictObject({
-          type: z.enum(['WritesJudged']).describe('What the condition speaks of.'),
-          status: z.enum(['True', 'False']).describe('Whether it holds.'),
-          reason: z.enum(['WebhookServed', 'NoWebhook']).describe('One word for programs that says why.'),
+          type: z.enum(['WritesJudged']).describe('Type of the condition.'),
+          status: z.enum(['True', 'False']).describe('Status of the condition.'),
+          reason: z.enum(['WebhookServed', 'NoWebhook']).describe('Machine-readable reason, one word.'),
           message: z.string().describe('For people.'),
         }),
       )
-      .describe('WritesJudged: what people write with kubectl is judged before it is stored.'),
+      .describe('WritesJudged: changes with kubectl are validated before they are stored.'),
   })
   .meta({ id: 'ControlPlane' })
 
 export const getControlPlane = platform.get('get_control_plane', '/control-plane', {
-  summary: "Read how the platform's own control plane is",
+  summary: "Get the state of the platform's own control plane",
   answers: { 200: ControlPlane },
 })
-const NodeIds = z.array(z.string().min(1).max(253)).min(1).max(5).describe('Nodes that come, or go.')
+const NodeIds = z.array(z.string().min(1).max(253)).min(1).max(5).describe('Nodes to add or remove.')
 const NOT_OURS =
-  'Answers 501 with the reason wherever Kubernetes and PostgreSQL are administered by others or are on one machine, ' +
-  'which is everywhere now: their own tools make them larger and smaller.'
+  'Answers 501 with the reason wherever Kubernetes and PostgreSQL are on one machine or administered by others. ' +
+  'That is everywhere now: their own tools scale them.'
 export const expandControlPlane = platform.post('expand_control_plane', '/control-plane/expand', {
-  summary: 'Make the control plane larger',
+  summary: 'Scale up the control plane',
   description: NOT_OURS,
   starts: ['control_plane.expand'],
   body: z.strictObject({ node_ids: NodeIds }),
@@ -131,7 +131,7 @@ export const expandControlPlane = platform.post('expand_control_plane', '/contro
   refuses: [400, 409, 501, 503],
 })
 export const shrinkControlPlane = platform.post('shrink_control_plane', '/control-plane/shrink', {
-  summary: 'Make the control plane smaller',
+  summary: 'Scale down the control plane',
   description: NOT_OURS,
   starts: ['control_plane.shrink'],
   isDestructive: true,

@@ -1,4 +1,4 @@
-/** Accounts of a person and organisations of the identity platform: public shapes and routes. */
+/** Accounts of a user and organisations of the identity platform: public shapes and routes. */
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
 import { EXAMPLE } from '../kit/examples.ts'
@@ -79,13 +79,14 @@ const AccountSwitcher = z
 const organisations = routesUnder({ path: '/v1/account/organisation', area: AREA })
 
 export const getAccountOrganisation = organisations.get('get_account_organisation', '', {
-  summary: 'The organisation of the account',
+  summary: 'Get the organisation of the account',
   answers: { 200: AccountOrganisation },
 })
 export const linkAccountOrganisation = organisations.post('link_account_organisation', '', {
   summary: 'Link the account to an organisation',
   description:
-    'Only the owner, within an hour of signing in with the platform account. Pending invitations are revoked.',
+    'Only the owner may link it, within an hour of signing in with the platform account. Pending invitations are ' +
+    'revoked.',
   credentials: ['session'],
   permission: 'members.manage',
   isRefusedToSupport: true,
@@ -99,12 +100,12 @@ export const linkAccountOrganisation = organisations.post('link_account_organisa
 const accounts = routesUnder({ path: '/v1/accounts', area: AREA, credentials: ['session'], permission: 'self' })
 
 export const listAccounts = accounts.get('list_accounts', '', {
-  summary: 'Accounts that you can act for',
+  summary: 'List accounts that you can switch to',
   answers: { 200: AccountSwitcher },
 })
 export const switchAccount = accounts.post('switch_account', '/active', {
-  summary: 'Act for another account',
-  description: 'Every session of yours does from the next request.',
+  summary: 'Switch to another account',
+  description: 'All of your sessions switch with the next request.',
   isRefusedToSupport: true,
   audit: 'account.switched',
   body: z

@@ -1,4 +1,4 @@
-/** How an account pays, and whether it may make what costs: public shapes and routes. */
+/** Payment methods of an account, and whether it may create billable resources: public shapes and routes. */
 import { z } from 'zod'
 import { route } from '../kit/define.ts'
 import { DateTime, pageOf, PageQuery } from '../kit/shapes.ts'
@@ -11,24 +11,27 @@ export const PaymentConfiguration = z
     payments_configured: z
       .boolean()
       .describe(
-        'Whether this cloud has a payment processor; without one, nothing can be paid and invoices stay unbilled.',
+        'Whether this cloud has a payment processor. Without one, nothing can be paid and invoices stay unbilled.',
       ),
-    publishable_key: z.string().nullable().describe('Of the payment processor, for pages that speak to it.'),
+    publishable_key: z
+      .string()
+      .nullable()
+      .describe('Publishable key of the payment processor, for pages that use its scripts.'),
     standing: z
       .strictObject({
         requires_billing_approval: z
           .boolean()
-          .describe('Whether saving a payment method is not enough to authorise paid usage.'),
-        can_create_resources: z.boolean().describe('Whether the account may make what costs.'),
+          .describe('Whether paid usage needs an approval besides a saved payment method.'),
+        can_create_resources: z.boolean().describe('Whether the account may create billable resources.'),
         reason: z
           .enum(['payment_method_required', 'owner_approval_required', 'account_suspended'])
           .nullable()
-          .describe('Why it may not.'),
+          .describe('Reason why it may not.'),
         suspended_for_payment_at: DateTime.nullable().describe(
-          'Since when an invoice is overdue beyond the grace period; paying lifts this suspension.',
+          'Time since when an invoice is overdue beyond the grace period; paying it lifts this suspension.',
         ),
         suspended_by_staff_at: DateTime.nullable().describe(
-          'Since when staff suspended the account; paying does not lift this suspension.',
+          'Time when staff suspended the account; paying does not lift this suspension.',
         ),
       })
       .meta({ id: 'AccountStanding' }),
@@ -38,16 +41,16 @@ export const PaymentConfiguration = z
 const PaymentMethod = z
   .strictObject({
     id: z.string(),
-    type: z.string().describe('card, sepa_debit and so on, as the payment processor names them.'),
-    brand: z.string().describe('Of a card; empty for other types.'),
-    last4: z.string().describe('The last four digits of a card; empty for other types.'),
-    exp_month: z.int().describe('Month in which a card expires; 0 for other types.'),
-    exp_year: z.int().describe('Year in which a card expires; 0 for other types.'),
+    type: z.string().describe('card, sepa_debit and so on, as named by the payment processor.'),
+    brand: z.string().describe('Brand of a card; empty for other types.'),
+    last4: z.string().describe('Last four digits of a card; empty for other types.'),
+    exp_month: z.int().describe('Expiry month of a card; 0 for other types.'),
+    exp_year: z.int().describe('Expiry year of a card; 0 for other types.'),
     is_default: z.boolean().describe('Whether invoices are charged to it.'),
   })
   .meta({ id: 'PaymentMethod' })
 
-const MethodParams = z.strictObject({ id: z.string().max(253).describe('Of the payment method.') })
+const MethodParams = z.strictObject({ id: z.string().max(253).describe('Id of the payment method.') })
 
 const payments = routesUnder({
   path: '/v1/account/billing',
@@ -56,13 +59,13 @@ const payments = routesUnder({
 })
 
 export const getPaymentConfiguration = payments.get('get_payment_configuration', '', {
-  summary: 'Read how the account pays and what it may',
+  summary: 'Get the payment configuration and standing of the account',
   permission: 'billing.read',
   answers: { 200: PaymentConfiguration },
 })
 export const listPaymentMethods = payments.get('list_payment_methods', '/payment-methods', {
   summary: 'List payment methods',
-  description: 'As the payment processor has them now, by their ids.',
+  description: 'Current payment methods at the payment processor, by id.',
   permission: 'billing.read',
   isCredentialRead: true,
   audit: 'account.payment_methods_read',
@@ -72,14 +75,14 @@ export const listPaymentMethods = payments.get('list_payment_methods', '/payment
 })
 export const removePaymentMethod = payments.delete('remove_payment_method', '/payment-methods/{id}', {
   summary: 'Remove a payment method',
-  description: 'When it was the default one, the account has none until another is made the default.',
+  description: 'After the default one is removed, the account has no default until you set another.',
   isRefusedToSupport: true,
   audit: 'account.payment_method_removed',
   params: MethodParams,
   refuses: [404, 503],
 })
 export const setDefaultPaymentMethod = payments.post('set_default_payment_method', '/payment-methods/{id}/default', {
-  summary: 'Charge invoices to a payment method',
+  summary: 'Set the default payment method',
   isRefusedToSupport: true,
   audit: 'account.payment_method_default_changed',
   params: MethodParams,
@@ -87,15 +90,17 @@ export const setDefaultPaymentMethod = payments.post('set_default_payment_method
   refuses: [404, 503],
 })
 export const createPaymentSetupSession = payments.post('create_payment_setup_session', '/setup-session', {
-  summary: 'Begin to add a payment method',
+  summary: 'Start adding a payment method',
   description:
-    'Answers the address of a page of the payment processor that saves a payment method; nothing is charged. It ' +
-    'leads back to `/settings/billing`. The first one becomes the default.',
+    'Returns the URL of a page of the payment processor that saves a payment method; nothing is charged. The page ' +
+    'returns to `/settings/billing`. The first payment method becomes the default.',
   isRefusedToSupport: true,
   needs: 'verified',
   audit: 'account.payment_setup_started',
   answers: {
-    201: z.strictObject({ url: z.url().describe('Where to send the customer.') }).meta({ id: 'PaymentSetupSession' }),
+    201: z
+      .strictObject({ url: z.url().describe('URL to redirect the customer to.') })
+      .meta({ id: 'PaymentSetupSession' }),
   },
   refuses: [503],
 })
@@ -108,8 +113,8 @@ export const receivePaymentEvent = route({
   permission: null,
   credentials: ['public'],
   description:
-    'For the payment processor, which signs the body; a signature is good for five minutes. Also events that came ' +
-    'before or are of no use are answered with 200.',
+    'For the payment processor, which signs the body; a signature is valid for five minutes. Duplicate and ' +
+    'irrelevant events are also answered with 200.',
   readsBodyAs: 'bytes',
   bodyBytesMaximum: WEBHOOK_BYTES_MAXIMUM,
   budget: 'none',

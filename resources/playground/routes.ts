@@ -11,10 +11,10 @@ const AREA = 'Playgrounds'
 const Limits = z
   .strictObject({
     vcpus: z.int().describe('Cores of its guest.'),
-    memory_mebibytes: z.int().describe('Memory that workloads may use.'),
-    storage_gibibytes: z.int().describe('Room on the disk of its guest for all volumes together.'),
-    pods: z.int().describe('Pods at a time.'),
-    volumes: z.int().describe('Claims of volumes at a time.'),
+    memory_mebibytes: z.int().describe('Memory for workloads in MiB.'),
+    storage_gibibytes: z.int().describe('Disk space of its guest for all volumes together.'),
+    pods: z.int().describe('Maximum number of pods at a time.'),
+    volumes: z.int().describe('Maximum number of volume claims at a time.'),
   })
   .meta({ id: 'PlaygroundLimits' })
 
@@ -25,15 +25,15 @@ export const PlaygroundView = z
     region: z.string(),
     state: z.enum(PLAYGROUND_STATES),
     limits: Limits,
-    app_domain: z.string().describe('Wildcard under which its Ingresses are served.'),
+    app_domain: z.string().describe('Wildcard domain of its Ingresses.'),
     endpoint: z.string().nullable().describe('URL of its API; null until it is ready.'),
-    end_reason: z.enum(END_REASONS).nullable().describe('Why it has ended; null until it has.'),
-    failure_reason: z.string().nullable().describe('What went wrong, for people; null unless it failed.'),
+    end_reason: z.enum(END_REASONS).nullable().describe('Reason for its end; null before.'),
+    failure_reason: z.string().nullable().describe('Human-readable reason for the failure; null unless it failed.'),
     created_at: DateTime,
-    ready_at: DateTime.nullable().describe('When its API and its node were ready; null before.'),
+    ready_at: DateTime.nullable().describe('Time when its API and its node were ready; null before.'),
     expires_at: DateTime,
-    ended_at: DateTime.nullable().describe('When its end began; null before.'),
-    deleted_at: DateTime.nullable().describe('When nothing of it was left; null before.'),
+    ended_at: DateTime.nullable().describe('Time when its end started; null before.'),
+    deleted_at: DateTime.nullable().describe('Time when it was removed completely; null before.'),
   })
   .meta({ id: 'Playground' })
 export type PlaygroundView = z.infer<typeof PlaygroundView>
@@ -41,13 +41,13 @@ export type PlaygroundView = z.infer<typeof PlaygroundView>
 const Offer = z
   .strictObject({
     is_available: z.boolean().describe('Whether any region offers playgrounds now.'),
-    eligibility: z.enum(ELIGIBILITIES).describe('Whether one can be started, or why not.'),
-    regions: z.array(z.string()).describe('Regions that offer them; the first is taken when none is named.'),
-    lifetime_hours: z.int().describe('How long one lasts.'),
-    allowance: z.int().describe('How many an account may ever have.'),
-    allowance_used: z.int().describe('How many of these it has had; failed starts do not count.'),
+    eligibility: z.enum(ELIGIBILITIES).describe('Whether a playground can be started, or the reason why not.'),
+    regions: z.array(z.string()).describe('Regions that offer playgrounds; the first is the default.'),
+    lifetime_hours: z.int().describe('Lifetime in hours.'),
+    allowance: z.int().describe('Total number of playgrounds that an account may have over time.'),
+    allowance_used: z.int().describe('Number of playgrounds used; failed starts do not count.'),
     limits: Limits,
-    active: PlaygroundView.nullable().describe('The one that the account has now; null without one.'),
+    active: PlaygroundView.nullable().describe('Current playground of the account; null when there is none.'),
   })
   .meta({ id: 'PlaygroundOffer' })
 
@@ -57,18 +57,20 @@ const verbs = verbsOf({ path: '/v1/playgrounds', area: 'Playgrounds', noun: 'pla
 
 export const listPlaygrounds = verbs.list('list_playgrounds', {
   summary: 'List playgrounds',
-  description: 'Newest first, with those that have ended.',
+  description: 'Newest first, including ended playgrounds.',
   query: PageQuery.extend({ limit: limitOf(20) }),
 })
 
 export const startPlayground = verbs.create('start_playground', {
   summary: 'Start a playground',
-  description: 'A free Kubernetes cluster of a few hours: a control plane and its own guest, one at a time.',
+  description:
+    'A free Kubernetes cluster for a few hours, with a control plane and its own guest. An account can have one ' +
+    'at a time.',
   needs: 'verified',
   audit: 'playground.start',
   body: z
     .strictObject({
-      region: ZoneName.nullish().describe('A region of the offer; its first one when left out.'),
+      region: ZoneName.nullish().describe('A region of the offer. Defaults to its first region.'),
     })
     .meta({ id: 'StartPlayground' }),
   example: { region: 'eu-1' },
@@ -76,29 +78,29 @@ export const startPlayground = verbs.create('start_playground', {
 })
 
 export const getPlaygroundOffer = verbs.get('get_playground_offer', '/offer', {
-  summary: 'Read whether a playground can be started',
+  summary: 'Get the playground offer',
   answers: { 200: Offer },
 })
 
-export const getPlayground = verbs.read('get_playground', { summary: 'Read a playground' })
+export const getPlayground = verbs.read('get_playground', { summary: 'Get a playground' })
 
 export const endPlayground = verbs.remove('end_playground', {
   summary: 'End a playground',
-  description: 'Its workloads and volumes go with it. It counts as used.',
+  description: 'Its workloads and volumes are deleted. It counts as used.',
   audit: 'playground.end',
   answers: { 200: Envelope },
 })
 
 export const getPlaygroundKubeconfig = verbs.get('get_playground_kubeconfig', '/{id}/kubeconfig', {
-  summary: 'Read how kubectl gets into a playground',
-  description: 'Owners and admins may do everything in it, members edit.',
+  summary: 'Get the kubeconfig of a playground',
+  description: 'Owners and admins have all rights in it, members may edit.',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'playground.kubeconfig',
   answers: {
     200: z.strictObject({
-      kubeconfig: z.string().describe('YAML, as kubectl reads it.'),
-      expires_at: DateTime.describe('Until when its token is taken: at most until the playground ends.'),
+      kubeconfig: z.string().describe('kubeconfig in YAML.'),
+      expires_at: DateTime.describe('Expiry time of its token, at the latest the end of the playground.'),
     }),
   },
   refuses: [404, 409, 503],
@@ -114,7 +116,7 @@ export const endPlaygroundAsStaff = route({
   audit: 'playground.end',
   isDestructive: true,
   params: ById,
-  body: z.strictObject({ reason: Printable.min(1).max(500).describe('Why, for the audit log.') }),
+  body: z.strictObject({ reason: Printable.min(1).max(500).describe('Reason for the audit log.') }),
   example: { reason: EXAMPLE.reason },
   answers: { 200: Envelope },
   refuses: [400, 404, 409],

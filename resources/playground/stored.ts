@@ -1,4 +1,4 @@
-/** Playground: a Kubernetes cluster of a few hours that costs nothing, as it is stored. */
+/** Playground: a free Kubernetes cluster for a few hours, as it is stored. */
 import { z } from 'zod'
 import { END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
@@ -14,11 +14,11 @@ export const Playground = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A free Kubernetes cluster of a few hours: a control plane and its own guest. Deleting it ends it. How to ' +
-    'get into it is read through the API.',
+    'A free Kubernetes cluster for a few hours, with a control plane and its own guest. Deleting the object ends ' +
+    'it. The API returns the kubeconfig.',
   spec: z
     .strictObject({
-      region: z.string().min(1).max(63).describe('Region that it runs in. Cannot be changed.'),
+      region: z.string().min(1).max(63).describe('Region of the playground. Cannot be changed.'),
     })
     .describe('The desired state of the playground.'),
   status: z
@@ -26,15 +26,19 @@ export const Playground = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       name: z.string().max(63).optional().describe('Its name in the API: pg- and ten hexadecimal digits.'),
-      state: z.enum(PLAYGROUND_STATES).optional().describe('How far it is.'),
-      isSimulated: z.boolean().optional().describe('Whether its host only counts: nobody gets into it.'),
+      state: z.enum(PLAYGROUND_STATES).optional().describe('State of the playground.'),
+      isSimulated: z.boolean().optional().describe('Whether its host only simulates it: nobody can sign in.'),
       endpoint: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('URL of its API, once it is ready.'),
-      appDomain: z.string().max(253).optional().describe('Wildcard under which its Ingresses are served.'),
-      expiresAt: Instant.optional().describe('When it ends by itself.'),
-      endReason: z.enum(END_REASONS).optional().describe('Why it has ended.'),
-      detail: z.string().max(1024).optional().describe('What it waits for, for people; absent when for nothing.'),
+      appDomain: z.string().max(253).optional().describe('Wildcard domain of its Ingresses.'),
+      expiresAt: Instant.optional().describe('Time of its automatic end.'),
+      endReason: z.enum(END_REASONS).optional().describe('Reason for its end.'),
+      detail: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Human-readable description of what it waits for; absent when it waits for nothing.'),
     })
-    .describe('What the playground is. Written by its controller.'),
+    .describe('Observed state of the playground. Written by its controller.'),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },

@@ -1,4 +1,4 @@
-/** What operators ask for what has no plan: storage, addresses, and whatever else is billed by the unit. */
+/** Operators' prices for everything without a plan: storage, addresses, and other usage billed by unit. */
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
 import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
@@ -9,9 +9,9 @@ export const Price = resource({
   shortNames: ['prc'],
   scope: 'Cluster',
   description: [
-    'What one unit of a kind of resource costs in a month, from some time on. It is never changed, because hours are ' +
-      'billed by it: make another one that is valid from a later time.',
-    'What has no price is not billed. Servers cost what their plan says.',
+    'Price of one unit of a resource type per month, from a given time. It never changes, because hours are ' +
+      'billed by it: create another one that is valid from a later time.',
+    'Usage without a price is not billed. The price of servers is in their plan.',
   ].join(' '),
   spec: z
     .strictObject({
@@ -20,29 +20,31 @@ export const Price = resource({
         .regex(/^[a-z][a-z0-9_]*$/)
         .max(63)
         .describe(
-          'What it is the price of, as usage and invoices name it: storage, snapshot, backup or custom_image (by ' +
-            'GiB), public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
+          'Resource type as in usage and invoices: storage, snapshot, backup or custom_image (per GiB), ' +
+            'public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
         ),
       plan: z
         .string()
         .max(63)
         .default('')
-        .describe('Plan or tier of the resource; of a storage its tier, empty for what has none. Cannot be changed.'),
+        .describe(
+          'Plan or tier of the resource: the tier of a storage, empty for types without one. Cannot be changed.',
+        ),
       monthlyMillicents: z
         .int()
         .min(0)
         .max(1_000_000_000)
-        .describe('Price of one unit and month, in thousandths of a euro cent. Cannot be changed.'),
+        .describe('Price per unit and month in thousandths of a euro cent. Cannot be changed.'),
       validFrom: z
         .string()
         .max(64)
         .meta({ format: 'date-time' })
-        .describe('From when on hours are billed by it, RFC 3339. Cannot be changed.'),
+        .describe('Start of its validity, RFC 3339. Cannot be changed.'),
     })
-    .describe('What costs how much from when on.'),
+    .describe('The price, what it applies to, and since when.'),
   status: z
     .strictObject({ observedGeneration: ObservedGeneration, conditions: Conditions.optional() })
-    .describe('What is known of it. Written by its controller.'),
+    .describe('Observed state. Written by its controller.'),
   columns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.resourceType' },
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan' },

@@ -1,5 +1,5 @@
-/** Hosts for one account alone: what an account has of them and asks for, and what staff decide. Customers see capacity
- *  only, never a host. Stored in PostgreSQL; that a node is dedicated is in its object. */
+/** Private hosts of an account: its capacity, its requests and the decisions of staff. Customers see only capacity,
+ *  never a host. Stored in PostgreSQL; the dedication of a node is in its object. */
 import { z } from 'zod'
 import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud/rules.ts'
 import { EXAMPLE } from '../kit/examples.ts'
@@ -21,11 +21,11 @@ const Amounts = z
   .meta({ id: 'PrivateCloudAmounts' })
 
 const CAPACITY = {
-  host_count: Count.describe('Hosts that only the account uses.'),
+  host_count: Count.describe('Number of hosts that only this account uses.'),
   logical_cpus: Count,
-  vcpus: Count.describe('How many vCPUs servers on them can have together.'),
+  vcpus: Count.describe('Total number of vCPUs for servers on these hosts.'),
   vcpus_used: Count,
-  memory_mebibytes: Count.describe('What servers can have of it; each host keeps some for itself.'),
+  memory_mebibytes: Count.describe('Memory for servers; each host reserves some for itself.'),
   memory_used_mebibytes: Count,
   disk_gigabytes: Count,
   local_storage_used_gibibytes: Count,
@@ -35,9 +35,9 @@ const Capacity = z.strictObject(CAPACITY).meta({ id: 'PrivateCloudCapacity' })
 const ZoneCapacity = z
   .strictObject({
     zone: z.string(),
-    zone_display_name: z.string().describe('Name of the zone for people.'),
+    zone_display_name: z.string().describe('Display name of the zone.'),
     region: z.string(),
-    region_display_name: z.string().describe('Name of the region for people.'),
+    region_display_name: z.string().describe('Display name of the region.'),
     ...CAPACITY,
   })
   .meta({ id: 'PrivateCloudZone' })
@@ -58,17 +58,17 @@ const REQUEST = {
   id: Uuid,
   state: z
     .enum(PRIVATE_CLOUD_STATES)
-    .describe('open waits for staff, in_review is being worked on; the others are final.'),
+    .describe('open waits for staff, in_review is being worked on; the other states are final.'),
   vcpus: Count,
   memory_gibibytes: Count,
   disk_gigabytes: Count,
-  region: z.string().nullable().describe('Where; null for anywhere.'),
+  region: z.string().nullable().describe('Requested region; null for any.'),
   notes: z.string(),
-  staff_reason: z.string().nullable().describe('Why it was declined; null otherwise.'),
+  staff_reason: z.string().nullable().describe('Reason for declining; null otherwise.'),
   requested_by_email: z.string(),
   created_at: DateTime,
   updated_at: DateTime,
-  decided_at: DateTime.nullable().describe('When it was fulfilled, declined or withdrawn.'),
+  decided_at: DateTime.nullable().describe('Time when it was fulfilled, declined or withdrawn.'),
 }
 const PrivateCloudRequest = z.strictObject(REQUEST).meta({ id: 'PrivateCloudRequest' })
 const StaffPrivateCloudRequest = z
@@ -83,11 +83,11 @@ const Overview = z
     minimums: Amounts,
     maximums: Amounts,
     totals: Capacity,
-    zones: z.array(ZoneCapacity).describe('Where the account has private hosts.'),
-    servers: z.array(PrivateCloudServer).describe('Servers on these hosts, newest first, 500 of them at most.'),
-    servers_truncated: z.boolean().describe('There are more servers on them.'),
+    zones: z.array(ZoneCapacity).describe('Zones with private hosts of the account.'),
+    servers: z.array(PrivateCloudServer).describe('Servers on these hosts, newest first; at most 500.'),
+    servers_truncated: z.boolean().describe('Whether there are more servers on these hosts.'),
     open_request: PrivateCloudRequest.nullable(),
-    recent_requests: z.array(PrivateCloudRequest).describe('The newest five.'),
+    recent_requests: z.array(PrivateCloudRequest).describe('The latest five requests.'),
   })
   .meta({ id: 'PrivateCloudOverview' })
 
@@ -97,7 +97,8 @@ const verbs = routesUnder({ path: '/v1/private-cloud', area: 'Private cloud' })
 
 export const getPrivateCloud = verbs.get('get_private_cloud', '', {
   summary: 'Get the private hosts of the account',
-  description: 'Servers are placed on them before any others while they have room; nobody else is placed there.',
+  description:
+    "Servers of the account are placed on them first, while they have room. Nobody else's servers are placed there.",
   answers: { 200: Overview },
 })
 export const listPrivateCloudRequests = verbs.get('list_private_cloud_requests', '/requests', {
@@ -116,16 +117,18 @@ export const listPrivateCloudRequests = verbs.get('list_private_cloud_requests',
 })
 export const createPrivateCloudRequest = verbs.post('create_private_cloud_request', '/requests', {
   summary: 'Request private hosts',
-  description: 'Staff decide; until then nothing is made and nothing costs. One request at a time.',
+  description:
+    'Staff decide on the request. Until then nothing is created or billed. An account can have one open request ' +
+    'at a time.',
   permission: 'billing.manage',
   needs: 'verified',
   audit: 'private_cloud_request.create',
   body: z.strictObject({
     vcpus: z.int().describe('At least.'),
     memory_gibibytes: z.int().describe('At least.'),
-    disk_gigabytes: z.int().describe('At least, of 10^9 bytes and before any replication.'),
-    region: z.string().max(253).nullish().describe('Where; anywhere without it.'),
-    notes: z.string().nullish().describe('What staff should know.'),
+    disk_gigabytes: z.int().describe('Minimum, in units of 10^9 bytes and before any replication.'),
+    region: z.string().max(253).nullish().describe('Requested region; any when omitted.'),
+    notes: z.string().nullish().describe('Notes for staff.'),
   }),
   example: { vcpus: 64, memory_gibibytes: 256, disk_gigabytes: 4_000, region: 'eu-1', notes: 'By next month.' },
   answers: { 201: RequestEnvelope },
@@ -151,26 +154,26 @@ export const listPrivateCloudRequestsAsStaff = staff.get('list_private_cloud_req
   description: 'Newest first.',
   query: PageQuery.extend({
     state: z.enum(PRIVATE_CLOUD_STATES).optional(),
-    region: z.string().max(253).optional().describe('Only those that ask for this region.'),
+    region: z.string().max(253).optional().describe('Returns only requests for this region.'),
   }),
   answers: { 200: pageOf(StaffPrivateCloudRequest) },
 })
 export const getPrivateCloudRequestAsStaff = staff.get('get_private_cloud_request_as_staff', '/{id}', {
-  summary: 'Read a request for private hosts',
+  summary: 'Get a request for private hosts',
   params: IdParams,
   answers: { 200: StaffRequestEnvelope },
 })
 export const reviewPrivateCloudRequest = staff.post('review_private_cloud_request', '/{id}/review', {
-  summary: 'Begin to work on a request for private hosts',
+  summary: 'Start the review of a request for private hosts',
   audit: 'private_cloud_request.review',
   params: IdParams,
   answers: { 200: StaffRequestEnvelope },
 })
 export const fulfilPrivateCloudRequest = staff.post('fulfil_private_cloud_request', '/{id}/fulfil', {
-  summary: 'Give nodes to the account that asked for them',
+  summary: 'Dedicate nodes to the requesting account',
   description:
-    'The nodes must be empty, of no account, in the region that was asked for, and together as large as the request. ' +
-    'Nobody else is placed there from then on.',
+    'The nodes must be empty, undedicated, in the requested region, and together as large as the request. From ' +
+    'then on, only servers of the account are placed on them.',
   audit: 'private_cloud_request.fulfil',
   params: IdParams,
   body: z.strictObject({
@@ -184,7 +187,7 @@ export const declinePrivateCloudRequest = staff.post('decline_private_cloud_requ
   audit: 'private_cloud_request.decline',
   params: IdParams,
   body: z.strictObject({
-    staff_reason: z.string().trim().min(1).max(REASON_LENGTH_MAXIMUM).describe('The account reads it.'),
+    staff_reason: z.string().trim().min(1).max(REASON_LENGTH_MAXIMUM).describe('Reason shown to the account.'),
   }),
   example: { staff_reason: 'There is no room in this region before next year.' },
   answers: { 200: StaffRequestEnvelope },

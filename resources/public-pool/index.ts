@@ -1,4 +1,4 @@
-/** Public pools: the networks whose addresses servers and services get. Stored and public shape, and the operators'
+/** Public pools: networks with addresses for servers and services. Stored and public shape, and the operators'
  *  routes. */
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/network/addresses.ts'
@@ -27,26 +27,28 @@ export const PublicPool = resource({
   shortNames: ['pool'],
   scope: 'Cluster',
   description: [
-    'A network whose addresses are given to servers and services of a zone: single IPv4 addresses, or a /64 each ' +
-      'of an IPv6 network.',
-    'Set state to draining to give nothing more of it; servers may then exchange their prefix. A deleted pool ' +
-      'goes when nobody has an address of it.',
+    'A network with addresses for servers and services of a zone: single IPv4 addresses, or a /64 each from an ' +
+      'IPv6 network.',
+    'In state draining it provides no new addresses, and servers may exchange their prefix. A deleted pool is ' +
+      'removed when none of its addresses is in use.',
   ].join(' '),
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of its addresses. Cannot be changed.'),
-      family: z.enum(['ipv4', 'ipv6']).describe('Which protocol the addresses are of. Cannot be changed.'),
+      family: z.enum(['ipv4', 'ipv6']).describe('Address family. Cannot be changed.'),
       cidr: z
         .string()
         .min(1)
         .max(CIDR_LENGTH_MAXIMUM)
-        .describe('The network, as in 203.0.113.0/24 or 2001:db8::/40. It overlaps no other pool. Cannot be changed.'),
-      use: z.enum(POOL_USES).describe('What the addresses are for. Cannot be changed.'),
+        .describe(
+          'The network, as in 203.0.113.0/24 or 2001:db8::/40. It must not overlap another pool. Cannot be changed.',
+        ),
+      use: z.enum(POOL_USES).describe('Use of the addresses. Cannot be changed.'),
       isPrivate: z
         .boolean()
         .optional()
         .describe(
-          'Whether the Internet does not route the network; what the network is, when absent. Cannot be changed.',
+          'Whether the Internet does not route the network; derived from the network when absent. Cannot be changed.',
         ),
       gateway: z
         .string()
@@ -54,36 +56,35 @@ export const PublicPool = resource({
         .max(ADDRESS_LENGTH_MAXIMUM)
         .optional()
         .describe(
-          'Where its addresses find the rest of the world: the first address of an IPv4 network, fe80::1 for ' +
-            'IPv6, when absent. Cannot be changed.',
+          'Default gateway of the addresses. When absent: the first address of an IPv4 network, fe80::1 for ' +
+            'IPv6. Cannot be changed.',
         ),
       announce: z
         .enum(['bgp', 'static'])
         .default('static')
         .describe(
-          'How the routers around the zone learn of it. The platform records it; announcing is the work of the ' +
-            'routers.',
+          'How upstream routers of the zone learn about it. The platform only records this; the routers ' +
+            'announce the network.',
         ),
       state: z
         .enum(['active', 'draining'])
         .default('active')
-        .describe('A draining pool gives nothing more; what was given stays until it is given back or exchanged.'),
-      note: z.string().max(1024).optional().describe('For other operators.'),
+        .describe(
+          'A draining pool provides no new addresses. Assigned ones stay until they are returned or exchanged.',
+        ),
+      note: z.string().max(1024).optional().describe('Note for other operators.'),
       operation: RequestedOrEditedOperation,
     })
-    .describe('What the pool is, and whether it gives.'),
+    .describe('The desired state of the pool.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z
-        .enum(POOL_STATES)
-        .optional()
-        .describe('What has been brought about; absent when the pool could not be taken over.'),
-      total: z.int().min(0).optional().describe('How many addresses or prefixes it has to give.'),
+      state: z.enum(POOL_STATES).optional().describe('Applied state; absent when the pool could not be activated.'),
+      total: z.int().min(0).optional().describe('Total number of addresses or prefixes.'),
       operation: ReportedOperation,
     })
-    .describe('What is known of it. Written by its controller.'),
+    .describe('Observed state. Written by its controller.'),
   columns: [
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
     { name: 'Network', type: 'string', jsonPath: '.spec.cidr' },
@@ -116,14 +117,14 @@ export const PublicPoolView = z
   .meta({ id: 'PublicPool' })
 export type PublicPoolView = z.infer<typeof PublicPoolView>
 
-/** It could not be taken over: it gives nothing, and never will. */
+/** It could not be activated: it never provides addresses. */
 export const isRefusedPool = ({
   spec,
   status,
 }: Pick<Stored<PublicPoolSpec, PublicPoolStatus>, 'spec' | 'status'>): boolean =>
   status?.state === undefined && status?.operation !== undefined && activeOperationOf({ spec, status }) === undefined
 
-/** `allocated` comes from the database; `isPrivate` is what the network is where the spec does not say. */
+/** `allocated` comes from the database; `isPrivate` follows from the network when the spec does not set it. */
 export function toPublicPoolView(
   { name, createdAt, spec, status }: Stored<PublicPoolSpec, PublicPoolStatus>,
   { allocated, isPrivate }: { readonly allocated: number; readonly isPrivate: boolean },
@@ -161,51 +162,48 @@ export const listPublicPools = verbs.list('list_public_pools', {
   query: PageQuery.extend({ zone: ZoneName.optional(), family: z.enum(['ipv4', 'ipv6']).optional() }),
 })
 
-export const getPublicPool = verbs.read('get_public_pool', { summary: 'Read a pool' })
+export const getPublicPool = verbs.read('get_public_pool', { summary: 'Get a pool of public addresses' })
 
 export const createPublicPool = verbs.create('create_public_pool', {
-  summary: 'Add a pool',
-  description: 'Its addresses are given from the moment the operation has succeeded.',
+  summary: 'Add a pool of public addresses',
+  description: 'Its addresses are available after the operation has succeeded.',
   starts: ['public_pool.sync'],
   body: z.strictObject({
     zone: ZoneName,
     family: z.enum(['ipv4', 'ipv6']),
-    cidr: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('The network, without bits beyond its prefix.'),
-    use: z
-      .enum(POOL_USES)
-      .describe('What the addresses are for: single IPv4 addresses, or a /64 each of an IPv6 network.'),
+    cidr: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('The network, without host bits.'),
+    use: z.enum(POOL_USES).describe('Use of the addresses: single IPv4 addresses, or a /64 each from an IPv6 network.'),
     is_private: z
       .boolean()
       .optional()
-      .describe('Whether the Internet does not route the network; by default what the network is.'),
+      .describe('Whether the Internet does not route the network. Derived from the network by default.'),
     gateway: z
       .string()
       .min(1)
       .max(ADDRESS_LENGTH_MAXIMUM)
       .nullish()
-      .describe('By default the first address of an IPv4 network, fe80::1 for IPv6.'),
+      .describe('Defaults to the first address of an IPv4 network, fe80::1 for IPv6.'),
     announce: z
       .enum(['bgp', 'static'])
       .default('static')
-      .describe('How the routers around the zone learn of it; recorded, and their work.'),
+      .describe('How upstream routers of the zone learn about it. Recorded only; the routers announce the network.'),
   }),
   example: { zone: 'eu-1a', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix' },
 })
 
 export const updatePublicPool = verbs.change('update_public_pool', {
-  summary: 'Drain a pool, or let it give again',
+  summary: 'Drain or reactivate a pool of public addresses',
   description:
-    'A draining pool gives nothing more. Servers with a prefix of it may exchange it, and the owners of their ' +
-    'accounts get a mail. A pool that is as asked starts no operation.',
+    'A draining pool provides no new addresses. Servers with one of its prefixes may exchange it, and the owners ' +
+    'of their accounts get an email. No operation starts if the pool has the requested state already.',
   starts: ['public_pool.sync'],
   body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }),
   example: { state: 'draining', note: 'Moves to another provider.' },
 })
 
 export const deletePublicPool = verbs.remove('delete_public_pool', {
-  summary: 'Retire a pool',
-  description:
-    'Only when nobody has an address of it. Prefixes that were exchanged for others lead nowhere from then on.',
+  summary: 'Retire a pool of public addresses',
+  description: 'None of its addresses may be in use. Prefixes that were exchanged are no longer routed afterwards.',
   starts: ['public_pool.sync'],
 })
 

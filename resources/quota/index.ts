@@ -12,7 +12,7 @@ export const listAccountQuotas = route({
   method: 'GET',
   path: '/v1/account/quotas',
   area: 'Coupons, credits, quotas',
-  summary: 'List quotas with what is used of them',
+  summary: 'List quotas with their usage',
   permission: 'read',
   answers: { 200: completeListOf(Quota) },
 })

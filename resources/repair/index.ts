@@ -1,5 +1,4 @@
-/** What operators do about lost hosts: fencing a node, and bringing its servers to where they can be. Served on the
- *  operator listener only. */
+/** Operators' actions for lost hosts: fencing a node, and moving its servers. Served on the operator listener only. */
 import { z } from 'zod'
 import { MIGRATION_MODES } from '../../domain/server/migration-policies.ts'
 import { Email } from '../identity/index.ts'
@@ -7,7 +6,7 @@ import { Id, Printable } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
 const Reason = Printable.trim().min(1).max(1_000)
-const SecondApprover = Email.describe('Somebody else of the staff, who attests it too.')
+const SecondApprover = Email.describe('Email address of another staff member who attests it too.')
 
 export const FENCE_METHODS = ['auto', 'power_off', 'storage_block', 'attest'] as const
 
@@ -19,11 +18,11 @@ const nodes = routesUnder({
 })
 
 export const fenceNode = nodes.post('fence_node', '/{id}/fence', {
-  summary: 'Prove that nothing runs on a node',
+  summary: 'Fence a node by proving that nothing runs on it',
   description:
-    'Its servers live elsewhere from then on. auto climbs the ladder: its power is cut and seen to be off twice, ' +
-    'its shared storage acknowledges that it serves it no more, or two of the staff attest it; what brings no ' +
-    'proof is an event. Without proof the node stays as it was.',
+    'Afterwards its servers run elsewhere. auto tries in order: power cut and seen to be off twice; shared ' +
+    'storage confirming that it no longer serves the node; attestation by two staff members. A method without ' +
+    'proof is recorded as an event. Without any proof the node stays unchanged.',
   starts: ['node.fence'],
   isDestructive: true,
   body: z
@@ -31,7 +30,7 @@ export const fenceNode = nodes.post('fence_node', '/{id}/fence', {
       method: z.enum(FENCE_METHODS),
       reason: Reason,
       second_approver: SecondApprover.optional(),
-      force: z.boolean().default(false).describe('Also while the node answers: its servers lose their guests.'),
+      force: z.boolean().default(false).describe('Fences even while the node answers: its servers lose their guests.'),
     })
     .refine(({ method, second_approver }) => method !== 'attest' || second_approver !== undefined, {
       path: ['second_approver'],
@@ -50,36 +49,36 @@ const servers = routesUnder({
 
 export const migrateServer = servers.post('migrate_server', '/{id}/migrate', {
   summary: 'Move a server to another node',
-  description: 'A stopped server is moved as it is. The node is chosen when none is named.',
+  description: 'A stopped server is moved without being started. Without a given node, the platform chooses one.',
   starts: ['server.migrate', 'server.move'],
   body: z.strictObject({
     target_node_id: Id.optional(),
-    mode: z.enum(MIGRATION_MODES).optional().describe('By default as the migration policy of the server wants it.'),
+    mode: z.enum(MIGRATION_MODES).optional().describe('Defaults to the migration policy of the server.'),
   }),
   refuses: [400, 404, 409, 503],
 })
 export const recoverServer = servers.post('recover_server', '/{id}/recover', {
-  summary: 'Bring a server from a fenced node elsewhere',
-  description: 'The platform does so by itself; this is for another node, or another power, than it would choose.',
+  summary: 'Recover a server from a fenced node',
+  description: 'The platform does this automatically. Use it to choose another node or power state.',
   starts: ['server.recover'],
   body: z.strictObject({
     target_node_id: Id.optional(),
-    start: z.boolean().optional().describe('By default as its owner wants it and its high availability policy says.'),
+    start: z.boolean().optional().describe("Defaults to the owner's setting and the high availability policy."),
   }),
 })
 export const settleServerMigration = servers.post('settle_server_migration', '/{id}/settle-migration', {
-  summary: 'Bring a move that was left in the middle to its end',
+  summary: 'Complete an interrupted move of a server',
   description:
-    'Both nodes are asked; what they say goes before the winner that is named. A server that runs on neither ' +
-    'stays on the source unless the target is named.',
+    'The platform asks both nodes; their answers take precedence over the given winner. A server that runs on ' +
+    'neither stays on the source unless the target is given.',
   starts: ['server.settle_migration'],
   body: z.strictObject({ winner: z.enum(['source', 'target', 'auto']).default('auto') }),
 })
 export const forceReleaseServer = servers.post('force_release_server', '/{id}/force-release', {
-  summary: 'Give up a server whose node will not come back',
+  summary: 'Release a server whose node will not come back',
   description:
-    'Frees its room, addresses and disks without the word of its node; the server is deleted afterwards. Needs the ' +
-    'fencing of that node, or somebody else who attests that the host is lost.',
+    'Releases its capacity, addresses and disks without confirmation from its node, then deletes the server. ' +
+    'Requires a fencing operation of that node, or another person attesting that the host is lost.',
   starts: ['server.force_release'],
   isDestructive: true,
   body: z

@@ -1,4 +1,4 @@
-/** Routers as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of routers, and the conversion from the stored shape. */
 import { z } from 'zod'
 import { canonicalAddress, canonicalCidr, parseAddress, parseNetwork } from '../../domain/network/addresses.ts'
 import {
@@ -22,14 +22,14 @@ export const RouterView = z
     id: z.string(),
     zone: z.string(),
     name: z.string(),
-    nat_enabled: z.boolean().describe('Whether servers of its networks reach the outside through it.'),
-    public_ipv4: z.string().nullable().describe('What others see of servers that reach the outside through it.'),
+    nat_enabled: z.boolean().describe('Whether servers of its networks can reach external networks through it.'),
+    public_ipv4: z.string().nullable().describe('Source address of servers that use it to reach external networks.'),
     networks: z
       .array(z.strictObject({ network_id: z.string(), ipv4_address: z.string(), ipv6_address: z.string() }))
-      .describe('The networks that it joins, with its addresses there.'),
+      .describe("Attached networks, with the router's addresses in them."),
     static_routes: z.array(z.strictObject({ destination: z.string(), next_hop: z.string(), comment: z.string() })),
     is_healthy: z.boolean(),
-    health_detail: z.string().describe('What it does not do, and why; empty when it is healthy.'),
+    health_detail: z.string().describe('Description of the problem; empty when it is healthy.'),
     labels: z.record(z.string(), z.string()),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -38,7 +38,7 @@ export const RouterView = z
 export type RouterView = z.infer<typeof RouterView>
 export type StoredRouter = Stored<RouterSpec, RouterStatus>
 
-/** The networks of its spec by their ids, as far as they are known. */
+/** The networks of its spec by id, as far as they are known. */
 export type RouterSurroundings = Readonly<Record<string, Pick<StoredNetwork, 'spec' | 'status'> | undefined>>
 
 export function toRouterView(router: StoredRouter, networks: RouterSurroundings): RouterView {
@@ -75,7 +75,7 @@ const Route = z.strictObject({
     .string()
     .refine((text) => parseAddress(text) !== undefined, 'must be an address')
     .transform(canonicalAddress)
-    .describe("Who takes what is sent there: an address in one of the router's networks."),
+    .describe("Address in one of the router's networks that receives the traffic."),
   comment: Printable.max(COMMENT_LENGTH_MAXIMUM).default(''),
 })
 const StaticRoutes = z.array(Route).max(STATIC_ROUTES_MAXIMUM)
@@ -91,12 +91,14 @@ export const CreateRouter = z
     nat_enabled: z
       .boolean()
       .default(false)
-      .describe('Whether servers of its networks reach the outside; it is given a public address for that.'),
+      .describe(
+        'Whether servers of its networks can reach external networks. The router gets a public address for this.',
+      ),
     network_ids: z
       .array(Id)
       .max(NETWORKS_OF_ROUTER_MAXIMUM)
       .default([])
-      .describe('Networks that it joins from the beginning: of its zone, at no other router, not overlapping.'),
+      .describe('Networks to attach at creation: in its zone, attached to no other router, not overlapping.'),
     static_routes: StaticRoutes.default([]),
     labels: Labels.default({}),
   })
@@ -122,10 +124,10 @@ export const listRouters = verbs.list('list_routers', {
 })
 
 export const createRouter = verbs.create('create_router', {
-  summary: 'Make a router',
+  summary: 'Create a router',
   description:
-    'It joins private networks of a zone: servers of one reach those of another. With NAT they reach the outside ' +
-    'from the public address of the router.',
+    'A router connects private networks of a zone, so their servers reach each other. With NAT, servers reach ' +
+    'external networks from the public address of the router.',
   needs: 'standing',
   starts: ['router.sync'],
   body: CreateRouter,
@@ -133,13 +135,13 @@ export const createRouter = verbs.create('create_router', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getRouter = verbs.read('get_router', { summary: 'Read a router' })
+export const getRouter = verbs.read('get_router', { summary: 'Get a router' })
 
 export const updateRouter = verbs.change('update_router', {
-  summary: 'Change name, labels, NAT or static routes of a router',
+  summary: 'Update name, labels, NAT or static routes of a router',
   description:
-    'labels and static_routes replace all of them. Name and labels change at once (200), the rest starts an ' +
-    'operation (202). With If-Match the change is made only to that version.',
+    'labels and static_routes replace the current values. Name and labels change immediately (200); other changes ' +
+    'start an operation (202). With If-Match only that version is changed.',
   requiresStanding: true,
   starts: ['router.sync'],
   body: UpdateRouter,
@@ -154,7 +156,7 @@ export const deleteRouter = verbs.remove('delete_router', {
 
 export const attachRouterNetwork = verbs.post('attach_router_network', '/{id}/networks', {
   summary: 'Attach a private network to a router',
-  description: 'The router has the first address of the network. A network is at one router.',
+  description: 'The router gets the first address of the network. A network can have one router.',
   audit: 'router.attach_network',
   starts: ['router.sync'],
   body: z.strictObject({ network_id: Id }),
@@ -164,7 +166,7 @@ export const attachRouterNetwork = verbs.post('attach_router_network', '/{id}/ne
 
 export const detachRouterNetwork = verbs.delete('detach_router_network', '/{id}/networks/{network_id}', {
   summary: 'Detach a private network from a router',
-  description: 'Its servers reach each other as before. Static routes by way of the network lead nowhere then.',
+  description: 'Its servers still reach each other. Static routes through the network stop working.',
   audit: 'router.detach_network',
   starts: ['router.sync'],
   params: z.strictObject({ id: Id, network_id: Id }),

@@ -1,4 +1,4 @@
-/** Router: what joins private networks of an account, as it is stored. */
+/** Router: connects private networks of an account, as it is stored. */
 import { z } from 'zod'
 import { NETWORKS_OF_ROUTER_MAXIMUM, STATIC_ROUTES_MAXIMUM } from '../../domain/network/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
@@ -24,7 +24,7 @@ const StaticRoutes = z
   .array(
     z.strictObject({
       destination: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('Destination network.'),
-      nextHop: Address.describe('Who takes what is sent there: an address in one of the networks.'),
+      nextHop: Address.describe('Address in one of the networks that receives the traffic.'),
       comment: z.string().max(ROUTE_COMMENT_LENGTH_MAXIMUM).default('').describe('For people.'),
     }),
   )
@@ -37,25 +37,25 @@ export const Router = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'Joins private networks of an account in a zone: their hosts reach each other through it, and with NAT they ' +
-    'reach the outside from its public address. A network has one router. It cannot go while it has networks.',
+    'Connects private networks of an account in a zone: their hosts reach each other through it. With NAT they ' +
+    'reach external networks from its public address. A network has one router. It cannot be deleted while it has ' +
+    'networks.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
-      name: z
-        .string()
-        .min(1)
-        .max(100)
-        .describe('Name for people, unique among the routers of the account in the zone.'),
+      zone: ZoneName.describe('Zone of the router. Cannot be changed.'),
+      name: z.string().min(1).max(100).describe('Display name, unique among the routers of the account in the zone.'),
       natEnabled: z
         .boolean()
         .default(false)
-        .describe('Whether hosts of its networks reach the outside, from a public address that it is given for that.'),
+        .describe(
+          'Whether hosts of its networks can reach external networks, from a public address that the router ' +
+            'gets for this.',
+        ),
       networkIds: NetworkIds.default([]).describe(
-        'Names of its Networks, which are in its zone, at no other router, and do not overlap.',
+        'Names of its Networks: in its zone, attached to no other router, not overlapping.',
       ),
-      staticRoutes: StaticRoutes.default([]).describe('Where else it leads.'),
-      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      staticRoutes: StaticRoutes.default([]).describe('Additional routes.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the router.'),
@@ -64,36 +64,36 @@ export const Router = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       region: z.string().max(63).optional().describe('Region of the zone.'),
-      publicIpv4: Address.optional().describe('The address that others see of hosts behind it.'),
+      publicIpv4: Address.optional().describe('Public source address of the hosts behind it.'),
       networks: z
         .array(
           z.strictObject({
             networkId: z.string().max(253).describe('Name of the Network.'),
-            ipv4Address: Address.describe('Its address there.'),
-            ipv6Address: Address.describe('Its IPv6 address there.'),
+            ipv4Address: Address.describe('Address of the router in the network.'),
+            ipv6Address: Address.describe('IPv6 address of the router in the network.'),
           }),
         )
         .max(NETWORKS_OF_ROUTER_MAXIMUM)
         .optional()
-        .describe('Networks that are at it.'),
+        .describe('Attached networks.'),
       isHealthy: z.boolean().optional().describe('Whether it is healthy.'),
-      healthDetail: z.string().max(1024).optional().describe('What it does not do, and why; for people.'),
+      healthDetail: z.string().max(1024).optional().describe('Human-readable description of the problem.'),
       asked: z
         .strictObject({
-          natEnabled: z.boolean().describe('As in the spec.'),
-          networkIds: NetworkIds.describe('As in the spec.'),
-          staticRoutes: StaticRoutes.describe('As in the spec.'),
+          natEnabled: z.boolean().describe('Applied value of the spec.'),
+          networkIds: NetworkIds.describe('Applied value of the spec.'),
+          staticRoutes: StaticRoutes.describe('Applied value of the spec.'),
         })
         .optional()
-        .describe('What the newest operation was to bring about, by which a direct edit is known.'),
+        .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
       appliedSequence: z
         .int()
         .min(0)
         .optional()
-        .describe('The change of the network database after which the newest operation waits for the hosts.'),
+        .describe('Change of the network database that the newest operation waits for on the hosts.'),
       operation: ReportedOperation,
     })
-    .describe('What the router is. Written by its controller.'),
+    .describe('Observed state of the router. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'NAT', type: 'boolean', jsonPath: '.spec.natEnabled' },

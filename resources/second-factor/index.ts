@@ -6,7 +6,7 @@ import { IssuedSession, RecoveryCode, SecondFactorCode } from '../identity/index
 import { DateTime } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
-/** Challenges are sealed texts of a few hundred characters. */
+/** Challenges are sealed strings of a few hundred characters. */
 const Challenge = z.string().min(1).max(2048)
 const PROOFS = ['code', 'recovery_code'] as const
 
@@ -63,8 +63,9 @@ export const verifyLoginSecondFactor = logins.post('verify_login_second_factor',
   rates: [{ name: 'second_factor', by: 'address', perMinute: 10 }],
 })
 export const startLoginSecondFactorSetup = logins.post('start_login_second_factor_setup', '/enroll', {
-  summary: 'Set up a second factor while signing in',
-  description: 'For accounts that require one. The secret is in this answer only, and inactive until its first code.',
+  summary: 'Start setting up a second factor at sign-in',
+  description:
+    'For accounts that require one. Only this answer contains the secret, which is inactive until its first code.',
   body: z.strictObject({ challenge: Challenge }),
   example: { challenge: 'the-challenge-of-the-login' },
   secretFields: ['otpauth_uri', 'secret'],
@@ -89,13 +90,13 @@ const factors = routesUnder({
 })
 
 export const getAccountMfa = factors.get('get_account_mfa', '', {
-  summary: 'Your second factor',
+  summary: 'Get your second factor',
   isRefusedToSupport: false,
   answers: { 200: SecondFactorStatus },
 })
 export const setAccountMfaPolicy = factors.put('set_account_mfa_policy', '/policy', {
-  summary: 'Require a second factor of every member',
-  description: 'Only the owner, and only with their own second factor. Open sessions keep running.',
+  summary: 'Set whether members need a second factor',
+  description: 'Only the owner may set it, and only with a second factor. Open sessions continue.',
   permission: 'members.manage',
   audit: 'account.mfa_policy_changed',
   body: z.strictObject({ required: z.boolean() }),

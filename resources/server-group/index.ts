@@ -1,4 +1,4 @@
-/** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
+/** Server groups: servers that are placed apart. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import { SPREADS } from '../../domain/node/placement.ts'
 import { fixed, resource } from '../kit/define.ts'
@@ -14,17 +14,17 @@ export const ServerGroup = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'Keeps servers of an account apart: those that name it in spec.serverGroupId are placed on different nodes, ' +
-    'racks or zones. It cannot go while it has servers.',
+    'Keeps servers of an account apart: servers with its name in spec.serverGroupId are placed on different ' +
+    'nodes, racks or zones. It cannot be deleted while it has servers.',
   spec: z
     .strictObject({
-      name: z.string().min(1).max(100).describe('Name for people, unique in the account.'),
+      name: z.string().min(1).max(100).describe('Display name, unique in the account.'),
       spread: z
         .enum(SPREADS)
         .default('host')
         .describe(
-          'What the members do not share: host for different nodes, rack for different racks of the zone, zone ' +
-            'for different zones of the region. Cannot be changed.',
+          'Failure domain that members do not share: host for different nodes, rack for different racks of the ' +
+            'zone, zone for different zones of the region. Cannot be changed.',
         ),
       zone: ZoneName.optional().describe('Zone of the members, for the spreads host and rack. Cannot be changed.'),
       region: z
@@ -36,22 +36,22 @@ export const ServerGroup = resource({
       strict: z
         .boolean()
         .default(false)
-        .describe('Whether a server is rather not made than placed where a member is already. Cannot be changed.'),
+        .describe('Whether to refuse a server rather than place it with another member. Cannot be changed.'),
     })
-    .describe('What the group keeps apart.'),
+    .describe('The desired state of the group.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       region: z.string().max(63).optional().describe('Region of the members.'),
-      memberCount: z.int().min(0).optional().describe('How many servers are in it.'),
+      memberCount: z.int().min(0).optional().describe('Number of servers in it.'),
       unmetMembers: z
         .array(z.string().max(253))
         .max(UNMET_SHOWN_MAXIMUM)
         .optional()
         .describe('Servers that share a failure domain with an older member, oldest first.'),
     })
-    .describe('What is known of the group. Written by its controller.'),
+    .describe('Observed state of the group. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Spread', type: 'string', jsonPath: '.spec.spread' },
@@ -75,7 +75,7 @@ export const ServerGroup = resource({
 })
 export type ServerGroupSpec = z.infer<typeof ServerGroup.spec>
 export type ServerGroupStatus = z.infer<typeof ServerGroup.status>
-/** As many as the status shows. */
+/** Maximum that the status shows. */
 export const shownUnmet = (ids: readonly string[]): string[] => ids.slice(0, UNMET_SHOWN_MAXIMUM)
 
 export const ServerGroupView = z
@@ -99,7 +99,7 @@ export const CreateServerGroup = z
   .strictObject({
     name: PrintableName.describe('Unique in the account.'),
     zone: ZoneName.optional().describe(
-      'Zone of the members. For the spread zone it may name a zone of the region instead of the region.',
+      'Zone of the members. With spread zone, it may name a zone instead of its region.',
     ),
     region: ZoneName.optional().describe('Region of the members, for the spread zone.'),
     spread: z
@@ -111,8 +111,8 @@ export const CreateServerGroup = z
     strict: z
       .boolean()
       .optional()
-      .describe('Whether a server is rather not made than placed where a member is already; no by default.'),
-    policy: z.enum(['strict', 'soft']).optional().describe('Older spelling of strict: send one of them.'),
+      .describe('Whether to refuse a server rather than place it with another member. Defaults to false.'),
+    policy: z.enum(['strict', 'soft']).optional().describe('Deprecated alternative to strict; send only one of them.'),
   })
   .meta({ id: 'CreateServerGroupRequest' })
 export type CreateServerGroup = z.infer<typeof CreateServerGroup>
@@ -130,21 +130,21 @@ export const listServerGroups = verbs.list('list_server_groups', {
 })
 
 export const createServerGroup = verbs.create('create_server_group', {
-  summary: 'Add an empty server group',
-  description: 'Servers join it at their creation, by server_group_id, and leave it when they are deleted.',
+  summary: 'Create an empty server group',
+  description: 'Servers join at creation, through server_group_id, and leave when they are deleted.',
   body: CreateServerGroup,
   example: { name: 'web', zone: 'eu-1a', spread: 'host', strict: true },
   refuses: [400, 409, 422],
 })
 
 export const getServerGroup = verbs.read('get_server_group', {
-  summary: 'Read a server group with its members',
-  description: 'Members are oldest first; unmet_members are those that share a failure domain with an older one.',
+  summary: 'Get a server group with its members',
+  description: 'Members are listed oldest first. unmet_members share a failure domain with an older member.',
 })
 
 export const updateServerGroup = verbs.change('update_server_group', {
   summary: 'Rename a server group',
-  description: 'With If-Match the change is made only to that version.',
+  description: 'With If-Match only that version is changed.',
   body: z.strictObject({ name: PrintableName }),
   example: { name: 'front' },
 })

@@ -1,4 +1,4 @@
-/** Firewalls of servers: as they are stored in the Server, as the API shows them, and their routes. */
+/** Firewalls of servers: the stored shape in the Server, the public shape, and the routes. */
 import { z } from 'zod'
 import { defined } from '../../domain/defined.ts'
 import {
@@ -25,73 +25,73 @@ import { routesUnder } from '../kit/verbs.ts'
 const CIDR_LENGTH_MAXIMUM = 49
 
 const StoredRule = z.strictObject({
-  direction: z.enum(FIREWALL_DIRECTIONS).describe('Whether it is about what the server gets or what it sends.'),
-  action: z.enum(FIREWALL_ACTIONS).describe('What becomes of a packet that it fits.'),
-  family: z.enum(FIREWALL_FAMILIES).default('any').describe('Which protocol the addresses are of.'),
-  protocol: z.enum(FIREWALL_PROTOCOLS).default('any').describe('What is transported; icmp is that of the family.'),
-  portStart: z.int().min(1).max(PORT_MAXIMUM).optional().describe('First port; every one when absent.'),
-  portEnd: z.int().min(1).max(PORT_MAXIMUM).optional().describe('Last port; the first one when absent.'),
+  direction: z.enum(FIREWALL_DIRECTIONS).describe('in: traffic to the server; out: traffic from the server.'),
+  action: z.enum(FIREWALL_ACTIONS).describe('Action for matching packets.'),
+  family: z.enum(FIREWALL_FAMILIES).default('any').describe('Address family.'),
+  protocol: z.enum(FIREWALL_PROTOCOLS).default('any').describe('Transport protocol; icmp means that of the family.'),
+  portStart: z.int().min(1).max(PORT_MAXIMUM).optional().describe('First port; any port when absent.'),
+  portEnd: z.int().min(1).max(PORT_MAXIMUM).optional().describe('Last port; the first port when absent.'),
   remoteCidrs: z
     .array(z.string().min(1).max(CIDR_LENGTH_MAXIMUM))
     .max(FIREWALL_CIDRS_PER_RULE_MAXIMUM)
     .default([])
-    .describe('Where packets come from or go to; anywhere when empty.'),
+    .describe('Networks that packets come from or go to; empty for any.'),
   comment: z.string().max(FIREWALL_COMMENT_CHARACTERS_MAXIMUM).default('').describe('For people.'),
 })
 
 export const StoredFirewall = z
   .strictObject({
-    enabled: z.boolean().describe('Whether any of it holds; everything passes while it is false.'),
+    enabled: z.boolean().describe('Whether the firewall is active; all traffic is allowed while it is false.'),
     defaultInbound: z
       .enum(FIREWALL_ACTIONS)
       .default(NO_FIREWALL.defaultInbound)
-      .describe('What becomes of packets to the server that no rule fits.'),
+      .describe('Action for packets to the server that match no rule.'),
     defaultOutbound: z
       .enum(FIREWALL_ACTIONS)
       .default(NO_FIREWALL.defaultOutbound)
-      .describe('What becomes of packets of the server that no rule fits.'),
+      .describe('Action for packets from the server that match no rule.'),
     rules: z
       .array(StoredRule)
       .max(FIREWALL_RULES_MAXIMUM)
       .default([])
-      .describe('Tried in their order; the first that fits decides.'),
+      .describe('Evaluated in order; the first matching rule decides.'),
   })
   .describe(
-    'What passes between the server and others, on each of its interfaces; everything when absent. It is stateful. ' +
-      `Always allowed: ${ALWAYS_ALLOWED.join(', ')}. A change is an operation server.firewall.`,
+    'Allowed traffic on each interface of the server; all traffic when absent. The firewall is stateful. Always ' +
+      `allowed: ${ALWAYS_ALLOWED.join(', ')}. A change starts an operation server.firewall.`,
   )
 
-/** How far the firewall of the spec is applied, in the status of its server. */
+/** Progress of applying the firewall in the spec, in the status of its server. */
 export const FirewallProgress = z.strictObject({
-  generation: z.int().min(0).describe('How often the firewall became another one.'),
-  fingerprint: z.string().max(64).describe('Of the firewall that has this generation.'),
-  appliedGeneration: z.int().min(0).describe('The one that the host of the server filters by.'),
-  appliedAt: z.string().max(64).optional().describe('Since when it does.'),
+  generation: z.int().min(0).describe('Number of changes of the firewall.'),
+  fingerprint: z.string().max(64).describe('Fingerprint of the firewall with this generation.'),
+  appliedGeneration: z.int().min(0).describe('Generation that the host of the server applies.'),
+  appliedAt: z.string().max(64).optional().describe('Time since when it is applied.'),
 })
 export type FirewallProgress = z.infer<typeof FirewallProgress>
 
 const FirewallRuleView = z
   .strictObject({
-    direction: z.enum(FIREWALL_DIRECTIONS).describe('in: what the server gets, out: what it sends.'),
-    action: z.enum(FIREWALL_ACTIONS).describe('What becomes of a packet that it fits.'),
-    family: z.enum(FIREWALL_FAMILIES).describe('Which protocol the addresses are of.'),
-    protocol: z.enum(FIREWALL_PROTOCOLS).describe('What is transported; icmp is that of the family.'),
-    port_start: z.int().nullable().describe('First port; every port when null. Of tcp and udp only.'),
-    port_end: z.int().nullable().describe('Last port; as port_start for a single one.'),
-    remote_cidrs: z.array(z.string()).describe('Where packets come from or go to; anywhere when empty.'),
+    direction: z.enum(FIREWALL_DIRECTIONS).describe('in: traffic to the server; out: traffic from the server.'),
+    action: z.enum(FIREWALL_ACTIONS).describe('Action for matching packets.'),
+    family: z.enum(FIREWALL_FAMILIES).describe('Address family.'),
+    protocol: z.enum(FIREWALL_PROTOCOLS).describe('Transport protocol; icmp means that of the family.'),
+    port_start: z.int().nullable().describe('First port; any port when null. Only for tcp and udp.'),
+    port_end: z.int().nullable().describe('Last port; equal to port_start for a single port.'),
+    remote_cidrs: z.array(z.string()).describe('Networks that packets come from or go to; empty for any.'),
     comment: z.string().describe('For people.'),
   })
   .meta({ id: 'FirewallRule' })
 
 export const FirewallView = z
   .strictObject({
-    enabled: z.boolean().describe('Everything passes while it is false.'),
-    default_inbound: z.enum(FIREWALL_ACTIONS).describe('For packets to the server that no rule fits.'),
-    default_outbound: z.enum(FIREWALL_ACTIONS).describe('For packets of the server that no rule fits.'),
-    rules: z.array(FirewallRuleView).describe('Tried in their order; the first that fits decides.'),
-    generation: z.int().describe('Rises with every firewall that is another one; 0 until there was one.'),
-    applied_generation: z.int().describe('The generation that the host of the server filters by.'),
-    applied_at: DateTime.nullable().describe('Since when it does.'),
+    enabled: z.boolean().describe('All traffic is allowed while it is false.'),
+    default_inbound: z.enum(FIREWALL_ACTIONS).describe('Action for packets to the server that match no rule.'),
+    default_outbound: z.enum(FIREWALL_ACTIONS).describe('Action for packets from the server that match no rule.'),
+    rules: z.array(FirewallRuleView).describe('Evaluated in order; the first matching rule decides.'),
+    generation: z.int().describe('Increases with every changed firewall; 0 before the first.'),
+    applied_generation: z.int().describe('Generation that the host of the server applies.'),
+    applied_at: DateTime.nullable().describe('Time since when it is applied.'),
   })
   .meta({ id: 'Firewall' })
 export type FirewallView = z.infer<typeof FirewallView>
@@ -111,33 +111,33 @@ export const FirewallInput = z
             action: FirewallRuleView.shape.action,
             family: FirewallRuleView.shape.family.default('any'),
             protocol: FirewallRuleView.shape.protocol.default('any'),
-            port_start: Port.describe('First port; every port when left out. For tcp and udp only.'),
-            port_end: Port.describe('Last port; that of port_start when left out.'),
+            port_start: Port.describe('First port; any port when omitted. Only for tcp and udp.'),
+            port_end: Port.describe('Last port; port_start when omitted.'),
             remote_cidrs: z
               .array(z.string().max(CIDR_LENGTH_MAXIMUM))
               .default([])
               .describe(
-                'Where packets come from or go to; anywhere when empty. An address is a network with one address.',
+                'Networks that packets come from or go to; empty for any. A single address is accepted as a network.',
               ),
             comment: Printable.default('').describe('For people.'),
           })
           .meta({ id: 'FirewallRuleInput' }),
       )
       .default([])
-      .describe(`At most ${FIREWALL_RULES_MAXIMUM}, tried in their order; the first that fits decides.`),
+      .describe(`At most ${FIREWALL_RULES_MAXIMUM}, evaluated in order; the first matching rule decides.`),
   })
   .superRefine((input, context) => {
-    if (input.rules.length > FIREWALL_RULES_MAXIMUM) return // a limit, which is another answer
+    if (input.rules.length > FIREWALL_RULES_MAXIMUM) return // a limit, which is refused with another status
     for (const { field, detail } of firewallFaults(toFirewall(input)))
       context.addIssue({ code: 'custom', message: detail, path: fieldOfInput(field).split('.') })
   })
   .meta({ id: 'FirewallInput' })
 export type FirewallInput = z.infer<typeof FirewallInput>
 
-/** In the words of the API. */
+/** In the API's form. */
 const fieldOfInput = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** As it is stored. */
+/** In the stored form. */
 export const toFirewall = (input: {
   readonly enabled: boolean
   readonly default_inbound: Firewall['defaultInbound']
@@ -165,7 +165,7 @@ export const toFirewall = (input: {
     })),
   })
 
-/** A firewall as the spec of a Server has it. */
+/** A firewall in the form of a Server's spec. */
 export const storedFirewall = ({ rules, ...firewall }: Firewall): z.infer<typeof StoredFirewall> => ({
   ...firewall,
   rules: rules.map(({ portStart, portEnd, remoteCidrs, ...rule }) => ({
@@ -180,8 +180,8 @@ interface Filtered {
   readonly status?: { readonly firewall?: FirewallProgress | undefined } | undefined
 }
 
-/** What the server shall filter by, with the number that tells it from those before. It counts as a new one as soon as
- *  it is written. */
+/** The desired firewall of the server, with its generation. The generation increases as soon as a new firewall is
+ *  written. */
 export function firewallOf({ spec, status }: Filtered): {
   readonly firewall: Firewall
   readonly generation: number
@@ -219,19 +219,19 @@ export function toFirewallView(server: Filtered): FirewallView {
 const firewalls = routesUnder({ path: '/v1/servers', area: 'Server firewalls' })
 
 export const getServerFirewall = firewalls.get('get_server_firewall', '/{id}/firewall', {
-  summary: 'Read the firewall of a server',
+  summary: 'Get the firewall of a server',
   description:
-    'applied_generation says which firewall the host of the server filters by now: the newest one when it equals ' +
-    'generation.',
+    'applied_generation identifies the firewall that the host of the server currently applies. It is the newest ' +
+    'one when it equals generation.',
   answers: { 200: z.strictObject({ firewall: FirewallView }) },
 })
 
 export const setServerFirewall = firewalls.put('set_server_firewall', '/{id}/firewall', {
   summary: 'Replace the firewall of a server',
   description:
-    'As a whole, on the public interface and every private one. Rules are tried in their order; the first that fits ' +
-    'a packet decides. It is stateful, and holds for connections that are open too: what the new rules would not ' +
-    `allow ends within seconds. Always allowed: ${ALWAYS_ALLOWED.join(', ')}.`,
+    'Replaces the firewall on the public interface and every private one. Rules are evaluated in order; the first ' +
+    'matching rule decides. The firewall is stateful and also applies to open connections: those that the new ' +
+    `rules forbid end within seconds. Always allowed: ${ALWAYS_ALLOWED.join(', ')}.`,
   starts: ['server.firewall'],
   body: FirewallInput,
   example: {

@@ -1,5 +1,4 @@
-/** Interfaces of servers: what a Server says of its private networks, the interfaces as the API shows them, and their
- *  routes. */
+/** Interfaces of servers: the private networks in a Server, the interfaces as the API shows them, and their routes. */
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/network/interfaces.ts'
@@ -18,20 +17,20 @@ export const StoredNetworks = z
         .min(1)
         .max(ADDRESS_LENGTH_MAXIMUM)
         .optional()
-        .describe('IPv4 address that the server has there; a free one when absent. Cannot be changed.'),
+        .describe('IPv4 address of the server in the network; a free one when absent. Cannot be changed.'),
       ipv6Address: z
         .string()
         .min(1)
         .max(ADDRESS_LENGTH_MAXIMUM)
         .optional()
-        .describe('IPv6 address that the server has there; a free one when absent. Cannot be changed.'),
+        .describe('IPv6 address of the server in the network; a free one when absent. Cannot be changed.'),
     }),
   )
   .max(INTERFACES_PER_SERVER_MAXIMUM - 1)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['networkId'] })
   .describe(
-    'Private networks that the server is in, of its zone. An added one is an operation server.attach_network, a ' +
-      'removed one server.detach_network; both also while the guest runs.',
+    'Private networks of the server, in its zone. Adding one starts an operation server.attach_network, ' +
+      'removing one server.detach_network; both work while the guest runs.',
   )
 
 /** The private interfaces of a server, in its status. */
@@ -52,13 +51,13 @@ export const InterfaceView = z
     id: z.string(),
     server_id: z.string(),
     kind: z.enum(['public', 'private']),
-    network_id: z.string().nullable().describe('Private network that it is in; null for the public one.'),
+    network_id: z.string().nullable().describe('Private network of the interface; null for the public one.'),
     mac_address: z.string(),
-    ipv4_address: z.string().nullable().describe('Its IPv4 address; null without one.'),
-    ipv6_address: z.string().nullable().describe('Its IPv6 address; null without one.'),
+    ipv4_address: z.string().nullable().describe('Its IPv4 address; null when there is none.'),
+    ipv6_address: z.string().nullable().describe('Its IPv6 address; null when there is none.'),
     ipv6_prefix: z.string().nullable().describe('The /64 of its IPv6 address.'),
-    index: z.int().describe('0 for the public one; the others keep theirs while they are there.'),
-    floating_ip_ids: z.array(z.string()).describe('Floating IPs that are assigned to it.'),
+    index: z.int().describe('0 for the public one; the others keep their number while they exist.'),
+    floating_ip_ids: z.array(z.string()).describe('Assigned floating IPs.'),
     created_at: DateTime,
   })
   .meta({ id: 'Interface' })
@@ -77,8 +76,8 @@ const Address = (family: 'ipv4' | 'ipv6') =>
 export const NetworkInput = z
   .strictObject({
     network_id: Id.describe('Private network of the account, in the zone of the server.'),
-    ipv4_address: Address('ipv4').describe('An IPv4 address of the network that is free; any when left out.'),
-    ipv6_address: Address('ipv6').describe('An address of the network that is free; any when left out.'),
+    ipv4_address: Address('ipv4').describe('Free IPv4 address of the network; any when omitted.'),
+    ipv6_address: Address('ipv6').describe('Free IPv6 address of the network; any when omitted.'),
   })
   .meta({ id: 'AttachNetwork' })
 export type NetworkInput = z.infer<typeof NetworkInput>
@@ -86,22 +85,22 @@ export type NetworkInput = z.infer<typeof NetworkInput>
 export const NetworksInput = z
   .array(NetworkInput)
   .max(100)
-  .describe(`Private networks that the server is put into, at most ${INTERFACES_PER_SERVER_MAXIMUM - 1}.`)
+  .describe(`Private networks to attach the server to, at most ${INTERFACES_PER_SERVER_MAXIMUM - 1}.`)
 
 const interfaces = routesUnder({ path: '/v1/servers', area: 'Server interfaces' })
 
 export const listServerInterfaces = interfaces.get('list_server_interfaces', '/{id}/interfaces', {
   summary: 'List the network interfaces of a server',
-  description: 'All of them, the public one first.',
+  description: 'All interfaces, the public one first.',
   clusterScopes: ['load_balancers'],
   answers: { 200: completeListOf(InterfaceView) },
 })
 
 export const attachServerNetwork = interfaces.post('attach_server_network', '/{id}/interfaces', {
-  summary: 'Put a server into a private network',
+  summary: 'Attach a server to a private network',
   description:
-    'Also while the guest runs: it gets a network interface, and its address by DHCP as soon as it asks. Other ' +
-    `servers of the network find it by its hostname. A server has at most ${INTERFACES_PER_SERVER_MAXIMUM} ` +
+    'Works while the guest runs: it gets a network interface, and an address by DHCP when it requests one. Other ' +
+    `servers in the network can resolve its hostname. A server has at most ${INTERFACES_PER_SERVER_MAXIMUM} ` +
     'interfaces; the public one counts.',
   starts: ['server.attach_network'],
   body: NetworkInput,
@@ -113,9 +112,9 @@ export const attachServerNetwork = interfaces.post('attach_server_network', '/{i
 })
 
 export const detachServerNetwork = interfaces.delete('detach_server_network', '/{id}/interfaces/{interface_id}', {
-  summary: 'Take a server out of a private network',
+  summary: 'Detach a server from a private network',
   description:
-    'Also while the guest runs. Its addresses are free again when the host reports that the guest has released them.',
+    'Works while the guest runs. Its addresses are free again when the host reports that the guest has released them.',
   starts: ['server.detach_network'],
   params: ById.extend({ interface_id: Id.describe('A private interface of the server.') }),
 })

@@ -1,4 +1,4 @@
-/** What only servers have that the platform runs for a customer. */
+/** Fields only of servers that the platform runs for a customer. */
 import { z } from 'zod'
 
 const ADDRESS_LENGTH_MAXIMUM = 49
@@ -9,7 +9,7 @@ export const ManagedBy = z
   .max(280)
   .regex(/^(edge|load_balancer|database|node_pool|dev_cluster):[a-z0-9][-a-z0-9.]*$/)
   .describe(
-    'What the server is run for: edge:<id>, load_balancer:<id>, database:<id>, node_pool:<id> or dev_cluster:<id>. ' +
+    'Purpose of the server: edge:<id>, load_balancer:<id>, database:<id>, node_pool:<id> or dev_cluster:<id>. ' +
       'Written by the platform only.',
   )
 
@@ -21,7 +21,7 @@ export const SharedAddresses = z
         .min(1)
         .max(253)
         .optional()
-        .describe('Private network that the address is of; the public one when absent.'),
+        .describe('Private network of the address; the public one when absent.'),
       address: z
         .string()
         .min(1)
@@ -31,6 +31,6 @@ export const SharedAddresses = z
   )
   .max(SHARED_ADDRESSES_MAXIMUM)
   .describe(
-    'Addresses beside its own that the server may speak for, because it shares them with another machine of its ' +
+    'Additional addresses that the server may use as source, because it shares them with another machine of its ' +
       'owner. Written by the platform only.',
   )

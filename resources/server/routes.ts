@@ -1,4 +1,4 @@
-/** Servers as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of servers, and the conversion from the stored shape. */
 import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage/rules.ts'
 import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/network/addresses.ts'
@@ -67,29 +67,27 @@ export const ServerView = z
     ssh_command: z
       .string()
       .nullable()
-      .describe('What to type to sign in; null while nothing forwards to the SSH port of the server.'),
+      .describe('Command for signing in; null while nothing forwards to the SSH port of the server.'),
     ssh: z
       .strictObject({
         host: z
           .string()
           .describe(
-            'Where the SSH port is reached: an address of the server, or of its host, which forwards a port. ' +
-              '127.0.0.1 is reached on that host alone.',
+            'Host name or address of the SSH port: that of the server, or that of its host, which forwards a ' +
+              'port. 127.0.0.1 works only on that host.',
           ),
         port: z.int().describe('Port there.'),
-        user: z.string().describe('Who has the SSH keys of the server.'),
+        user: z.string().describe('User with the SSH keys of the server.'),
         host_keys: z
           .array(z.string())
           .describe(
-            'Public host keys, as the guest printed them on its console; empty while they are not known. ' +
-              'What connects can check them instead of trusting the first key that it meets.',
+            'Public host keys, as printed on the console of the guest; empty while unknown. Clients can verify ' +
+              'them instead of trusting the first key.',
           ),
         proxy: z
           .string()
           .nullable()
-          .describe(
-            'SOCKS5 proxy that leads there, where nothing routes public addresses; null where they are routed.',
-          ),
+          .describe('SOCKS5 proxy to the address when public addresses are not routed; null when they are.'),
       })
       .nullable()
       .describe('The same for programs.'),
@@ -122,20 +120,20 @@ export const ServerView = z
 export type ServerView = z.infer<typeof ServerView>
 export type StoredServer = Stored<ServerSpec, ServerStatus>
 
-/** What the view takes from elsewhere; an operator may have removed either. */
+/** Facts of other objects that the view needs; an operator may have removed either object. */
 export interface ServerSurroundings {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
   readonly template: TemplateSpec | undefined
   /** Where the machine of the API server reaches public addresses. */
   readonly loopbackTwins?: LoopbackTwins | undefined
-  /** Why its zone could not act on its high availability policy; undefined when it could. */
+  /** Reason why its zone could not act on its high availability policy; undefined when it could. */
   readonly haObstacle: string | undefined
-  /** For which the servers of its node leave; undefined when none is announced. */
+  /** Work for which servers leave its node; undefined when none is announced. */
   readonly work: NodeStatus['plannedWork']
 }
 
-/** What was claimed for a new server is in the arguments of its operation until the status says it. */
+/** The claims of a new server are in the arguments of its operation until they are in the status. */
 function addressesOf(
   { spec, status }: StoredServer,
   { template, zone, loopbackTwins }: Pick<ServerSurroundings, 'template' | 'zone' | 'loopbackTwins'>,
@@ -161,10 +159,10 @@ function addressesOf(
 }
 
 const SSH_PORT = 22
-/** What is in an image that was made elsewhere nobody here knows. */
+/** The content of an image from elsewhere is unknown here. */
 const USER_OF_IMAGES = 'root'
 
-/** A host that forwards a port has a network in which addresses of servers lead nowhere. */
+/** On a host that forwards a port, servers have no routable addresses. */
 function sshOf(
   status: ServerStatus | undefined,
   address: string | null,
@@ -184,7 +182,7 @@ function sshOf(
       }
 }
 
-/** By the twin of the address where it has one: that takes no other program. */
+/** Prefers the twin of the address, if any: it needs no other program. */
 const sshCommand = (
   { host, port, user, proxy }: NonNullable<ServerView['ssh']>,
   twins: LoopbackTwins | undefined,
@@ -196,7 +194,7 @@ const sshCommand = (
   return `ssh ${way}${port === SSH_PORT ? '' : `-p ${port} `}${user}@${host}`
 }
 
-/** What its controller says of its host; until then, what follows from its zone. */
+/** The controller's statement about its host; before that, the answer that follows from its zone. */
 function networkOf(
   { status }: StoredServer,
   zone: ZoneSpec | undefined,
@@ -256,11 +254,11 @@ export function toServerView(
   })
 }
 
-/** As customers see it. */
+/** Shape for customers. */
 export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] =>
   isDeleting ? 'deleting' : (status?.state ?? 'creating')
 
-/** How far the move of the operation is, as its server shows it; undefined when the server speaks of another. */
+/** Progress of the operation's move, as in its server; undefined when the server reports another one. */
 export function progressOfMove(
   { status }: Pick<StoredServer, 'status'>,
   operationId: string,
@@ -277,7 +275,7 @@ export function progressOfMove(
 export const isHostUnreachable = (status: StoredServer['status']): boolean =>
   status?.conditions?.some((condition) => condition.type === HOST_CONDITION && condition.status === 'False') === true
 
-/** The platform has no claims of it any more. */
+/** The platform no longer has claims of it. */
 const isForgotten = (status: StoredServer['status']): boolean =>
   status?.conditions?.some(({ type, reason }) => type === 'Claimed' && reason === FORGOTTEN) === true
 
@@ -300,7 +298,7 @@ export const CreateServer = exactlyOneOf(
     zone: ZoneName,
     hostname: Hostname.describe('Unique in the account and zone.'),
     plan: z.string().min(1).max(63),
-    template: z.string().min(1).max(63).optional().describe('What the boot storage begins as.'),
+    template: z.string().min(1).max(63).optional().describe('Template for the boot storage.'),
     title: Title.default(''),
     labels: Labels.default({}),
     ssh_keys: z
@@ -312,7 +310,7 @@ export const CreateServer = exactlyOneOf(
       .array(Id)
       .max(SSH_KEYS_PER_SERVER_MAXIMUM)
       .optional()
-      .describe('Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given.'),
+      .describe('SSH keys of the account. Defaults to all of them when neither ssh_keys nor ssh_key_ids is given.'),
     user_data: z
       .string()
       .refine(
@@ -321,17 +319,17 @@ export const CreateServer = exactlyOneOf(
       )
       .optional(),
     init_script_id: Id.nullish().describe(
-      'Init script of the account to take as user data, as it is now; not together with user_data.',
+      'Init script of the account whose current text becomes the user data; cannot be combined with user_data.',
     ),
     server_group_id: Id.nullish().describe(
-      'Group whose other members the server is kept apart from. It stays in it until it is deleted.',
+      'Group whose other members are placed apart from the server. The server stays in it until it is deleted.',
     ),
     storage_gibibytes: z
       .int()
       .min(1)
       .max(STORAGE_GIBIBYTES_MAXIMUM)
       .optional()
-      .describe("Size of the boot storage; at least and by default the plan's."),
+      .describe('Size of the boot storage: at least the size of the plan, which is the default.'),
     ha_policy: z.enum(['restart', 'none']).default('restart'),
     migration_policy: z.enum(['default', 'relaxed', 'strict']).default('default'),
     metadata_enabled: z.boolean().default(true),
@@ -341,11 +339,11 @@ export const CreateServer = exactlyOneOf(
       .boolean()
       .default(false)
       .describe(
-        'A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a ' +
-          '/64 of that.',
+        'Whether to assign a public IPv4 address, which is billed in addition to the plan. In a zone with ' +
+          'public IPv6 every server gets a /64.',
       ),
     networks: NetworksInput.default([]),
-    firewall: FirewallInput.nullish().describe('What passes between the server and others; everything when left out.'),
+    firewall: FirewallInput.nullish().describe('Firewall of the server; all traffic is allowed when omitted.'),
     backup_schedule: BackupSchedule.nullish(),
   }),
   ['template', 'custom_image_id'],
@@ -358,10 +356,7 @@ const StopOptions = z.strictObject({
     .default('soft')
     .describe('soft asks the guest to shut down, hard cuts the power.'),
   timeout_seconds: z.int().min(1).max(STOP_TIMEOUT_SECONDS_MAXIMUM).default(STOP_TIMEOUT_SECONDS_DEFAULT),
-  timeout_action: z
-    .enum(['fail', 'hard'])
-    .default('hard')
-    .describe('What happens when the guest has not shut down in time.'),
+  timeout_action: z.enum(['fail', 'hard']).default('hard').describe('Action when the guest has not shut down in time.'),
 })
 export type StopOptions = z.infer<typeof StopOptions>
 
@@ -369,7 +364,7 @@ const verbs = verbsOf({ path: '/v1/servers', area: 'Servers', noun: 'server', vi
 
 export const listServers = verbs.list('list_servers', {
   summary: 'List servers',
-  description: 'Newest first. A server must carry every label that is named.',
+  description: 'Newest first. A server must have every given label.',
   query: PageQuery.extend({ label: LabelFilters, hostname: z.string().min(1).max(63).optional() }),
 })
 
@@ -382,18 +377,18 @@ export const createServer = verbs.create('create_server', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getServer = verbs.read('get_server', { summary: 'Read a server', clusterScopes: ['storages'] })
+export const getServer = verbs.read('get_server', { summary: 'Get a server', clusterScopes: ['storages'] })
 
 export const updateServer = verbs.change('update_server', {
-  summary: 'Change title, labels or protection',
-  description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.',
+  summary: 'Update title, labels or protection of a server',
+  description: 'A JSON merge patch; labels replace all labels. With If-Match only that version is changed.',
   body: z.strictObject({ title: Title.optional(), labels: Labels.optional(), is_protected: z.boolean().optional() }),
   example: { title: 'The first', labels: { tier: 'front' }, is_protected: true },
 })
 
 export const deleteServer = verbs.remove('delete_server', {
   summary: 'Delete a server with its boot storage',
-  description: 'Allowed while the server is still being created: its creation is cancelled.',
+  description: 'A server that is still being created can be deleted: its creation is cancelled.',
   starts: ['server.delete'],
   query: z.strictObject({ delete_storages: z.enum(['true', 'false']).optional() }),
 })
@@ -412,7 +407,7 @@ export const stopServer = verbs.post('stop_server', '/{id}/stop', {
 })
 
 export const restartServer = verbs.post('restart_server', '/{id}/restart', {
-  summary: 'Stop a server and start it again',
+  summary: 'Restart a server',
   starts: ['server.restart'],
   body: StopOptions,
   example: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'fail' },
@@ -421,13 +416,13 @@ export const restartServer = verbs.post('restart_server', '/{id}/restart', {
 export const moveServer = verbs.post('move_server', '/{id}/move', {
   summary: 'Move a server to another node',
   description:
-    'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is, also ' +
-    'to another zone of its region, where it gets the public addresses of that zone.',
+    'A started server moves while it runs, as its migration policy allows. A stopped one can also move to another ' +
+    'zone of its region, where it gets public addresses of that zone.',
   audit: 'server.move',
   starts: ['server.migrate', 'server.move'],
   body: z.strictObject({
     zone: ZoneName.nullish().describe(
-      'A zone of the region, for a stopped server. Another node of the same zone when absent or null.',
+      'Zone of the region, for a stopped server; null or absent for another node in the same zone.',
     ),
   }),
   refuses: [400, 404, 409, 503],
@@ -439,16 +434,16 @@ export const ChangePlan = z
     grow_storage: z
       .boolean()
       .default(true)
-      .describe('Whether the boot storage becomes as large as that of the plan. It never shrinks.'),
-    start: z.boolean().optional().describe('Whether the server is started afterwards; it stays stopped by default.'),
+      .describe('Whether to grow the boot storage to the size of the plan. It never shrinks.'),
+    start: z.boolean().optional().describe('Whether to start the server afterwards; it stays stopped by default.'),
   })
   .meta({ id: 'ChangePlan' })
 
 export const changeServerPlan = verbs.post('change_server_plan', '/{id}/change-plan', {
-  summary: 'Give a stopped server another plan',
+  summary: 'Change the plan of a stopped server',
   description:
-    'A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest ' +
-    'grow by themselves where its image does that.',
+    'The new plan may be larger or smaller; its storage must hold the current boot storage. File systems grow ' +
+    'automatically if the image supports it.',
   needs: 'standing',
   starts: ['server.change_plan'],
   body: ChangePlan,
@@ -463,30 +458,31 @@ export const RebuildServer = z
       .min(1)
       .max(63)
       .optional()
-      .describe('What the boot storage begins as; as before when neither this nor custom_image_id is given.'),
+      .describe('Template for the boot storage; unchanged when neither this nor custom_image_id is given.'),
     custom_image_id: Id.nullish().describe('Custom image of the account, in the same zone, instead of a template.'),
     ssh_keys: CreateServer.shape.ssh_keys,
     ssh_key_ids: z
       .array(Id)
       .max(SSH_KEYS_PER_SERVER_MAXIMUM)
       .optional()
-      .describe('Keys of the account. The keys stay as they are when neither ssh_keys nor ssh_key_ids is given.'),
+      .describe('SSH keys of the account. The keys stay unchanged when neither ssh_keys nor ssh_key_ids is given.'),
     init_script_id: Id.nullish().describe(
-      'Init script of the account to take as user data, as it is now; not together with user_data. The user data ' +
-        'stays as it is when neither is given, and goes when this is null.',
+      'Init script of the account whose current text becomes the user data; cannot be combined with user_data. ' +
+        'Without both, the user data stays unchanged; null removes it.',
     ),
     user_data: CreateServer.shape.user_data,
     stop: z
       .boolean()
       .default(false)
-      .describe('Whether a started server is stopped for it; it is started again at the end.'),
+      .describe('Whether a started server may be stopped for it; it is started again at the end.'),
   })
   .meta({ id: 'RebuildServer' })
 export type RebuildServer = z.infer<typeof RebuildServer>
 
 export const rebuildServer = verbs.post('rebuild_server', '/{id}/rebuild', {
-  summary: 'Make the boot storage of a server anew',
-  description: 'What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.',
+  summary: 'Rebuild the boot storage of a server',
+  description:
+    'All data on the boot storage is lost. Id, addresses, labels, group and all other storages stay the same.',
   starts: ['server.rebuild'],
   isDestructive: true,
   body: RebuildServer,
@@ -495,10 +491,11 @@ export const rebuildServer = verbs.post('rebuild_server', '/{id}/rebuild', {
 })
 
 export const renumberServerIpv6 = verbs.post('renumber_server_ipv6', '/{id}/renumber-ipv6', {
-  summary: 'Exchange the IPv6 prefix of a server',
+  summary: 'Replace the IPv6 prefix of a server',
   description:
-    'Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new ' +
-    'one is routed at once and told to the guest; the old one works beside it until then.',
+    'Only while ipv6_renumber_available is true: the current prefix comes from a network that will be retired. ' +
+    'The new prefix is routed and announced to the guest immediately; the old one works until that network is ' +
+    'retired.',
   starts: ['server.renumber_ipv6'],
   refuses: [404, 409, 503],
 })
@@ -506,10 +503,10 @@ export const renumberServerIpv6 = verbs.post('renumber_server_ipv6', '/{id}/renu
 const policies = routesUnder({ path: '/v1/servers', area: 'High availability and migration policy' })
 
 export const setServerHaPolicy = policies.put('set_server_ha_policy', '/{id}/ha-policy', {
-  summary: 'Choose what happens when a node is lost',
+  summary: 'Set the high availability policy of a server',
   description:
-    'restart starts a running server on another node once its failed node is fenced, none leaves it stopped. ' +
-    'Always accepted; ha_status says whether the zone can act on it.',
+    'restart: starts a running server on another node after its failed node is fenced. none: leaves it stopped. ' +
+    'Always accepted; ha_status shows whether the zone can act on it.',
   audit: 'server.ha_policy',
   body: z.strictObject({ ha_policy: ServerView.shape.ha_policy.unwrap() }),
   example: { ha_policy: 'restart' },
@@ -525,10 +522,10 @@ const MigrationPolicyBody = z
   .meta({ id: 'MigrationPolicyBody' })
 
 export const setServerMigrationPolicy = policies.put('set_server_migration_policy', '/{id}/migration-policy', {
-  summary: 'Choose how much a live migration may disturb the guest',
+  summary: 'Set the live migration policy of a server',
   description:
-    'default allows short pauses and throttles the guest where needed, relaxed prefers a finished move, strict ' +
-    'gives up rather than disturb the guest.',
+    'default allows short pauses and throttles the guest if necessary. relaxed prefers completing the move. ' +
+    'strict cancels rather than disturbing the guest.',
   audit: 'server.migration_policy',
   body: MigrationPolicyBody,
   example: { migration_policy: 'default' },
@@ -539,7 +536,7 @@ const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'Met
 const metadata = routesUnder({ path: '/v1/servers', area: 'Console, metadata, metrics, transfer' })
 
 export const getServerMetadataSetting = metadata.get('get_server_metadata_setting', '/{id}/metadata', {
-  summary: 'Read whether the metadata service answers a server',
+  summary: 'Get the metadata service setting of a server',
   permission: 'operate',
   isCredentialRead: true,
   audit: 'server.metadata_read',
@@ -547,8 +544,8 @@ export const getServerMetadataSetting = metadata.get('get_server_metadata_settin
 })
 
 export const setServerMetadataSetting = metadata.put('set_server_metadata_setting', '/{id}/metadata', {
-  summary: 'Switch the metadata service of a server on or off',
-  description: 'Also while the server runs; what its guest does is not disturbed.',
+  summary: 'Enable or disable the metadata service of a server',
+  description: 'Works while the server runs, without disturbing its guest.',
   starts: ['server.metadata'],
   body: MetadataSetting,
   example: { enabled: true },

@@ -1,4 +1,4 @@
-/** Server: a virtual machine of an account, as it is stored. Its routes and public shape are in `routes.ts`. */
+/** Server: a virtual machine of an account, as it is stored. `routes.ts` has its routes and public shape. */
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
@@ -21,11 +21,11 @@ import { ManagedBy, SharedAddresses } from './managed.ts'
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
 
-/** Whether the server reaches others and is reached, and what is off where it is not. */
+/** Network reachability of the server in both directions, and the problem if there is one. */
 export const NETWORK_CONDITION = 'NetworkReachable'
 /** Whether the host of the server answers. */
 export const HOST_CONDITION = 'HostReachable'
-/** Reason of the condition `Claimed` of a server whose claims are missing. */
+/** Reason of the condition `Claimed` of a server without claims. */
 export const FORGOTTEN = 'Forgotten'
 
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
@@ -34,24 +34,24 @@ export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 /** MigrationProgress as it is stored. */
 const Migration = z.strictObject({
   operationId: z.string().max(253).describe('Name of the Operation that moves the server.'),
-  state: z.enum(MIGRATION_STATES).describe('How far the move is.'),
-  sourceNode: z.string().max(253).describe('Node that the server leaves.'),
-  targetNode: z.string().max(253).describe('Node that the server goes to.'),
-  targetZone: ZoneName.optional().describe('Zone of that node.'),
-  phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the attempt.'),
-  attempt: z.int().min(1).describe('Which send it is.'),
+  state: z.enum(MIGRATION_STATES).describe('State of the move.'),
+  sourceNode: z.string().max(253).describe('Source node of the server.'),
+  targetNode: z.string().max(253).describe('Target node of the server.'),
+  targetZone: ZoneName.optional().describe('Zone of the target node.'),
+  phase: z.enum(MIGRATION_PHASES).describe('Phase of the attempt that the nodes report.'),
+  attempt: z.int().min(1).describe('Number of the attempt.'),
   iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
-  transferredBytes: z.int().min(0).describe('Bytes that were sent in this attempt.'),
-  totalBytes: z.int().min(0).describe('Bytes that there are to send; 0 when not known.'),
-  dirtyBytesPerSecond: z.int().min(0).describe('How fast the guest changes its memory.'),
-  downtimeMilliseconds: z.int().min(0).describe('How long the guest stood still at handover; 0 before.'),
+  transferredBytes: z.int().min(0).describe('Bytes sent in this attempt.'),
+  totalBytes: z.int().min(0).describe('Bytes to send; 0 when unknown.'),
+  dirtyBytesPerSecond: z.int().min(0).describe('Bytes of memory that the guest changes per second.'),
+  downtimeMilliseconds: z.int().min(0).describe('Pause of the guest at handover; 0 before.'),
   detail: z.string().max(1024).describe('For people.'),
-  reportedAt: z.string().max(64).optional().describe('When the node reported, by its own clock.'),
+  reportedAt: z.string().max(64).optional().describe('Time of the report, by the clock of the node.'),
 })
 
 export type MigrationProgress = z.infer<typeof Migration>
 
-/** A rule for `kubectl` too: what belongs to an operation changes only while that operation is under way. */
+/** A rule that also applies to `kubectl`: fields of an operation change only while the operation is in progress. */
 const changedOnlyBy = (
   field: string,
   operation: OperationKind,
@@ -73,7 +73,7 @@ const changedOnlyBy = (
   }
 }
 
-/** Only the platform writes the status: it says so once a move has brought the server to the zone. */
+/** Only the platform writes the status: it reports there that a move has brought the server to the zone. */
 const ZONE_RULE =
   'self.spec.zone == oldSelf.spec.zone || (has(self.status) && has(self.status.migration) && ' +
   "self.status.migration.state == 'switched' && has(self.status.migration.targetZone) && " +
@@ -86,12 +86,12 @@ export const Server = resource({
   scope: 'Namespaced',
   customers: 'write',
   description: [
-    'A virtual machine of an account. It lives in the namespace of its account; its name is its id in the API, ' +
-      'where a UUID is given to those made there.',
-    'Set desiredPower to start or stop it, and delete the object to delete it with its boot storage. Each such ' +
+    'A virtual machine of an account, in the namespace of its account. Its name is its id in the API; servers ' +
+      'created there get a UUID.',
+    'Set desiredPower to start or stop it, and delete the object to delete it with its boot storage. Each ' +
       'change becomes an operation with events, shown by',
-    '`kubectl get operations` and in status.operation; while one is under way another is refused. Another plan ' +
-      'can be given to a stopped server; zone and template are fixed at creation.',
+    '`kubectl get operations` and in status.operation; while one is in progress another is refused. A stopped ' +
+      'server can get another plan; zone and template are fixed at creation.',
     'Wait for it with `kubectl wait --for=condition=Ready`.',
   ].join(' '),
   spec: z
@@ -99,18 +99,18 @@ export const Server = resource({
       hostname: Hostname.describe('Host name, unique in the account and zone. Cannot be changed.').meta({
         'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'hostname cannot be changed' }],
       }),
-      title: z.string().max(255).default('').describe('One line of free text for people.'),
+      title: z.string().max(255).default('').describe('Title: one line of free text.'),
       zone: ZoneName.describe(
-        'Zone that the server lives in: one of `kubectl get zones`. Cannot be changed here; it follows a server ' +
-          'that is moved to another zone through the API.',
+        'Zone of the server: one of `kubectl get zones`. Cannot be changed here; it changes when the server is ' +
+          'moved to another zone through the API.',
       ),
       plan: z
         .string()
         .min(1)
         .max(63)
         .describe(
-          'Plan that gives cores, memory and price: one of `kubectl get plans`. A stopped server can get ' +
-            'another one: an operation server.change_plan.',
+          'Plan with cores, memory and price: one of `kubectl get plans`. A stopped server can get another one, ' +
+            'by an operation server.change_plan.',
         ),
       template: z
         .string()
@@ -118,38 +118,37 @@ export const Server = resource({
         .max(63)
         .optional()
         .describe(
-          'Template that the boot storage is made from: one of `kubectl get templates`. Exactly one of template ' +
-            'and customImageId is set. Cannot be changed here.',
+          'Template for the boot storage: one of `kubectl get templates`. Exactly one of template and ' +
+            'customImageId is set. Cannot be changed here.',
         ),
       customImageId: z
         .string()
         .min(1)
         .max(253)
         .optional()
-        .describe('Custom image that the boot storage is made from, instead of a template.'),
+        .describe('Custom image for the boot storage, instead of a template.'),
       labels: StoredLabels.default({}).describe(
-        'Labels of the API, by which its lists are filtered; values are free text, unlike those of metadata.labels.',
+        'Labels as in the API, by which its lists are filtered. Unlike metadata.labels, their values are free text.',
       ),
       desiredPower: z
         .enum(['running', 'stopped'])
         .default('running')
         .describe(
-          'Whether the server is to run. running starts a stopped server; stopped asks the guest to shut down, ' +
-            'and cuts its power when it does not in time.',
+          'Desired power state. running starts a stopped server; stopped asks the guest to shut down, and cuts ' +
+            'the power after a timeout.',
         ),
       sshKeys: z
         .array(z.string().max(16_384))
         .max(100)
         .default([])
         .describe(
-          'Public keys, in the one-line form of OpenSSH, that may sign in. A server without user data needs at ' +
-            'least one.',
+          'Public keys in one-line OpenSSH format that may sign in. A server without user data needs at least one.',
         ),
       userDataSecretName: z
         .string()
         .max(253)
         .optional()
-        .describe('Secret of the same namespace whose key userData holds the user data of the first boot.'),
+        .describe('Secret in the same namespace whose key userData holds the user data of the first boot.'),
       initScriptId: z
         .string()
         .max(253)
@@ -159,19 +158,22 @@ export const Server = resource({
         .string()
         .max(253)
         .optional()
-        .describe('ServerGroup that the server is created into and kept apart by. Cannot be changed.'),
+        .describe(
+          'ServerGroup that the server joins at creation and that keeps it apart from other members. Cannot be ' +
+            'changed.',
+        ),
       haPolicy: z
         .enum(['restart', 'none'])
         .default('restart')
         .describe(
-          'What happens when the guest crashes or its node is lost: restart starts it again, none leaves it stopped.',
+          'Action when the guest crashes or its node is lost: restart starts it again, none leaves it stopped.',
         ),
       migrationPolicy: z
         .enum(['default', 'relaxed', 'strict'])
         .default('default')
         .describe(
-          'How much a live migration may disturb the guest: relaxed lets it take longer pauses, strict gives up ' +
-            'rather than slowing the guest.',
+          'How much a live migration may disturb the guest: relaxed allows longer pauses, strict cancels rather ' +
+            'than slowing the guest.',
         ),
       publicIpv4: z.boolean().default(false).describe('Whether the server has a public IPv4 address.'),
       networks: StoredNetworks.optional(),
@@ -183,27 +185,25 @@ export const Server = resource({
         .max(65_536)
         .optional()
         .describe(
-          'Size of the boot storage in GiB, at least that of the plan, which decides when absent. That of a stopped ' +
-            'server can grow: an operation server.change_plan.',
+          'Size of the boot storage in GiB: at least the size of the plan, which is the default. The boot ' +
+            'storage of a stopped server can grow, by an operation server.change_plan.',
         ),
       bootStorageId: z
         .string()
         .max(253)
         .optional()
-        .describe(
-          'Name of the Storage that it boots from; the name of the server when absent. Written by the platform only.',
-        ),
+        .describe('Name of its boot Storage; the name of the server when absent. Written by the platform only.'),
       isProtected: z
         .boolean()
         .default(false)
-        .describe('While true the server can be neither deleted nor rebuilt, through any interface.'),
+        .describe('While true, the server can be neither deleted nor rebuilt through any interface.'),
       managedBy: ManagedBy.optional(),
       backupSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
         .optional()
         .describe(
-          'The backupSchedule that the boot storage is made with. Cannot be changed: change that of the Storage.',
+          'Initial backupSchedule of the boot storage. Cannot be changed here: change the schedule of the Storage.',
         ),
       sharedAddresses: SharedAddresses.optional(),
       operation: RequestedOrEditedOperation,
@@ -213,20 +213,20 @@ export const Server = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(SERVER_STATES).describe('What the server is doing now, as the API shows it.'),
+      state: z.enum(SERVER_STATES).describe('State of the server, as in the API.'),
       stateDetail: z
         .string()
         .max(1024)
         .optional()
-        .describe('Why it is so, for people; absent when the state says it all.'),
+        .describe('Human-readable reason for the state; absent when the state is sufficient.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
       plan: z
         .string()
         .max(63)
         .optional()
-        .describe('Plan that the server has; another one than in the spec until it is changed.'),
-      cores: z.int().optional().describe('Virtual cores that the server has.'),
-      memoryMebibytes: z.int().optional().describe('Memory that the server has, in MiB.'),
+        .describe('Current plan of the server; differs from the spec until the change is complete.'),
+      cores: z.int().optional().describe('Current number of virtual cores.'),
+      memoryMebibytes: z.int().optional().describe('Current memory in MiB.'),
       storageGibibytes: z.int().optional().describe('Size of its boot storage in GiB.'),
       macAddress: z.string().max(17).optional().describe('Hardware address of its public interface.'),
       publicIpv4: z.string().max(45).optional().describe('Public IPv4 address.'),
@@ -235,59 +235,64 @@ export const Server = resource({
       ipv6RenumberAvailable: z
         .boolean()
         .optional()
-        .describe('True when the prefix comes from a pool that is being emptied, and can be exchanged for another.'),
-      nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+        .describe('Whether the prefix comes from a pool that is being drained, and can be exchanged for another.'),
+      nodeName: z.string().max(253).optional().describe('Node of the server.'),
       sshForward: z
         .strictObject({
-          host: z.string().max(253).describe('Address of the host of the server; 127.0.0.1 is that host itself.'),
+          host: z.string().max(253).describe('Address of the host of the server; 127.0.0.1 is the host itself.'),
           port: z.int().min(1).max(65_535).describe('Port there.'),
         })
         .optional()
-        .describe('Where its SSH port is reached while it runs, in a zone whose servers have no own addresses.'),
+        .describe('Address of its SSH port while it runs, in a zone whose servers have no separate addresses.'),
       sshUser: z
         .string()
         .max(32)
         .optional()
-        .describe('Who has its SSH keys, as the template said; kept when the template is deleted.'),
+        .describe('User with its SSH keys, from the template; kept when the template is deleted.'),
       sshHostKeys: SshHostKeys.optional().describe(
-        'Public host keys of its SSH server, as the guest printed them on its console.',
+        'Public host keys of its SSH server, as printed on the console of the guest.',
       ),
-      bootStorageId: z.string().max(253).optional().describe('Name of the Storage that it boots from.'),
-      storageIds: z
-        .array(z.string().max(253))
-        .max(32)
+      bootStorageId: z.string().max(253).optional().describe('Name of its boot Storage.'),
+      storageIds: z.array(z.string().max(253)).max(32).optional().describe('Names of its other Storages.'),
+      startedAt: z
+        .string()
+        .max(64)
         .optional()
-        .describe('Names of the Storages besides it that the server has.'),
-      startedAt: z.string().max(64).optional().describe('When the guest was started last; absent while it is stopped.'),
+        .describe('Time of the last start of the guest; absent while it is stopped.'),
       incarnation: z
         .int()
         .min(0)
         .optional()
         .describe(
-          'How often the platform has decided to start the guest; its node runs each incarnation at most once.',
+          'Number of times that the platform decided to start the guest; its node runs each incarnation at most once.',
         ),
       crashedAt: z
         .array(z.string().max(64))
         .max(10)
         .optional()
-        .describe('When the guest crashed, newest last; only those of the last ten minutes.'),
+        .describe('Crash times of the guest, newest last; only of the last ten minutes.'),
       migration: Migration.optional().describe(
-        'How far the newest move to another node is, as the API shows it as progress of its operation.',
+        'Progress of the newest move to another node; the API shows it as progress of its operation.',
       ),
-      interfaces: InterfacesStatus.optional().describe('Its interfaces in private networks; absent without any.'),
-      firewall: FirewallProgress.optional().describe('How far the firewall is applied; absent until there was one.'),
+      interfaces: InterfacesStatus.optional().describe(
+        'Its interfaces in private networks; absent when there are none.',
+      ),
+      firewall: FirewallProgress.optional().describe('Progress of applying the firewall; absent before the first.'),
       networkPorts: z
         .strictObject({
           zone: ZoneName.describe('Zone whose network has them.'),
-          fingerprint: z.string().max(64).describe("Of what the zone's network is to have of the server."),
-          sequence: z.int().min(0).describe('The change of the network database that says it.'),
-          isInstalled: z.boolean().describe('Whether every host that the server is on follows it.'),
+          fingerprint: z
+            .string()
+            .max(64)
+            .describe("Fingerprint of the desired entries of the server in the zone's network."),
+          sequence: z.int().min(0).describe('Change of the network database that contains them.'),
+          isInstalled: z.boolean().describe('Whether every host of the server has applied it.'),
         })
         .optional()
-        .describe("What the zone's network knows of it beyond its public address; absent until there was something."),
+        .describe("Entries of the server in the zone's network besides its public address; absent before the first."),
       operation: ReportedOperation,
     })
-    .describe('What the server is. Written by its controller.'),
+    .describe('Observed state of the server. Written by its controller.'),
   columns: [
     { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },

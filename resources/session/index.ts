@@ -1,4 +1,4 @@
-/** The portal sessions of a person: public shape and routes. */
+/** The portal sessions of a user: public shape and routes. */
 import { z } from 'zod'
 import { DateTime, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -27,7 +27,7 @@ const sessions = verbsOf({
 
 export const listSessions = sessions.listWhole('list_sessions', {
   summary: 'List your sessions',
-  description: 'Where you are signed in; what was used last comes first.',
+  description: 'Your active sessions, most recently used first.',
 })
 export const endSession = sessions.remove('end_session', {
   summary: 'End one of your sessions',

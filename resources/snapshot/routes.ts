@@ -1,4 +1,4 @@
-/** Snapshots as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of snapshots, and the conversion from the stored shape. */
 import { z } from 'zod'
 import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
@@ -14,14 +14,14 @@ export const SnapshotView = z
     id: z.string(),
     zone: z.string(),
     region: z.string(),
-    storage_id: z.string().describe('The storage that it is a point of, which is not deleted before it.'),
+    storage_id: z.string().describe('Storage of the snapshot; it cannot be deleted before the snapshot.'),
     title: z.string(),
-    state: z.enum(SNAPSHOT_STATES).describe('Storages are made from one that is online.'),
+    state: z.enum(SNAPSHOT_STATES).describe('Storages can be created from an online snapshot.'),
     size_gibibytes: z.int().describe('Size of the storage at that point; 0 until it is online.'),
     used_bytes: z
       .int()
       .nullable()
-      .describe('Room that it alone takes, as measured now and then; null where the host cannot tell.'),
+      .describe('Space used by it alone, measured periodically; null when the host does not know.'),
     labels: z.record(z.string(), z.string()),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -30,7 +30,7 @@ export const SnapshotView = z
 export type SnapshotView = z.infer<typeof SnapshotView>
 export type StoredSnapshot = Stored<SnapshotSpec, SnapshotStatus>
 
-/** What the view takes from its storage, until the snapshot has it by itself. */
+/** Facts of its storage that the view needs, until the snapshot has them itself. */
 export interface SnapshotSurroundings {
   readonly zone: string | undefined
   readonly region: string | undefined
@@ -70,11 +70,12 @@ export const CreateSnapshot = z
 const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
 
 export const createSnapshot = ofStorages.post('create_snapshot', '/{id}/snapshots', {
-  summary: 'Take a snapshot of a storage',
+  summary: 'Create a snapshot of a storage',
   description:
-    'The point that the storage is at, kept in its disk: it takes a moment, and room for what is written from then ' +
-    'on. Its server may run. The storage is not deleted while it has snapshots, and one that is on the disks of a ' +
-    'single host stays on that host, with its server. Storages of tier local-nvme have none.',
+    'Keeps the current state of the storage in its disk. It takes a moment, and needs space for later writes. The ' +
+    'server may run. The storage cannot be deleted while it has snapshots. A storage with snapshots on the disks ' +
+    'of a single host stays on that host, together with its server. Storages of tier local-nvme do not support ' +
+    'snapshots.',
   clusterScopes: ['storages'],
   needs: 'standing',
   starts: ['snapshot.create'],
@@ -92,11 +93,12 @@ export const listSnapshots = verbs.list('list_snapshots', {
   query: PageQuery.extend({ storage_id: Id.optional() }),
 })
 
-export const getSnapshot = verbs.read('get_snapshot', { summary: 'Read a snapshot', clusterScopes: ['storages'] })
+export const getSnapshot = verbs.read('get_snapshot', { summary: 'Get a snapshot', clusterScopes: ['storages'] })
 
 export const deleteSnapshot = verbs.remove('delete_snapshot', {
   summary: 'Delete a snapshot',
-  description: 'What it alone kept is free when the operation has succeeded. Storages that were made from it stay.',
+  description:
+    'Space that only this snapshot used is free after the operation has succeeded. Storages created from it stay.',
   clusterScopes: ['storages'],
   starts: ['snapshot.delete'],
 })

@@ -1,5 +1,5 @@
 /** SSH keys of an account: public shape and routes. Stored in PostgreSQL only; servers keep the text of the keys they
- *  were made with. */
+ *  were created with. */
 import { z } from 'zod'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -30,11 +30,11 @@ export const createSshKey = verbs.create('create_ssh_key', {
   refuses: [400, 409, 422],
 })
 
-export const getSshKey = verbs.read('get_ssh_key', { summary: 'Read an SSH key' })
+export const getSshKey = verbs.read('get_ssh_key', { summary: 'Get an SSH key' })
 
 export const deleteSshKey = verbs.remove('delete_ssh_key', {
   summary: 'Delete an SSH key',
-  description: 'Servers that were made with it keep it.',
+  description: 'Servers created with it keep it.',
   refuses: [404],
 })
 

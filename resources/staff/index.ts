@@ -1,4 +1,4 @@
-/** Staff: their own sign-in, and what they do with accounts and people. Served on the operator listener only. */
+/** Staff: their own sign-in, and their actions on accounts and users. Served on the operator listener only. */
 import { z } from 'zod'
 import { STAFF_ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { AuditIntegrity } from '../audit/index.ts'
@@ -137,7 +137,7 @@ export const getCurrentStaff = route({
   id: 'get_current_staff',
   method: 'GET',
   path: '/v1/admin/auth/me',
-  summary: 'Who is signed in',
+  summary: 'Get the signed-in staff member',
   answers: { 200: z.strictObject({ staff: Staff, csrf_token: z.string() }) },
   refuses: [403],
 })
@@ -154,13 +154,13 @@ export const listAccountsAsStaff = accounts.get('list_accounts_as_staff', '', {
   answers: { 200: pageOf(Account) },
 })
 export const getAccountAsStaff = accounts.get('get_account_as_staff', '/{account_id}', {
-  summary: 'Read an account',
+  summary: 'Get an account',
   params: AccountParams,
   answers: { 200: Account },
 })
 export const suspendAccount = accounts.post('suspend_account', '/{account_id}/suspend', {
   summary: 'Suspend an account',
-  description: 'It can create nothing; nothing that runs is stopped.',
+  description: 'The account can create nothing; running resources are not stopped.',
   audit: 'account.suspended',
   params: AccountParams,
   body: Reason,
@@ -168,13 +168,13 @@ export const suspendAccount = accounts.post('suspend_account', '/{account_id}/su
   answers: { 200: Account },
 })
 export const unsuspendAccount = accounts.post('unsuspend_account', '/{account_id}/unsuspend', {
-  summary: 'Lift a suspension',
+  summary: 'Lift the suspension of an account',
   audit: 'account.unsuspended',
   params: AccountParams,
   answers: { 200: Account },
 })
 export const grantCredit = accounts.post('grant_credit', '/{account_id}/credits', {
-  summary: 'Give credit',
+  summary: 'Grant credit to an account',
   staffRole: 'finance',
   audit: 'account.credit_granted',
   params: AccountParams,
@@ -187,13 +187,13 @@ export const grantCredit = accounts.post('grant_credit', '/{account_id}/credits'
   answers: { 201: z.strictObject({ credit: Credit }) },
 })
 export const revokeCredit = accounts.delete('revoke_credit', '/{account_id}/credits/{id}', {
-  summary: 'Take credit back',
+  summary: 'Revoke credit of an account',
   staffRole: 'finance',
   audit: 'account.credit_revoked',
   params: z.strictObject({ ...AccountParams.shape, ...IdParams.shape }),
 })
 export const setAccountQuota = accounts.put('set_account_quota', '/{account_id}/quotas/{name}', {
-  summary: 'Change a quota',
+  summary: 'Update a quota of an account',
   audit: 'account.quota_changed',
   params: z.strictObject({ ...AccountParams.shape, name: z.string().max(63) }),
   body: z.strictObject({ limit: z.int().min(0).max(Number.MAX_SAFE_INTEGER) }),
@@ -205,8 +205,8 @@ export const setAccountQuota = accounts.put('set_account_quota', '/{account_id}/
 const users = routesUnder({ path: '/v1/admin/users', area: AREA, staff: 'operations' })
 
 export const disableUser = users.post('disable_user', '/{user_id}/disable', {
-  summary: 'Disable a person',
-  description: 'Ends their sessions; their tokens stop.',
+  summary: 'Disable a user',
+  description: "Ends the user's sessions and disables their tokens.",
   audit: 'user.disabled',
   params: UserParams,
   body: Reason,
@@ -214,7 +214,7 @@ export const disableUser = users.post('disable_user', '/{user_id}/disable', {
   answers: { 204: null },
 })
 export const enableUser = users.post('enable_user', '/{user_id}/enable', {
-  summary: 'Enable a person',
+  summary: 'Enable a user',
   audit: 'user.enabled',
   params: UserParams,
   body: Reason,
@@ -222,8 +222,8 @@ export const enableUser = users.post('enable_user', '/{user_id}/enable', {
   answers: { 204: null },
 })
 export const resetUserSecondFactor = users.post('reset_user_second_factor', '/{user_id}/reset-second-factor', {
-  summary: 'Remove the second factor of a person',
-  description: 'Ends their sessions.',
+  summary: 'Remove the second factor of a user',
+  description: "Ends the user's sessions.",
   staffRole: 'support',
   audit: 'user.second_factor_reset',
   isDestructive: true,
@@ -244,7 +244,7 @@ const CouponFields = {
   is_active: z.boolean().optional(),
 }
 export const createCoupon = coupons.create('create_coupon', {
-  summary: 'Make a coupon',
+  summary: 'Create a coupon',
   body: z.strictObject({
     code: z.string().regex(/^[A-Za-z0-9_-]{3,32}$/, 'must be 3 to 32 letters, digits, dashes or underscores'),
     amount_cents: Cents,
@@ -261,13 +261,13 @@ export const createCoupon = coupons.create('create_coupon', {
   },
 })
 export const updateCoupon = coupons.change('update_coupon', {
-  summary: 'Change a coupon',
+  summary: 'Update a coupon',
   params: IdParams,
   body: z.strictObject(CouponFields),
   refuses: [400, 404],
 })
 export const createSupportSession = accounts.post('create_support_session', '/{account_id}/support-sessions', {
-  summary: 'Enter an account',
+  summary: 'Open a support session in an account',
   staffRole: 'support',
   audit: 'support.session_issued',
   params: AccountParams,
@@ -301,7 +301,7 @@ export const endSupportSession = support.delete('end_support_session', '/support
   refuses: [404],
 })
 export const listStaffAuditEntries = support.get('list_staff_audit_entries', '/audit', {
-  summary: 'What staff did',
+  summary: 'List the actions of staff',
   query: PageQuery.extend({
     account_id: z.string().max(253).optional(),
     action: z.string().max(100).optional(),
@@ -312,14 +312,15 @@ export const listStaffAuditEntries = support.get('list_staff_audit_entries', '/a
 })
 const AuditVerification = AuditIntegrity.extend({
   checkpoint_at: DateTime.nullable().describe(
-    'When the newest checkpoint that it was held against was written; null when there is none.',
+    'Time of the newest checkpoint used for comparison; null when there is none.',
   ),
 }).meta({ id: 'AuditVerification' })
 export const verifyAuditChain = support.post('verify_audit_chain', '/audit/verify', {
   summary: 'Verify an audit chain now',
   description:
-    'That of an account; without one that of what staff and operators did. It is held against the newest checkpoint ' +
-    'in object storage too; while that does not answer, nothing is said.',
+    'Verifies the chain of an account; without an account, the chain of staff and operator actions. The chain is ' +
+    'also compared with the newest checkpoint in object storage. While object storage does not answer, no result ' +
+    'is returned.',
   audit: 'audit.verify',
   body: z.strictObject({ account_id: z.string().max(253).optional() }),
   example: { account_id: EXAMPLE.id },

@@ -1,4 +1,4 @@
-/** Storages as the API shows them: public shape, bridge from the stored one, routes. */
+/** Public shape and routes of storages, and the conversion from the stored shape. */
 import { z } from 'zod'
 import {
   DATA_STORAGES_PER_SERVER_MAXIMUM,
@@ -46,8 +46,8 @@ export const StorageView = z
     device: z
       .string()
       .nullable()
-      .describe('The name that every guest gives it: vda for a boot storage. Guests name others by what they find.'),
-    serial: z.string().describe('Finds it in the guest: /dev/disk/by-id/virtio-<serial>.'),
+      .describe('Device name in every guest: vda for a boot storage. Guests name other disks in detection order.'),
+    serial: z.string().describe('Serial number in the guest: /dev/disk/by-id/virtio-<serial>.'),
     source: z.strictObject({ kind: z.enum(['template', 'backup', 'snapshot', 'storage']), id: z.string() }).nullable(),
     backup_schedule: z.string().nullable(),
     backup_copy_zone: z.string().nullable(),
@@ -56,8 +56,8 @@ export const StorageView = z
     durability: z
       .enum(['replicated', 'degraded', 'single_copy'])
       .describe(
-        'replicated outlives the host that it is used on; degraded will once the shared storage has made copies that ' +
-          'it lacks; single_copy is on the disks of one host alone.',
+        'replicated survives the loss of its host. degraded will, after the shared storage has restored missing ' +
+          'copies. single_copy is on the disks of one host.',
       ),
     labels: z.record(z.string(), z.string()),
     is_protected: z.boolean(),
@@ -68,21 +68,21 @@ export const StorageView = z
 export type StorageView = z.infer<typeof StorageView>
 export type StoredStorage = Stored<StorageSpec, StorageStatus>
 
-/** What the view takes from elsewhere. */
+/** Facts of other objects that the view needs. */
 export interface StorageSurroundings {
   readonly zone: ZoneSpec | undefined
-  /** As the shared storage of the zone says of its pools, where the platform may read that. */
+  /** Pool state reported by the shared storage of the zone, if the platform may read it. */
   readonly pools?: NonNullable<ZoneStatus['sharedStorage']>['pools']
   readonly snapshotCount: number
-  /** The backup that is being made of it. */
+  /** The backup of it in progress. */
   readonly backup?: { readonly id: string; readonly operation: OperationProgress } | undefined
 }
 
 const SERIAL_LENGTH = 20
-/** By which a guest finds the disk of the storage. */
+/** Serial number by which a guest finds the disk of the storage. */
 export const serialOf = (storageId: string): string => storageId.replaceAll('-', '').slice(0, SERIAL_LENGTH)
 
-/** Shared storage that tells nobody how it keeps data is one that its administrator vouches for. */
+/** Shared storage that does not report how it keeps data counts as replicated: its administrator vouches for it. */
 function durabilityOf(pool: string | undefined, pools: StorageSurroundings['pools'] = []): StorageView['durability'] {
   const state = pools.find(({ name }) => name === pool)
   if (pool === undefined || state?.replicas === 1) return 'single_copy'
@@ -111,7 +111,7 @@ export function toStorageView(
   })
 }
 
-/** Its own operation, or the backup that is being made of it. */
+/** Its own operation, or the backup of it in progress. */
 function activeOf(storage: StoredStorage, backup: StorageSurroundings['backup']): StorageView['active_operation'] {
   const own = { type: 'storage', id: storage.name } as const
   const operation = activeOperationOf(storage)
@@ -148,19 +148,21 @@ const RetentionDays = z.int().min(1).max(365)
 
 export const CreateStorage = z
   .strictObject({
-    zone: ZoneName.optional().describe('May be left out with a source: that of the source is taken.'),
+    zone: ZoneName.optional().describe('Optional with a source: defaults to the zone of the source.'),
     title: Title.default(''),
     size_gibibytes: SizeGibibytes.optional().describe(
-      'At least as large as the source, and as large as that when left out; needed without a source.',
+      'At least the size of the source, which is the default; required without a source.',
     ),
     tier: z
       .enum(STORAGE_TIERS)
       .default('standard')
-      .describe('standard outlives its host where the zone has shared storage; local-nvme is on the disks of a host.'),
+      .describe(
+        'standard survives the loss of its host in zones with shared storage; local-nvme is on the disks of one host.',
+      ),
     source_backup_id: Id.nullish(),
     source_snapshot_id: Id.nullish(),
     source_storage_id: Id.nullish(),
-    server_id: Id.nullish().describe('Server of the zone that it is attached to when it is made.'),
+    server_id: Id.nullish().describe('Server in the zone to attach it to at creation.'),
     labels: Labels.default({}),
     backup_schedule: BackupSchedule.nullish(),
     backup_retention_days: RetentionDays.default(BACKUP_RETENTION_DAYS_DEFAULT),
@@ -185,14 +187,16 @@ const verbs = verbsOf({ path: '/v1/storages', area: 'Storages', noun: 'storage',
 
 export const listStorages = verbs.list('list_storages', {
   summary: 'List storages',
-  description: 'Newest first, boot storages too. A storage must carry every label that is named.',
+  description: 'Newest first, including boot storages. A storage must have every given label.',
   clusterScopes: ['storages'],
   query: PageQuery.extend({ zone: ZoneName.optional(), server_id: Id.optional(), label: LabelFilters }),
 })
 
 export const createStorage = verbs.create('create_storage', {
-  summary: 'Add a storage',
-  description: 'It is empty, or holds what one source held when it was made. The source may go once it is online.',
+  summary: 'Create a storage',
+  description:
+    'Empty, or with the content of one source at the time of creation. The source may be deleted after the ' +
+    'storage is online.',
   clusterScopes: ['storages'],
   needs: 'standing',
   starts: ['storage.create'],
@@ -201,17 +205,17 @@ export const createStorage = verbs.create('create_storage', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getStorage = verbs.read('get_storage', { summary: 'Read a storage', clusterScopes: ['storages'] })
+export const getStorage = verbs.read('get_storage', { summary: 'Get a storage', clusterScopes: ['storages'] })
 
 export const updateStorage = verbs.change('update_storage', {
-  summary: 'Change title, labels or protection of a storage',
-  description: 'labels replaces all labels. With If-Match the change is made only to that version.',
+  summary: 'Update title, labels or protection of a storage',
+  description: 'labels replaces all labels. With If-Match only that version is changed.',
   body: UpdateStorage,
 })
 
 export const deleteStorage = verbs.remove('delete_storage', {
   summary: 'Delete a storage with its data',
-  description: 'It must be detached. Its data are erased when the operation has succeeded.',
+  description: 'The storage must be detached. Its data is erased when the operation has succeeded.',
   clusterScopes: ['storages'],
   starts: ['storage.delete'],
 })
@@ -219,9 +223,9 @@ export const deleteStorage = verbs.remove('delete_storage', {
 export const attachStorage = verbs.post('attach_storage', '/{id}/attach', {
   summary: 'Attach a storage to a server',
   description:
-    `The server may run: the disk appears in the guest, where its serial finds it. A server takes ` +
-    `${DATA_STORAGES_PER_SERVER_MAXIMUM} storages besides its boot storage. Data that lie on another host are ` +
-    'brought to that of the server first.',
+    'The server may run: the disk appears in the guest and can be found by its serial. A server can have ' +
+    `${DATA_STORAGES_PER_SERVER_MAXIMUM} storages besides its boot storage. Data on another host is moved to the ` +
+    'host of the server first.',
   clusterScopes: ['storages'],
   starts: ['storage.attach'],
   body: z.strictObject({ server_id: Id }),
@@ -232,19 +236,19 @@ export const attachStorage = verbs.post('attach_storage', '/{id}/attach', {
 export const detachStorage = verbs.post('detach_storage', '/{id}/detach', {
   summary: 'Detach a storage from its server',
   description:
-    'The server may run: the operation succeeds when the guest has released the disk, and fails when it does not ' +
-    'release it in time. With force the disk is taken from the guest, which finds errors where it reads or writes.',
+    'The server may run: the operation succeeds when the guest has released the disk, and fails after a timeout. ' +
+    'With force the disk is removed from the guest, which gets errors when it reads or writes.',
   clusterScopes: ['storages'],
   starts: ['storage.detach'],
   body: z.strictObject({
-    force: z.boolean().default(false).describe('Whether the disk is taken from a guest that does not release it.'),
+    force: z.boolean().default(false).describe('Whether to remove the disk from a guest that does not release it.'),
   }),
   refuses: [404, 409],
 })
 
 export const resizeStorage = verbs.post('resize_storage', '/{id}/resize', {
-  summary: 'Let a storage grow',
-  description: 'Its server may run: the guest sees the larger disk at once. A storage never shrinks.',
+  summary: 'Grow a storage',
+  description: 'The server may run: the guest sees the larger disk immediately. A storage never shrinks.',
   clusterScopes: ['storages'],
   needs: 'standing',
   starts: ['storage.resize'],

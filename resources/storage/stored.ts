@@ -16,7 +16,7 @@ const Instant = z.string().max(64).meta({ format: 'date-time' })
 export const STORAGE_STATES = ['creating', 'online', 'restoring', 'error', 'deleting'] as const
 export const STORAGE_TIERS = ['standard', 'local-nvme'] as const
 export const BACKUP_RETENTION_DAYS_DEFAULT = 7
-/** What a storage may be made from; an image is a CustomImage. */
+/** Possible sources of a storage; an image is a CustomImage. */
 export const STORAGE_SOURCES = ['template', 'backup', 'snapshot', 'storage', 'image'] as const
 
 export const Storage = resource({
@@ -26,60 +26,52 @@ export const Storage = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A block device of an account. Set serverId to attach it to a server of its zone, also while that runs; take ' +
-    'serverId away to detach it, and raise sizeGibibytes to let it grow. Each such change becomes an operation, ' +
-    'shown by `kubectl get operations` and in status.operation. Boot storages are made and deleted with their servers.',
+    'A block device of an account. Set serverId to attach it to a server in its zone, also to a running one; ' +
+    'remove serverId to detach it. Raise sizeGibibytes to grow it. Each change becomes an operation, shown by ' +
+    '`kubectl get operations` and in status.operation. Boot storages are created and deleted with their servers.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe(
-        'Zone that the storage lives in. Cannot be changed; that of a boot storage follows its server.',
-      ),
-      title: z.string().max(255).default('').describe('One line of free text for people.'),
+      zone: ZoneName.describe('Zone of the storage. Cannot be changed; that of a boot storage follows its server.'),
+      title: z.string().max(255).default('').describe('Title: one line of free text.'),
       sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
       tier: z
         .enum(STORAGE_TIERS)
         .default('standard')
         .describe(
-          'standard is on the shared storage of the zone where it has some; local-nvme always on the disks of one ' +
-            'host. Operators change it by moving the storage.',
+          'standard is on the shared storage of the zone, if it has any; local-nvme is always on the disks of ' +
+            'one host. Operators change the tier by moving the storage.',
         ),
       source: z
         .strictObject({
           kind: z
             .enum(STORAGE_SOURCES)
-            .describe(
-              'What kind of thing it is made from. A template is for boot storages; an image is a CustomImage.',
-            ),
-          id: z.string().max(253).describe('Name of what it is made from.'),
+            .describe('Kind of the source. A template is for boot storages; an image is a CustomImage.'),
+          id: z.string().max(253).describe('Name of the source.'),
         })
         .optional()
-        .describe('What the storage is filled with when it is made; empty when absent. Cannot be changed.'),
-      serverId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Name of the Server that it is attached to; detached when absent.'),
+        .describe('Initial content of the storage; empty when absent. Cannot be changed.'),
+      serverId: z.string().max(253).optional().describe('Name of the attached Server; detached when absent.'),
       isBoot: z.boolean().default(false).describe('Whether its server boots from it.'),
-      labels: StoredLabels.default({}).describe('Labels of the API, by which its lists are filtered.'),
+      labels: StoredLabels.default({}).describe('Labels as in the API, by which its lists are filtered.'),
       backupRetentionDays: z
         .int()
         .min(1)
         .max(365)
         .optional()
-        .describe(`For how many days its backups are kept; ${BACKUP_RETENTION_DAYS_DEFAULT} when absent.`),
+        .describe(`Days for which its backups are kept; ${BACKUP_RETENTION_DAYS_DEFAULT} when absent.`),
       backupSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
         .optional()
         .describe(
-          'When backups are made by themselves: five fields as cron has them, in UTC, at most once in an hour, such ' +
-            'as "30 3 * * *". Never when absent.',
+          'Schedule of automatic backups: five cron fields, in UTC, at most hourly, such as "30 3 * * *". Never ' +
+            'when absent.',
         ),
       backupCopyZone: ZoneName.optional().describe(
-        'Another zone of the region that each of its backups is copied to. Its hosts must be able to read the ' +
+        'Another zone of the region to which each of its backups is copied. Its hosts must be able to read the ' +
           'backups of this zone.',
       ),
-      isProtected: z.boolean().default(false).describe('While true the storage cannot be deleted.'),
+      isProtected: z.boolean().default(false).describe('While true, the storage cannot be deleted.'),
       operation: RequestedOperation,
     })
     .describe('The desired state of the storage.'),
@@ -87,30 +79,30 @@ export const Storage = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(STORAGE_STATES).describe('What the storage is doing now, as the API shows it.'),
-      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      state: z.enum(STORAGE_STATES).describe('State of the storage, as in the API.'),
+      stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
       serverId: z
         .string()
         .max(253)
         .optional()
-        .describe('Server that has it or is being given it; absent while it is detached.'),
-      nodeName: z.string().max(253).optional().describe('Node that holds it.'),
-      sizeGibibytes: z.int().optional().describe('Size that it has by now, in GiB.'),
+        .describe('Server that has it or is getting it; absent while it is detached.'),
+      nodeName: z.string().max(253).optional().describe('Node of the storage.'),
+      sizeGibibytes: z.int().optional().describe('Current size in GiB.'),
       pool: z
         .string()
         .max(63)
         .optional()
         .describe(
-          'Shared storage that it is on, which other nodes reach too; absent when it is on the disks of its node.',
+          'Shared storage that it is on, which other nodes also reach; absent when it is on the disks of its node.',
         ),
       schedule: z
         .strictObject({
           text: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('The schedule.'),
-          doneUntil: Instant.describe('Up to when its backups were made, or were not due.'),
+          doneUntil: Instant.describe('Time up to which its backups were created or not due.'),
         })
         .optional()
-        .describe('How far the schedule of its backups has been dealt with.'),
+        .describe('Progress of its backup schedule.'),
       restore: z
         .strictObject({
           backup: z.string().max(253).describe('Name of the Backup.'),
@@ -118,13 +110,13 @@ export const Storage = resource({
           wasBroken: z
             .boolean()
             .optional()
-            .describe('Whether the content was half of another backup before, which this one is to replace.'),
+            .describe('Whether the previous content was a partly restored backup, which this one replaces.'),
         })
         .optional()
-        .describe('A backup that is being restored to the storage, or whose restore ended half-way.'),
+        .describe('Backup that is being restored to the storage, or whose restore was interrupted.'),
       operation: ReportedOperation,
     })
-    .describe('What the storage is. Written by its controller.'),
+    .describe('Observed state of the storage. Written by its controller.'),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
@@ -161,7 +153,7 @@ export type StorageSpec = z.infer<typeof Storage.spec>
 export type StorageSource = NonNullable<StorageSpec['source']>
 export type StorageStatus = z.infer<typeof Storage.status>
 
-/** Of its disk, in GiB: what that has, or is to have. */
+/** Actual size of its disk in GiB, or the desired size. */
 export const diskGibibytesOf = ({
   spec,
   status,

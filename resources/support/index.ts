@@ -1,4 +1,4 @@
-/** Support consents of customers, and the handoff by which a member of staff enters an account. */
+/** Support consents of customers, and the handoff with which a staff member enters an account. */
 import { z } from 'zod'
 import { SUPPORT_MODES } from '../../domain/permissions.ts'
 import { route } from '../kit/define.ts'
@@ -38,7 +38,7 @@ export const listSupportConsents = consents.listWhole('list_support_consents', {
   description: 'Newest first, of the last 90 days.',
 })
 export const grantSupportConsent = consents.create('grant_support_consent', {
-  summary: 'Let support into the account',
+  summary: 'Grant support access to the account',
   audit: 'account.support_consent_granted',
   body: z.strictObject({
     mode: z.enum(SUPPORT_MODES),
@@ -50,7 +50,7 @@ export const grantSupportConsent = consents.create('grant_support_consent', {
 })
 export const revokeSupportConsent = consents.remove('revoke_support_consent', {
   summary: 'Revoke a support consent',
-  description: 'Ends running support sessions of that mode at once.',
+  description: 'Ends active support sessions of that mode immediately.',
   audit: 'account.support_consent_revoked',
   params: z.strictObject({ id: z.string().max(253) }),
 })

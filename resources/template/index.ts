@@ -1,4 +1,4 @@
-/** What operators do with templates. The stored shape is the catalog's (`../catalog/stored.ts`); these routes are
+/** Operators' actions on templates. The stored shape is in the catalog (`../catalog/stored.ts`); these routes are
  *  served on the operator listener only. */
 import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
@@ -23,21 +23,21 @@ const ZONES_MAXIMUM = 256
 export const OperatorTemplateView = z
   .strictObject({
     ...TemplateView.shape,
-    zones: z.array(z.string()).describe('Zones that it is to be in; those of the catalog show where it is.'),
-    hidden_at: DateTime.nullable().describe('From when on it is in no list.'),
+    zones: z.array(z.string()).describe('Desired zones; the catalog shows the zones that have it.'),
+    hidden_at: DateTime.nullable().describe('Time from which no list contains it.'),
     state: z.enum(TEMPLATE_STATES),
     state_detail: z.string(),
     source: z.strictObject({
-      kind: z.enum(['built', 'url']).describe('built: nodes make it by their own recipe.'),
-      url: z.string().nullable().describe('Where nodes fetch it; null when they build it.'),
-      checksum_sha256: z.string().nullable().describe('Of the file at url.'),
+      kind: z.enum(['built', 'url']).describe('built: nodes build it with their own recipe.'),
+      url: z.string().nullable().describe('URL from which nodes download it; null when they build it.'),
+      checksum_sha256: z.string().nullable().describe('SHA-256 of the file at url.'),
     }),
     active_operation: OperationView.nullable(),
   })
   .meta({ id: 'OperatorTemplate' })
 export type OperatorTemplateView = z.infer<typeof OperatorTemplateView>
 
-/** `zones` are all there are. */
+/** `zones` are all zones. */
 export function toOperatorTemplateView(
   template: Stored<TemplateSpec, TemplateStatus>,
   zones: readonly Stored<ZoneSpec, ZoneStatus>[],
@@ -64,12 +64,15 @@ export const CreateTemplate = z
       .string()
       .max(63)
       .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
-      .describe('What servers call it; unique, and its id.'),
+      .describe('Name that servers use; unique, and the id of the template.'),
     title: Printable.min(1).max(255),
     source_url: z
       .url({ protocol: /^https$/ })
       .max(TEMPLATE_URL_LENGTH_MAXIMUM)
-      .describe('A raw or qcow2 disk on the public Internet that brings its boot loader and depends on no other file.'),
+      .describe(
+        'HTTPS URL on the public Internet of a raw or qcow2 disk with its own boot loader. The disk must not ' +
+          'depend on another file.',
+      ),
     checksum_sha256: z
       .string()
       .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
@@ -80,9 +83,9 @@ export const CreateTemplate = z
       .string()
       .max(GUEST_USER_LENGTH_MAXIMUM)
       .regex(GUEST_USER_PATTERN, 'must be a letter or _, then letters, digits, _, . and -')
-      .describe('User whose SSH keys are those of the server.'),
+      .describe('User who gets the SSH keys of the server.'),
     min_memory_mebibytes: z.int().min(32).max(4_194_304).default(MEMORY_DEFAULT_MEBIBYTES),
-    zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes are to hold it.'),
+    zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes must hold it.'),
   })
   .meta({ id: 'CreateTemplate' })
 
@@ -97,14 +100,14 @@ const verbs = verbsOf({
 
 export const listOperatorTemplates = verbs.listWhole('list_operator_templates', {
   summary: 'List all templates',
-  description: 'Also hidden and deprecated ones, and those that are being made.',
+  description: 'Includes hidden and deprecated templates, and those that are being created.',
 })
 
 export const createTemplate = verbs.create('create_template', {
-  summary: 'Make a template of a file',
+  summary: 'Create a template from a file',
   description:
-    'Every node of its zones fetches the file from the public Internet and takes it when its checksum is right. ' +
-    'Servers are made from it from the moment the operation has succeeded.',
+    'Every node of its zones downloads the file from the public Internet and accepts it when its checksum ' +
+    'matches. Servers can be created from it after the operation has succeeded.',
   starts: ['template.create'],
   body: CreateTemplate,
   example: {
@@ -122,18 +125,18 @@ export const createTemplate = verbs.create('create_template', {
 export const updateTemplate = verbs.change('update_template', {
   summary: 'Deprecate or hide a template',
   description:
-    'A deprecated template is listed on request only, a hidden one is not listed; servers are made from both. null ' +
-    'takes it back.',
+    'A deprecated template is listed only on request, a hidden one never; servers can be created from both. null ' +
+    'reverts the change.',
   body: z.strictObject({
-    deprecated_at: DateTime.nullish().describe('From when on it is shown as outdated.'),
-    hidden_at: DateTime.nullish().describe('From when on it is in no list.'),
+    deprecated_at: DateTime.nullish().describe('Time from which it is shown as deprecated.'),
+    hidden_at: DateTime.nullish().describe('Time from which no list contains it.'),
   }),
   example: { deprecated_at: '2027-01-01T00:00:00Z' },
 })
 
 export const copyTemplate = verbs.post('copy_template', '/{id}/copy', {
-  summary: 'Bring a template to another zone',
-  description: 'Its nodes fetch the same file. When that fails the template stays as it was, in the zones that it has.',
+  summary: 'Copy a template to another zone',
+  description: 'Its nodes download the same file. If that fails, the template stays unchanged in its current zones.',
   starts: ['template.copy'],
   body: z.strictObject({ zone: ZoneName }),
   example: { zone: 'eu-1b' },
@@ -143,8 +146,8 @@ export const copyTemplate = verbs.post('copy_template', '/{id}/copy', {
 export const deleteTemplate = verbs.remove('delete_template', {
   summary: 'Delete a template',
   description:
-    'Nothing new is made from it at once; servers that are being made are finished first. Servers keep working: ' +
-    'disks of what was fetched are copies, and nodes keep the versions that they have built.',
+    'New use is refused immediately; servers in creation are completed first. Existing servers keep working: ' +
+    'disks from downloaded images are copies, and nodes keep the versions that they have built.',
   starts: ['template.delete'],
 })
 

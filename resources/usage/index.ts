@@ -1,4 +1,4 @@
-/** What servers move over networks and disks: public shapes and routes. */
+/** Network and disk usage of servers: public shapes and routes. */
 import { z } from 'zod'
 import {
   type BilledTransfer,
@@ -15,7 +15,7 @@ const Count = z.int().min(0)
 
 const MetricsPoint = z
   .strictObject({
-    at: DateTime.describe('When the step began.'),
+    at: DateTime.describe('Start of the step.'),
     network_received_bytes: Count,
     network_transmitted_bytes: Count,
     disk_read_bytes: Count,
@@ -30,7 +30,7 @@ export const MetricsSeries = z
     step_seconds: z.int(),
     points: z
       .array(MetricsPoint)
-      .describe('One a step, oldest first, zero where nothing was counted; the last step is in progress.'),
+      .describe('One point per step, oldest first; zero when nothing was counted. The last step is in progress.'),
   })
   .meta({ id: 'MetricsSeries' })
 
@@ -64,11 +64,11 @@ export const getServerMetrics = route({
   method: 'GET',
   path: '/v1/servers/{id}/metrics',
   area: AREA,
-  summary: 'Read what a server moved over network and disks',
+  summary: 'Get network and disk usage of a server',
   permission: 'read',
   description: 'Sums for each step of the period. Readings arrive about every twenty seconds.',
   params: z.strictObject({ id: Id }),
-  query: z.strictObject({ period: z.enum(METRICS_PERIODS).default('1h').describe('How far back the series goes.') }),
+  query: z.strictObject({ period: z.enum(METRICS_PERIODS).default('1h').describe('Length of the series.') }),
   answers: { 200: MetricsSeries },
   refuses: [400, 404],
 })
@@ -77,11 +77,11 @@ export const getNetworkTransfer = route({
   method: 'GET',
   path: '/v1/usage/network-transfer',
   area: AREA,
-  summary: "Read a month's network transfer",
+  summary: 'Get the network transfer of a month',
   permission: 'billing.read',
   description:
-    'Traffic of public interfaces by server and by day, in UTC. One TiB out of each server is free each month; ' +
-    'servers that were deleted stay listed.',
+    'Traffic of public interfaces by server and by day, in UTC. Each server has one TiB of free outgoing traffic ' +
+    'per month; deleted servers stay listed.',
   query: z.strictObject({
     month: z
       .string()
@@ -94,7 +94,7 @@ export const getNetworkTransfer = route({
 })
 export const USAGE_ROUTES = [getServerMetrics, getNetworkTransfer] as const
 
-/** Points in the order of time, as they come. */
+/** Points in chronological order. */
 export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[]): z.infer<typeof MetricsSeries> => ({
   period,
   step_seconds: stepSecondsOf(period),
@@ -109,7 +109,7 @@ export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[])
   })),
 })
 
-/** Bytes of one calendar month (UTC), by server and by day, and what they cost. */
+/** Bytes of one calendar month (UTC), by server and by day, with their cost. */
 export function toNetworkTransfer(
   { start, end }: Month,
   servers: readonly BilledTransfer[],

@@ -42,11 +42,11 @@ describe('signing in', () => {
     expect((await use('profile', 'list')).out).toMatch(/default +http.* +false\nother +http.* +true\n/)
     expect(await use('profile', 'use', 'default')).toMatchObject({
       code: 0,
-      error: `Commands use the profile default (${shared.world.url}) from now on.\n`,
+      error: `Commands now use the profile default (${shared.world.url}).\n`,
     })
     expect(await use('logout')).toMatchObject({
       code: 0,
-      error: expect.stringMatching(/stays valid\. Commands use the profile other from now on\.\n$/),
+      error: expect.stringMatching(/stays valid\. Commands now use the profile other\.\n$/),
     })
     expect(await readFile(file, 'utf8')).not.toContain('"default": {')
     expect(await use('profile', 'use', 'default')).toMatchObject({ code: 4 })
@@ -173,7 +173,7 @@ describe('servers', () => {
     })
     expect(
       await shared.world.svccloud(['server', 'delete', 'broken'], { isTerminal: true, input: 'no' }),
-    ).toMatchObject({ code: 4, error: expect.stringContaining('nothing was done') })
+    ).toMatchObject({ code: 4, error: expect.stringContaining('nothing was changed') })
     expect(await svccloud('server', 'delete', 'broken', '--yes', '--no-wait')).toMatchObject({ code: 0 })
   })
   test('are found by name, changed, and listed', async () => {
@@ -244,7 +244,7 @@ test('a wait that is interrupted ends with 130, and says how to follow the opera
     },
   )
   const { code, error } = await making
-  const [, id = ''] = /operation (\S+) goes on. Follow it with: svccloud operation wait \1\n$/.exec(error) ?? []
+  const [, id = ''] = /operation (\S+) continues. Follow it with: svccloud operation wait \1\n$/.exec(error) ?? []
   expect([code, id]).toEqual([130, expect.stringMatching(/^[0-9a-f-]{36}$/)])
   // Following it works, and ends as the operation does.
   const following = svccloud('operation', 'wait', id)
@@ -380,7 +380,7 @@ test('the console types what is piped in, and says what cannot be typed', async 
   const server = (await svccloud('server', 'list', '--hostname', 'web', '-o', 'name')).out.trim()
   const leave = new AbortController()
   // No controller has started it here, so what is typed is refused; then there is nothing to wait for.
-  const isRefused = (error: string) => void (error.includes('not typed: 409') && leave.abort())
+  const isRefused = (error: string) => void (error.includes('not sent: 409') && leave.abort())
   expect(
     await shared.world.svccloud(['console', server], { input: 'hello\n', signal: leave.signal, onError: isRefused }),
   ).toMatchObject({ code: 0 })

@@ -97,7 +97,7 @@ test('a service without the operation is one line and code 1', async () => {
     code: 1,
     out: '',
     error:
-      `svccloud: ${url} has no operation get_kubernetes_cluster_token: it gives no tokens for a ` +
+      `svccloud: ${url} has no operation get_kubernetes_cluster_token: it provides no tokens for a ` +
       `kubernetes-cluster\n`,
   })
 })
@@ -110,7 +110,7 @@ test.each([
     '409 Conflict: The cluster is not running.\n  reason state_not_allowed, request r-1',
   ],
   ['a cluster that is not there', `${ID}9`, 1, '404 Not Found'],
-  ['an answer that is no token', UNTOLD, 1, 'something else than a token'],
+  ['an answer that is no token', UNTOLD, 1, 'did not return a token'],
 ])('%s is refused', async (_what, id, code, told) => {
   expect(await svccloud(['--cluster', `dev-cluster/${id}`])).toMatchObject({
     code,

@@ -75,9 +75,9 @@ test('printable JSON is the same JSON', () => {
 
 describe('an answer that is not as it should be ends a command without a trace', () => {
   test.each([
-    ['no JSON', '<html>', 'what is not JSON'],
-    ['JSON that breaks off', '{"server": {', 'what is not JSON'],
-    ['another shape', '{"server": 1}', 'does not understand'],
+    ['no JSON', '<html>', 'invalid JSON'],
+    ['JSON that breaks off', '{"server": {', 'invalid JSON'],
+    ['another shape', '{"server": 1}', 'an unexpected answer'],
   ])('%s', async (_what, body, message) => {
     const url = await json(body)
     const home = await folder()
@@ -93,7 +93,7 @@ describe('an answer that is not as it should be ends a command without a trace',
     })
     expect(await runLine(['ssh-key', 'list'], as(url))).toMatchObject({
       code: 6,
-      error: expect.stringMatching(/broke off/),
+      error: expect.stringMatching(/closed the connection during its answer/),
     })
   })
 })
@@ -125,7 +125,7 @@ describe('what a service says of a server reaches ssh in its exact form only', (
     const url = await json({ server: { ...server, ssh: { ...ssh, [field]: value } } })
     const home = await folder()
     const { code, error } = await runLine(['ssh', ID], { environment: { ...as(url).environment, HOME: home } })
-    expect([code, error]).toEqual([1, expect.stringContaining('does not understand')])
+    expect([code, error]).toEqual([1, expect.stringContaining('an unexpected answer')])
     expect(await readdir(home)).toEqual([])
   })
   /** The code of ssh to a server whose user this is, and what was said. */
@@ -146,7 +146,7 @@ describe('what a service says of a server reaches ssh in its exact form only', (
   )
   test.each(['', '1st', 'a'.repeat(33), 'ü', 'a;b'])('the user "%s" is not, and no template has it', async (user) => {
     expect(Template.spec.shape.defaultUser.safeParse(user).success).toBe(false)
-    expect(await signInAs(user)).toEqual([1, expect.stringContaining('does not understand')])
+    expect(await signInAs(user)).toEqual([1, expect.stringContaining('an unexpected answer')])
   })
   test.each([
     ['socks5://127.0.0.1:1080', "'127.0.0.1' '1080' %h %p"],

@@ -114,7 +114,7 @@ describe('the console', () => {
           '-icanon -e icanon',
       )
       await terminal.see(/^icanon\r\n/m)
-      await terminal.see('Connected. Ctrl-] leaves.')
+      await terminal.see('Connected. Press Ctrl-] to exit.')
       await terminal.see('boot')
 
       terminal.type('q') // one key is enough, and nothing but the guest shows it
@@ -146,7 +146,7 @@ describe('the console', () => {
     const terminal = open('svccloud console web')
     await terminal.see('[the server is stopped: server stopped]')
     terminal.type('x')
-    await terminal.see('[not typed: 409 Conflict')
+    await terminal.see('[not sent: 409 Conflict')
     await report('started')
     await expect.poll(() => port.connections.size).toBe(1)
     print('up again\r\n')
