@@ -226,7 +226,7 @@ it.runIf(ADDRESS)(
         metadata: { name, namespace },
         spec: { hostname: name, zone: 'r1a', plan: 'tiny', template: 'tiny-linux', sshKeys: [PUBLIC_KEY], ...spec },
       })
-    await expect(kubectl('create', '-f', await server('huge', { storageGibibytes: 20_000 }))).rejects.toThrow(
+    await expect(kubectl('create', '-f', await server('huge', { storageGibibytes: 16_384 }))).rejects.toThrow(
       'quota_exceeded',
     )
     await expect(kubectl('create', '-f', await server('keyless', { sshKeys: [] }))).rejects.toThrow(

@@ -117,7 +117,7 @@ export async function tryEqualInterfaces({ customer, kubectl, username }: Interf
   }
   await expect(applied(kubectl, taken)).rejects.toThrow('name_taken')
   await expect(
-    applied(kubectl, { ...taken, spec: { ...example.spec, hostname: 'huge', storageGibibytes: 20_000 } }),
+    applied(kubectl, { ...taken, spec: { ...example.spec, hostname: 'huge', storageGibibytes: 16_384 } }),
   ).rejects.toThrow('quota_exceeded')
 
   // REST changes what kubectl made, and the other way round.
