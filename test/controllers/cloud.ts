@@ -20,6 +20,7 @@ import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { HostClusters } from '../../controllers/nouns/kubernetes-host/index.ts'
 import { openSimulatedOvn, type SimulatedOvn } from '../../controllers/network/ovn/simulated-ovn.ts'
 import type { Parts } from '../../controllers/kit/parts.ts'
+import { noteAccountNamespace } from '../../db/account/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { accountExists } from '../../db/server/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
@@ -382,7 +383,9 @@ export async function openCloud(
     },
     async openAccount(accountId) {
       if (await accountExists(db, accountId)) await giveStanding(db, accountId)
-      // Controllers that run already may have made it.
+      // Controllers that run already may have made it. They make it once for each account: recorded first, a namespace
+      // that a test deletes stays deleted.
+      await noteAccountNamespace(db, accountId, clock.now())
       await makeNamespace(kubectl, accountNamespaceOf(accountId))
     },
     async sweepClaims(laterMilliseconds) {
