@@ -184,6 +184,6 @@ export async function openWorld(cloud: Cloud, person: Person) {
     }
   }
 
-  return { namespace, storage, server, backup, ask, contents }
+  return { namespace, put, storage, server, backup, ask, contents }
 }
 export type World = Awaited<ReturnType<typeof openWorld>>

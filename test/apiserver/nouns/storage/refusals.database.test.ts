@@ -1,10 +1,8 @@
 /** Every refusal of a change of a storage, by REST and by kubectl: one line each in `test/golden/storage.txt`. */
-import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimServer } from '../../../../db/server/index.ts'
 import { attachStorage, claimStorage } from '../../../../db/storage/index.ts'
 import { defined } from '../../../../domain/defined.ts'
-import { environment } from '../../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import { Zone } from '../../../../resources/catalog/index.ts'
@@ -15,9 +13,9 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../../../resou
 import { useDatabase } from '../../../database.ts'
 import { BARE_ZONE, COPY_ZONE, FAR_ZONE, openWorld, stanza, type World } from '../backup/world.ts'
 import { type Cloud, openCloud, type Person } from '../../cloud.ts'
+import { expectGolden, type Line, wordsOf } from '../../golden-lines.ts'
 
 const database = useDatabase()
-const golden = new URL('../../../golden/storage.txt', import.meta.url)
 const CLOSED_ZONE = 'eu-1-closed'
 const ROOM = { cores: 1, memoryMebibytes: 64, storageGibibytes: 1 }
 let cloud: Cloud
@@ -44,12 +42,7 @@ interface Ask {
 
 const send = async ({ method = 'POST', path = '', body, id }: Ask): Promise<string> => {
   const suffix = id === undefined ? '' : `/${id}`
-  const reply = await ada.send(method, `/v1/storages${suffix}${path}`, body === undefined ? {} : { body })
-  const { reason, detail, errors = [] } = reply.body
-  const fields = (errors as readonly { readonly field: string; readonly detail: string }[])
-    .map(({ field, detail: why }) => ` [${field}: ${why}]`)
-    .join('')
-  return reply.status < 300 ? `${reply.status}` : `${reply.status} ${reason ? `${reason}: ` : ''}${detail}${fields}`
+  return wordsOf(await ada.send(method, `/v1/storages${suffix}${path}`, body === undefined ? {} : { body }))
 }
 
 const NEW: Spec = { zone: 'eu-1-a', sizeGibibytes: 2 }
@@ -119,12 +112,6 @@ const busy = (kind: OperationKind) => ({
   spec: { operation: stanza(kind) },
   status: { operation: undefined },
 })
-
-type Line = readonly [
-  what: string,
-  rest: (() => Promise<string>) | undefined,
-  kubectl: (() => Promise<string>) | undefined,
-]
 
 const created = (what: string, body: object | undefined, spec: Spec | undefined): Line => [
   `create ${what}`,
@@ -312,17 +299,6 @@ const LINES: readonly Line[] = [
   deleted('one that is restoring', () => disk({ status: { state: 'restoring' } })),
 ]
 
-const nameless = (text: string): string =>
-  text.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
-
-test('every change of a storage is refused in the same words as before', { timeout: 120_000 }, async () => {
-  const lines: string[] = []
-  for (const [what, rest, kubectl] of LINES) {
-    lines.push(`${what.trim()}`)
-    if (rest !== undefined) lines.push(`  REST     ${nameless(await rest())}`)
-    if (kubectl !== undefined) lines.push(`  kubectl  ${nameless(await kubectl())}`)
-  }
-  const text = `${lines.join('\n')}\n`
-  if (environment()['UPDATE'] === '1') await writeFile(golden, text)
-  expect(text).toBe(await readFile(golden, 'utf8'))
-})
+test('every change of a storage is refused in the same words as before', { timeout: 120_000 }, () =>
+  expectGolden('storage.txt', LINES),
+)
