@@ -3,6 +3,7 @@
  *  whether or not its port is written yet. A guest's host and addresses are taken from rows of the database, *never*
  *  from an Instance: a compromised host could not change its guests' network even if it could write Instances. */
 import { formatNetwork, parseAddress } from '../../../domain/network/addresses.ts'
+import { wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { findServerClaims, openClaimsReading, type ServerClaims } from '../../../db/server/index.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -18,7 +19,7 @@ import type { ActionWith } from '../../kit/effects.ts'
 import { publicPortOwner } from '../ovn/difference.ts'
 import type { Ovn } from '../ovn/ovn.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { isDeleting, publicInterface } from '../../nouns/server/index.ts'
+import { publicInterface } from '../../nouns/server/index.ts'
 import { digestOf } from '../../kit/synced.ts'
 import { freeLinkLocal, isLinkLocal } from './link-local.ts'
 import { LINK_LOCAL, portRows, type PublicPort } from './topology.ts'
@@ -31,9 +32,9 @@ interface ZonePort {
 export interface Observed {
   /** Undefined for a server without claimed room. */
   readonly wanted: ZonePort | undefined
-  /** The server once had claims, and its deletion was never ordered: PostgreSQL has lost them. Its guest still runs,
-   *  and its port stays. */
-  readonly isForgotten?: boolean
+  /** The deletion of a server without claims was ordered. Without an order PostgreSQL has lost the claims: the guest
+   *  may still run, and its port stays. */
+  readonly isRemovalOrdered?: boolean
   /** What this process last applied; undefined before, and after it was removed. */
   readonly applied: { readonly zone: string; readonly digest: string } | undefined
 }
@@ -46,9 +47,9 @@ interface PortEffects {
 /** The port of a server that moves to another zone moves there. */
 export const plan = (
   _server: KubeObject<ServerSpec, ServerStatus>,
-  { wanted, applied, isForgotten = false }: Observed,
+  { wanted, applied, isRemovalOrdered = false }: Observed,
 ): readonly ActionWith<PortEffects>[] => [
-  ...(applied === undefined || applied.zone === wanted?.zone || isForgotten
+  ...(applied === undefined || applied.zone === wanted?.zone || (wanted === undefined && !isRemovalOrdered)
     ? []
     : [{ do: 'effect', name: 'disconnect', input: { zone: applied.zone } } as const]),
   ...(wanted === undefined || applied?.digest === digestOf(wanted)
@@ -88,18 +89,20 @@ export const publicPortController = controller<PortEffects>()({
         return {
           wanted: claims && portOfClaims(uid, claims, shared),
           applied: applied.get(uid),
-          isForgotten: claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server),
+          isRemovalOrdered: claims === undefined && (await orUnavailable(wasRemovalOrdered(db, uid))),
         }
       },
       effects: {
-        async connect({ zone, port }, { metadata: { namespace = '', name } }) {
+        async connect({ zone, port }, { metadata: { namespace = '', name, uid = '' } }) {
           const digest = digestOf({ zone, port })
           const owner = publicPortOwner(port.name)
           await ovn.apply({ zone, owner, rows: portRows(zone, await linkLocals.complete(zone, port)) })
           applied.set(port.name, { zone, digest })
-          // An address that was released meanwhile may belong to another server by now.
+          // An address that was released meanwhile may belong to another server by now; an order came before that
+          // release. Claims that are missing without an order are lost, and the guest may still run.
           const accountId = accountOfNamespace(namespace) ?? ''
           if ((await orUnavailable(findServerClaims(db, { accountId, serverId: name }))) !== undefined) return undefined
+          if (!(await orUnavailable(wasRemovalOrdered(db, uid)))) return undefined
           await ovn.apply({ zone, owner, rows: [] })
           applied.delete(port.name)
           return undefined

@@ -1,4 +1,5 @@
 /** The snapshot controller: its watches, what it reads, and its effects. `plan.ts` decides. */
+import { wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
 import { claimSnapshot, holdForSafety, releaseSnapshot } from '../../../db/snapshot/index.ts'
 import { hasHold, releaseHold } from '../../../db/storage-hold/index.ts'
@@ -167,9 +168,10 @@ const claiming = (
     await requireStandingOfEdit(parts, snapshot, demand.accountId)
     await orUnavailable(db.transaction().execute((tx) => claim(tx, demand)))
     // A deletion meanwhile has released only what was claimed by then. If another snapshot has the name now, it takes
-    // this claim over.
+    // this claim over. One that is missing without an order keeps its claim.
     if ((await store.get(Snapshot, keyOf(snapshot))) === undefined) {
-      await orUnavailable(db.transaction().execute((tx) => releaseSnapshot(tx, demand)))
+      if (await orUnavailable(wasRemovalOrdered(db, snapshot.metadata.uid ?? '')))
+        await orUnavailable(db.transaction().execute((tx) => releaseSnapshot(tx, demand)))
       return undefined
     }
     await requireStays(store, snapshot.metadata.namespace ?? '', demand)

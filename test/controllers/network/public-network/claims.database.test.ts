@@ -1,7 +1,7 @@
 /** Where the network of a zone takes its ports from: what servers have claimed, whatever Instances say. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { publicNetworkController, publicPortController } from '../../../../controllers/network/public-network/index.ts'
-import type { Observed } from '../../../../controllers/network/public-network/port.ts'
+import { type Observed, plan } from '../../../../controllers/network/public-network/port.ts'
 import { openSimulatedOvn } from '../../../../controllers/network/ovn/simulated-ovn.ts'
 import { type PublicNetwork, rowsOf } from '../../../../controllers/network/public-network/topology.ts'
 import { forgetPool, mirrorPool } from '../../../../db/public-pool/index.ts'
@@ -158,15 +158,44 @@ test('the port goes with its server, however often the network is away', async (
   expect(await hasRows(uid)).toBe(false)
 })
 
-test('a port that is brought about while its server gives everything back does not stay', async () => {
+/** Part of the port controller over a network of its own, for a server that has no claims. */
+async function openPorts(uid: string) {
   const ovn = openSimulatedOvn()
   await ovn.apply({ zone: ZONE, owner: 'zone', rows: rowsOf({ zone: ZONE, subnets: [], gatewayNodes: [] }) })
-  const parts = { db: database.db, ovn }
-  const { effects } = publicPortController.open(parts as never) ?? {} // parts of the network are all that it opens
-  const port = { name: 'gone', macAddress: '52:54:00:00:00:01', ipv6Prefixes: [], nodes: ['n1'] }
-  const server = { metadata: { namespace, name: 'gone', uid: 'gone' } } as KubeObject // the rest is not looked at
-  await effects?.['connect']?.({ zone: ZONE, port }, server)
-  expect(await ovn.ownersIn(ZONE)).toEqual(['zone'])
+  const reconciler = publicPortController.open({ db: database.db, ovn } as never) // it opens parts of the network only
+  if (reconciler === undefined) throw new Error('there is a northbound database')
+  const server = { metadata: { namespace, name: uid, uid }, spec: {} } as KubeObject // the rest is not looked at
+  const port = { name: uid, macAddress: '52:54:00:00:00:01', ipv6Prefixes: [], nodes: ['n1'] }
+  const connect = () => reconciler.effects?.['connect']?.({ zone: ZONE, port }, server)
+  return {
+    connect,
+    async reconcile() {
+      const observed = (await reconciler.observe(server as never, clock.now())) as Observed
+      for (const action of plan(server as never, observed))
+        if (action.do === 'effect') await reconciler.effects?.[action.name]?.(action.input, server)
+    },
+    order: () =>
+      orderRemoval(database.db, { kind: 'Server', namespace, name: uid, uid }, { reason: 'deleted', clock, random }),
+    owners: () => ovn.ownersIn(ZONE),
+  }
+}
+
+test('a port that is brought about while its server gives everything back does not stay', async () => {
+  const { connect, order, owners } = await openPorts('gone')
+  await order()
+  await connect()
+  expect(await owners()).toEqual(['zone'])
+})
+
+test('a port stays while its claims are missing, until the deletion of its server is ordered', async () => {
+  const { connect, reconcile, order, owners } = await openPorts('forgotten')
+  await connect()
+  expect(await owners()).toEqual(['zone', 'PublicPort/forgotten'])
+  await reconcile()
+  expect(await owners()).toEqual(['zone', 'PublicPort/forgotten'])
+  await order()
+  await reconcile()
+  expect(await owners()).toEqual(['zone'])
 })
 
 test('a pool that is missing stays in the network of its zone until it is deleted', async () => {

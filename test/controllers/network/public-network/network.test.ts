@@ -95,14 +95,14 @@ describe('the port of a server', () => {
   test.each([
     ['is brought about', { wanted, applied: undefined }, ['connect']],
     ['is left alone until it changes', { wanted, applied }, []],
-    ['stays when PostgreSQL has forgotten its server', { wanted: undefined, applied, isForgotten: true }, []],
+    ['stays when PostgreSQL has forgotten its server', { wanted: undefined, applied }, []],
     ['follows its guest', { wanted: { ...wanted, port: { ...PORT, nodes: ['n1', 'n2'] } }, applied }, ['connect']],
     [
       'leaves the zone that its server leaves',
       { wanted: { ...wanted, zone: 'z2' }, applied },
       ['disconnect', 'connect'],
     ],
-    ['goes with what its server has claimed', { wanted: undefined, applied }, ['disconnect']],
+    ['goes with its deleted server', { wanted: undefined, applied, isRemovalOrdered: true }, ['disconnect']],
     ['is none of a server that never held any room', { wanted: undefined, applied: undefined }, []],
   ])('%s', (_what, observed, names) =>
     expect(planPort(server, observed).map((action) => action.do === 'effect' && action.name)).toEqual(names),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSweepRate } from '../../../../controllers/kit/sweep-rate.ts'
 import { snapshotController } from '../../../../controllers/nouns/snapshot/index.ts'
 import { claimServer } from '../../../../db/server/index.ts'
+import { orderRemoval } from '../../../../db/removal/index.ts'
 import { hasHold, snapshotHolder } from '../../../../db/storage-hold/index.ts'
 import { mirrorNode } from '../../../../db/placement/index.ts'
 import { openCaches } from '../../../../kit/kube/caches.ts'
@@ -40,9 +41,11 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.close())
 
-/** `isGoing`: somebody else deletes it as soon as the claim has looked at it. */
-async function claim(name: string, bootServerId: string | undefined, isGoing = false): Promise<string | undefined> {
-  const store: Cloud['kubectl'] = isGoing ? goingOnceRead(cloud.kubectl) : cloud.kubectl
+/** As soon as the claim has looked at the snapshot, it is deleted by another process, or lost by Kubernetes. */
+type Going = 'deleted' | 'lost'
+
+async function claim(name: string, bootServerId: string | undefined, going?: Going): Promise<string | undefined> {
+  const store: Cloud['kubectl'] = going === undefined ? cloud.kubectl : goingOnceRead(cloud.kubectl, going)
   const registry = openRegistry({ isProcessWide: false })
   const clockwork = {
     clock: fastClock,
@@ -60,16 +63,21 @@ async function claim(name: string, bootServerId: string | undefined, isGoing = f
   return report?.conditions?.map(({ reason }) => reason).join()
 }
 
-const goingOnceRead = (store: Cloud['kubectl']): Cloud['kubectl'] =>
+const goingOnceRead = (store: Cloud['kubectl'], going: Going): Cloud['kubectl'] =>
   Object.assign(Object.create(store) as Cloud['kubectl'], {
     async get(...[type, key]: Parameters<Cloud['kubectl']['get']>) {
       const found = await store.get(type, key)
-      if (type.kind === Snapshot.kind && found !== undefined) await store.delete(type, key)
+      if (type.kind !== Snapshot.kind || found === undefined) return found
+      const { name, uid = '' } = found.metadata
+      const removed = { kind: Snapshot.kind, namespace, name, uid }
+      if (going === 'deleted')
+        await orderRemoval(database.db, removed, { reason: 'deleted', clock: fastClock, random: systemRandom })
+      await store.delete(type, key)
       return found
     },
   })
 
-test('a claim that came after the end of the disk is refused', async () => {
+test('a claim is refused after the end of the disk, and kept for a snapshot that nobody deleted', async () => {
   const key = { namespace, name: 'web' }
   const server = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec
   await cloud.kubectl.create(Server, { metadata: { ...key, finalizers: ['example.com/stays'] }, spec: server })
@@ -90,8 +98,10 @@ test('a claim that came after the end of the disk is refused', async () => {
       { now: fastClock.now(), random: systemRandom },
     ),
   )
-  expect(await claim('s0', 'web', true)).toBeUndefined()
+  expect(await claim('s0', 'web', 'deleted')).toBeUndefined()
   expect(await hasHold(database.db, { accountId, holder: snapshotHolder('s0') })).toBe(false)
+  expect(await claim('lost', 'web', 'lost')).toBeUndefined()
+  expect(await hasHold(database.db, { accountId, holder: snapshotHolder('lost') })).toBe(true)
   expect(await claim('s1', 'web')).toBe('Claimed')
   expect(await hasHold(database.db, { accountId, holder: snapshotHolder('s1') })).toBe(true)
   const operation = {
