@@ -8,9 +8,16 @@ export interface LeaderOptions extends Omit<ConnectionOptions, 'tls'> {
   readonly readTls?: (() => Promise<OvsdbTls>) | undefined
 }
 
-interface Server {
+/** A row of the table `Database`, as ovsdb-server(7) says. */
+interface Served {
+  readonly name?: string
   readonly leader?: boolean
   readonly connected?: boolean
+}
+
+/** Rows by their id: as they are, or `new` after a change and absent after a removal. */
+interface ServedUpdates {
+  readonly Database?: Readonly<Record<string, { readonly old?: Served; readonly new?: Served }>>
 }
 
 /** Connects to the first of the remotes, separated by commas, that answers and leads. The connection closes when it no
@@ -37,27 +44,29 @@ async function connectIfLeader(
   { readTls, ...options }: LeaderOptions,
 ): Promise<OvsdbConnection> {
   const tls = remote.startsWith('ssl:') ? await readTls?.() : undefined
+  let isLeader = false
+  const take = ({ Database: rows = {} }: ServedUpdates) => {
+    for (const { old, new: row } of Object.values(rows))
+      if ((row ?? old)?.name === database) isLeader = row?.leader === true && row.connected === true
+  }
   const opened: OvsdbConnection = connectOvsdb(remote, {
     ...options,
     tls,
     onNotice(method, params) {
       if (method !== 'update') return options.onNotice?.(method, params)
-      // As RFC 7047 says; only servers are monitored this way.
-      const [, tables] = params as [
-        unknown,
-        { readonly Database?: Readonly<Record<string, { readonly new?: Server }>> },
-      ]
-      if (Object.values(tables.Database ?? {}).some((row) => row.new?.leader === false)) opened.close()
+      take(params[1] as ServedUpdates) // as RFC 7047 says; only servers are monitored this way
+      if (!isLeader) opened.close()
     },
   })
   try {
-    const where = [['name', '==', database]]
-    const columns = ['leader', 'connected']
-    const [answer] = await opened.transact('_Server', [{ op: 'select', table: 'Database', where, columns }])
-    const [server] = (answer?.rows ?? []) as readonly Server[] // as ovsdb-server(7) says
-    if (server?.leader !== true || server.connected !== true) throw new Unavailable(`the leader of ${database}`)
-    const select = { initial: false }
-    await opened.call('monitor', ['_Server', 'server', { Database: [{ columns: ['leader'], select }] }])
+    // One call both answers who leads and reports each later change: none is missed in between.
+    const columns = ['name', 'leader', 'connected']
+    await opened.call(
+      'monitor',
+      ['_Server', 'server', { Database: [{ columns }] }],
+      (rows) => take(rows as ServedUpdates), // as RFC 7047 says
+    )
+    if (!isLeader) throw new Unavailable(`the leader of ${database}`)
     return opened
   } catch (error) {
     opened.close()
