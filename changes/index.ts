@@ -7,6 +7,7 @@ import { loadBalancerChanges } from './load-balancer.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
+import { snapshotChanges } from './snapshot.ts'
 import { storageChanges } from './storage.ts'
 
 export const CHANGES = [
@@ -18,5 +19,6 @@ export const CHANGES = [
   networkChanges,
   routerChanges,
   serverGroupChanges,
+  snapshotChanges,
   storageChanges,
 ] as const

@@ -60,7 +60,9 @@ export async function requireReferences<Spec extends object>(
     )
 }
 
-type Making<Spec> = (call: Call<Route, Customer>, spec: Spec) => Promise<Answer>
+/** `requireStill` is called once everything is claimed, right before the write: throws the Problem that refuses it by
+ *  then. */
+type Making<Spec> = (call: Call<Route, Customer>, spec: Spec, requireStill?: () => Promise<void>) => Promise<Answer>
 
 /** Creates an object of that spec for a request, as the changes of the noun say. Throws their refusals, with the fields
  *  of REST. */
@@ -70,8 +72,8 @@ export const makerOf =
     noun: Changeable<Spec, Status, Facts>,
     objects: Omit<ChangedObjects<Spec, Status, View, Facts>, 'factsOf'>,
   ): Making<Spec> =>
-  async (call, spec) =>
-    inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec))
+  async (call, spec, requireStill) =>
+    inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec, requireStill))
 
 /** As `makerOf`, but refusals name the fields of the spec. */
 export async function make<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
@@ -84,6 +86,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   },
   call: Call<Route, Customer>,
   spec: Spec,
+  requireStill?: () => Promise<void>,
 ): Promise<Answer> {
   const { accountId } = call.caller
   const { create: creation, resource, name: type } = noun
@@ -109,6 +112,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
     write: async (claimed) => {
       const grant = claimed ?? {}
       await ensureNamespace(parts, accountId)
+      await requireStill?.()
       return parts.store.create(resource, {
         metadata: {
           ...key,

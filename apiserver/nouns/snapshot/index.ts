@@ -1,13 +1,62 @@
-import { Snapshot } from '../../../resources/snapshot/index.ts'
+/** Snapshots: their changes are in `changes/snapshot.ts`. */
+import { requireStayingWith, snapshotChanges } from '../../../changes/snapshot.ts'
+import { isMachineId } from '../../../domain/managed-machine/rules.ts'
+import { notFound } from '../../../domain/problem.ts'
+import { requireSnapshottable } from '../../../domain/snapshot/rules.ts'
+import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
+import { customerEndpoint } from '../../../kit/http/endpoint.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { storedOf } from '../../../resources/kit/shapes.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { createSnapshot, getSnapshot, listSnapshots, Snapshot } from '../../../resources/snapshot/index.ts'
+import { Storage, storageFactsOf } from '../../../resources/storage/index.ts'
+import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
+import { makerOf } from '../../kit/create.ts'
 import { noun } from '../../kit/noun.ts'
-import { snapshotAdmission } from './admission.ts'
-import { snapshotEndpoints, type SnapshotParts } from './endpoints.ts'
+import type { Parts } from '../../kit/parts.ts'
+import { getObject, listObjects } from '../../kit/plain/objects.ts'
+import { changeEndpoints } from '../../kit/rest.ts'
 import { openSnapshots, type Snapshots } from './objects.ts'
+
+type SnapshotParts = Parts & { readonly snapshots: Snapshots }
 
 export const snapshot = noun<SnapshotParts, { readonly snapshots: Snapshots }>({
   name: 'snapshot',
-  kinds: [kind(Snapshot, { access: 'write', target: 'snapshot', admission: snapshotAdmission })],
+  kinds: [kind(Snapshot, { access: 'write', target: 'snapshot', admission: admissionOf(snapshotChanges) })],
   open: (parts) => ({ snapshots: openSnapshots(parts) }),
-  endpoints: snapshotEndpoints,
+  endpoints: ({ snapshots, ...parts }) => [
+    getObject(snapshots, getSnapshot),
+    listObjects(parts, snapshots, listSnapshots, ({ storage_id }) => ({ fields: { storage_id } })),
+    customerEndpoint(createSnapshot, (call) => create({ snapshots, ...parts }, call)),
+    ...changeEndpoints(parts, snapshotChanges, snapshots),
+  ],
 })
+
+async function create(
+  { snapshots, ...parts }: SnapshotParts,
+  call: Call<typeof createSnapshot, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    params: { id: storageId },
+    body: { title, labels },
+  } = call
+  const requireStorage = () => requireSnapshottableStorage(parts, accountId, storageId)
+  await requireStorage()
+  // Whatever ended the disk before it was held is visible once it is.
+  return makerOf(parts, snapshotChanges, snapshots)(call, { storageId, title, labels }, requireStorage)
+}
+
+/** Throws 404, and 409 unless a snapshot of it can be created now. The claim finds it in the cache then. */
+async function requireSnapshottableStorage({ caches, store }: Parts, accountId: string, id: string): Promise<void> {
+  const namespace = accountNamespace(accountId)
+  const storage = await store.get(Storage, { namespace, name: id })
+  if (storage === undefined || isMachineId(id)) throw notFound('storage')
+  requireSnapshottable(storageFactsOf(storedOf(storage)), storage.spec.tier)
+  const { isBoot, serverId } = storage.spec
+  const server = isBoot && serverId !== undefined ? await store.get(Server, { namespace, name: serverId }) : undefined
+  requireStayingWith(server, storage)
+  caches.of(Storage).apply(storage)
+  if (server !== undefined) caches.of(Server).apply(server)
+}

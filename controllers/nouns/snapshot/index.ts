@@ -1,4 +1,5 @@
 /** The snapshot controller: its watches, what it reads, and its effects. `plan.ts` decides. */
+import { snapshotChanges } from '../../../changes/snapshot.ts'
 import { wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
 import { claimSnapshot, holdForSafety, releaseSnapshot } from '../../../db/snapshot/index.ts'
@@ -16,12 +17,12 @@ import { Server } from '../../../resources/server/index.ts'
 import { isForSafety, Snapshot, type SnapshotSpec, type SnapshotStatus } from '../../../resources/snapshot/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { auditEffect } from '../../kit/audit.ts'
+import { intentOf } from '../../kit/changes.ts'
 import { controller } from '../../kit/controller.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectOn, EffectsOn } from '../../kit/effects.ts'
 import { requireNewest } from '../../kit/newest.ts'
 import { findEditor } from '../../kit/operation/direct-edit.ts'
-import { wasOperationApplied } from '../../kit/operation/intent.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
@@ -40,13 +41,7 @@ export const snapshotController = controller<SnapshotEffects>()({
   resource: Snapshot,
   sharding: 'common',
   finalizer: finalizerOf(Snapshot),
-  intent: {
-    resourceType: 'snapshot',
-    wasApplied: wasOperationApplied(Snapshot),
-    async release(tx, { accountId, resource, audit }) {
-      if (audit.action === 'snapshot.create') await releaseSnapshot(tx, { accountId, snapshotId: resource.id })
-    },
-  },
+  intent: intentOf(snapshotChanges),
   plan,
   reads: [Backup, Server, Storage, Volume, Zone],
   writes: [Snapshot],
