@@ -27,8 +27,8 @@ export async function look({ db, store, caches, clock, log }: LookParts): Promis
   const uses = usesIn(caches)
   const holders = await noteLook(db, uses, clock.now(), await guestsIn(store))
   // An object whose deletion has nearly finished has released its claims before.
-  const leaving = new Set(uses.filter(({ isLeaving }) => isLeaving).map(({ holder }) => holder))
-  const found = holders.filter((holder) => !leaving.has(holder)).length
+  const leaving = new Set(uses.filter(({ isLeaving }) => isLeaving).map(keyOf))
+  const found = holders.filter((holder) => !leaving.has(keyOf(holder))).length
   if (found > 0) log.error('in use, and without claims in PostgreSQL: kept from others', { found })
 }
 
@@ -40,6 +40,8 @@ export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<v
     if (!signal.aborted) await outages.attempt(() => look(parts))
   }
 }
+
+const keyOf = ({ accountId, holder }: Pick<HeldUse, 'accountId' | 'holder'>): string => `${accountId}/${holder}`
 
 interface Found extends HeldUse {
   /** Whether its object is being deleted. */

@@ -37,16 +37,19 @@ export async function requireLook(tx: Transaction<Tables>): Promise<void> {
 /** Maximum of rows in one statement. */
 const BATCH = 1_000
 
+/** Only both fields together are unique: objects of different accounts may have the same name. */
+type Holder = Pick<HeldUse, 'accountId' | 'holder'>
+
 /** Reserves what is used without a claim, including the room of guests, and records that this was done. Returns the
- *  user of each such value. */
+ *  holder of each such value. */
 export async function noteLook(
   db: Database,
   uses: readonly HeldUse[],
   now: Date,
   guests: readonly GuestOnNode[] = [],
-): Promise<readonly string[]> {
+): Promise<readonly Holder[]> {
   return await db.transaction().execute(async (tx) => {
-    const found: string[] = []
+    const found: Holder[] = []
     for (let index = 0; index < uses.length; index += BATCH)
       found.push(...(await keepUnclaimed(tx, uses.slice(index, index + BATCH), now)))
     await countForgottenRoom(tx, guests)
@@ -58,8 +61,8 @@ export async function noteLook(
   })
 }
 
-async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<readonly string[]> {
-  const { rows } = await sql<{ readonly holder: string }>`
+async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<readonly Holder[]> {
+  const { rows } = await sql<Holder>`
     insert into host_use (kind, scope, value, account_id, holder, seen_at)
     select kind, scope, value, account_id, holder, ${now}::timestamptz
     from unnest(
@@ -82,6 +85,6 @@ async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], 
       where used.kind = 'network' and claim.network_id = used.scope
         and (claim.ipv4_address = used.value or claim.ipv6_address = used.value)
     )
-    on conflict do nothing returning holder`.execute(tx)
-  return rows.map(({ holder }) => holder)
+    on conflict do nothing returning account_id as "accountId", holder`.execute(tx)
+  return rows
 }

@@ -150,8 +150,8 @@ test('the room of guests without claims is not given again', async () => {
 test('of what is about to go, and has given its claims back, nobody is told', async () => {
   const errors: unknown[] = []
   const log = { ...silentLog, error: (_message: string, fields?: object) => void errors.push(fields) }
-  const balancer = (name: string, publicIpv4: string, more: object = {}) => ({
-    metadata: { name, namespace: accountNamespace(accountId), ...more },
+  const balancer = (name: string, publicIpv4: string, more: object = {}, account = accountId) => ({
+    metadata: { name, namespace: accountNamespace(account), ...more },
     spec: { networkId: 'n' },
     status: { publicIpv4 },
   })
@@ -159,6 +159,8 @@ test('of what is about to go, and has given its claims back, nobody is told', as
   forgotten['LoadBalancer'] = [
     balancer('stays', '198.51.100.14'),
     balancer('leaves', '198.51.100.15', { deletionTimestamp: now }),
+    // another account deletes one of the same name
+    balancer('stays', '198.51.100.16', { deletionTimestamp: now }, newUuid(systemRandom)),
   ]
   await sql`update look set database = 'another start'`.execute(db.db)
   await lookNow(log)
