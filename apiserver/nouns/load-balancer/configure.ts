@@ -37,15 +37,20 @@ type Certificates = Pick<LoadBalancerSpec, 'certificates'>
 type Member = StoredBackend['members'][number]
 
 /** Writes the configuration that `change` computes from the current one. Throws what it throws, 400 for a configuration
- *  that the proxy would not accept, and 409 for one that may not be changed. */
+ *  that the proxy would not accept, and 409 for one that may not be changed. A change that `isHarmless` makes no
+ *  configuration invalid: it is not refused for a part of the stored one that has become invalid since. */
 export async function rewrite<R extends Route>(
   parts: LoadBalancerParts,
   call: Call<R, Customer>,
   change: (spec: LoadBalancerSpec, balancer: LoadBalancerObject) => Configuration | Certificates,
   {
     id = idOf(call),
+    isHarmless = false,
     ...claims
-  }: { readonly id?: string } & Pick<Edit<LoadBalancerSpec, LoadBalancerStatus>, 'claim'> = {},
+  }: { readonly id?: string; readonly isHarmless?: boolean } & Pick<
+    Edit<LoadBalancerSpec, LoadBalancerStatus>,
+    'claim'
+  > = {},
 ): Promise<LoadBalancerObject> {
   const { accountId } = call.caller
   const patch = (balancer: LoadBalancerObject) => {
@@ -53,7 +58,7 @@ export async function rewrite<R extends Route>(
     const facts = parts.loadBalancers.factsOf(balancer)
     requireConfigurable(facts)
     const changed = change(spec, balancer)
-    requireConfigured({ accountId, facts, spec: { ...spec, ...changed } }, worldOf(parts.caches))
+    if (!isHarmless) requireConfigured({ accountId, facts, spec: { ...spec, ...changed } }, worldOf(parts.caches))
     return 'frontends' in changed ? { ...changed, numbered: nextNumber(spec, changed) } : changed
   }
   return inWords(WORDS.rest, () =>
@@ -158,11 +163,11 @@ export async function removeMember(
   call: Call<typeof removeLoadBalancerMember, Customer>,
 ): Promise<Answer> {
   const { name: backend, member_id: id } = call.params
-  await rewrite(parts, call, (spec) =>
+  const remove = (spec: LoadBalancerSpec) =>
     withMembers(spec, backend, (members) => {
       const member = known(members, id)
       return members.filter((one) => one !== member)
-    }),
-  )
+    })
+  await rewrite(parts, call, remove, { isHarmless: true })
   return { status: 204 }
 }

@@ -300,12 +300,27 @@ describe('its certificates', () => {
     expect(JSON.stringify([rows, object, await get(id)])).not.toContain(secret)
     await put(id, CONFIGURATION)
     expect((await owner.send('DELETE', path)).status).toBe(204)
-    // What its proxy would not take is refused whichever part of it is changed.
-    const backends = [{ ...BACKEND, members: [{ name: 'one', address: '10.99.0.1', port: 80 }] }]
+  })
+
+  test('and removals of members are not refused for a part that has become invalid since', async () => {
+    const id = await make()
+    const stored = [
+      { name: 'one', id: 'first', address: '10.99.0.1', port: 80 },
+      { name: 'two', id: 'second', address: '10.99.0.2', port: 80 },
+    ]
     const key = { namespace: accountNamespace(owner.accountId), name: id }
-    await cloud.admin.patch(LoadBalancer, key, { spec: { backends } })
-    const refused = await owner.send('POST', certificates(id), { body })
-    expect([refused.status, refused.body['errors']?.[0].field]).toEqual([400, 'backends.0.members.0.address'])
+    await cloud.admin.patch(LoadBalancer, key, { spec: { backends: [{ ...BACKEND, members: stored }] } })
+    const options = { commonName: 'www', days: 30, now: new Date(), random: systemRandom, hosts: ['www.example'] }
+    const { certificate, key: privateKey } = await makeCertificate(options)
+    const body = { name: 'www', certificate, private_key: privateKey }
+    const added = await owner.send('POST', certificates(id), { body })
+    expect(added.status).toBe(201)
+    expect((await owner.send('DELETE', `${certificates(id)}/${added.body['certificate'].id}`)).status).toBe(204)
+    // what is added must be valid with all the rest
+    const three = await owner.send('POST', members(id), { body: { name: 'three', address: '10.9.0.12', port: 80 } })
+    expect([three.status, three.body['errors']?.[0].field]).toEqual([400, 'backends.0.members.0.address'])
+    for (const { id: member } of stored)
+      expect((await owner.send('DELETE', `${members(id)}/${member}`)).status, member).toBe(204)
   })
 })
 
