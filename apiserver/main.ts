@@ -1,6 +1,5 @@
 /** The API server's process: reads its settings, opens its dependencies, serves customers and operators, and stops
  *  cleanly. */
-import { readFile } from 'node:fs/promises'
 import { defined } from '../domain/defined.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
@@ -40,6 +39,7 @@ import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
+import { readSecretFile } from '../kit/sys/secret-file.ts'
 import { runUpkeep } from './identity/upkeep.ts'
 import { look, runLooks } from './look.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
@@ -268,8 +268,8 @@ async function openAdmission(
     host: settings.webhookHost,
     port,
     callers: {
-      token: token === undefined ? undefined : (await readFile(token, 'utf8')).trim(),
-      clientAuthority: clientAuthority === undefined ? undefined : await readFile(clientAuthority, 'utf8'),
+      token: token === undefined ? undefined : await readSecretFile(token),
+      clientAuthority: clientAuthority === undefined ? undefined : await readSecretFile(clientAuthority),
     },
     certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
     isRegistering: settings.webhookRegister,

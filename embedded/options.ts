@@ -186,13 +186,18 @@ function readFlags(texts: readonly string[]): Given {
 
 function readVariables(environment: Readonly<Record<string, string | undefined>>): Given {
   const given = new Map<string, string>()
+  const read = (variable: string): string | undefined => {
+    const text = environment[variable]
+    if (text === '') throw new UsageError(`${variable} is empty. Give it a value, or remove it.`)
+    return text
+  }
   for (const flag of FLAGS) {
-    const text = environment[variableOf(flag.name)]
-    if (text === undefined || text === '') continue
+    const text = read(variableOf(flag.name))
+    if (text === undefined) continue
     given.set(flag.name, flag.value === undefined ? switchValue(text, variableOf(flag.name)) : text)
   }
-  const databaseUrl = environment['DATABASE_URL']
-  if (databaseUrl && !given.has('database-url')) given.set('database-url', databaseUrl)
+  const databaseUrl = read('DATABASE_URL')
+  if (databaseUrl !== undefined && !given.has('database-url')) given.set('database-url', databaseUrl)
   return given
 }
 

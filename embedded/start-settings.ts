@@ -118,12 +118,12 @@ export const PAYMENTS_PASSED_ON = [
   'stripePublishableKey',
 ] as const satisfies readonly (keyof ApiServerSettings)[]
 
-/** The values of those fields whose variables are set. */
+/** The values of those fields whose variables are set, also to the empty text, which components refuse. */
 export function passedOn<Settings>(
   fields: readonly (keyof Settings & string)[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Partial<Settings> {
   const given = fields.map((field) => [field, environment[variableOf(field)]] as const)
-  const set = given.filter(([, value]) => value !== undefined && value !== '')
+  const set = given.filter(([, value]) => value !== undefined)
   return Object.fromEntries(set) as Partial<Settings> // texts, which the component parses
 }

@@ -63,8 +63,8 @@ const HEAD = `# Settings
 
 Each process reads its settings once, when it starts. When one is missing or wrong, the process names it and stops.
 
-- You set variables of the environment, as listed here. The Helm charts set them from their values. An empty variable
-  counts as not set. A process ignores variables that are not its own.
+- You set variables of the environment, as listed here. The Helm charts set them from their values. A variable
+  that is set but empty is refused, unless it is a list. A process ignores variables that are not its own.
 - A process that starts another one hands the settings over as one JSON object in \`${SETTINGS_VARIABLE}\`, by field.
   Then no other variable of these lists is read, and a field that the process does not have is refused.
 

@@ -10,6 +10,7 @@ import { readKubeconfig, readServiceAccount } from '../../kit/kube/kubeconfig.ts
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { environment, exitProcess, sendToParent } from '../../kit/sys/process.ts'
+import { readSecretFile } from '../../kit/sys/secret-file.ts'
 import { startProcess } from '../../kit/sys/start-process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { openPodsHost } from './host.ts'
@@ -31,7 +32,7 @@ openHostMetrics(metrics, planes, systemClock)
 const control = await startControl({
   port: settings.controlPort,
   open: await openListener(),
-  token: (await readFile(settings.tokenFile, 'utf8')).trim(),
+  token: await readSecretFile(settings.tokenFile),
   planes,
   metrics,
   log,

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { readSecretFile } from '../../kit/sys/secret-file.ts'
 import { openControlPlanesClient } from './client.ts'
 import type { ControlPlanes } from './control.ts'
 import type { ControlPlanesSettings } from './settings.ts'
@@ -20,7 +21,7 @@ const Hosts = z
       url: z.url({ protocol: /^https?$/ }),
       token: z.string().min(1),
       /** PEM. */
-      authority: z.string().optional(),
+      authority: z.string().includes('BEGIN CERTIFICATE').optional(),
       regions: z.array(z.string().min(1)).min(1),
     }),
   )
@@ -58,8 +59,8 @@ async function hostOf(settings: ControlPlanesSettings): Promise<z.infer<typeof H
   } = settings
   if (url === undefined) return []
   if (tokenFile === undefined) throw new Error('the host of control planes needs its token file')
-  const token = (await readFile(tokenFile, 'utf8')).trim()
-  const authority = authorityFile === undefined ? {} : { authority: await readFile(authorityFile, 'utf8') }
+  const token = await readSecretFile(tokenFile)
+  const authority = authorityFile === undefined ? {} : { authority: await readSecretFile(authorityFile) }
   return [{ url, token, ...authority, regions }]
 }
 

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { readSecretFile } from '../../kit/sys/secret-file.ts'
 import { type ObjectStorage, openControl } from './control.ts'
 import { openExchange } from '../../kit/s3/exchange.ts'
 import { openGateway } from './rgw.ts'
@@ -81,12 +82,12 @@ async function openSingle(settings: ObjectStorageSettings, clock: Clock): Promis
   if (url === undefined) return []
   if (tokenFile === undefined || endpoint === undefined || authorityFile === undefined)
     throw new Error('object storage needs its token file, its endpoint and the file of its authority')
-  const token = (await readFile(tokenFile, 'utf8')).trim()
+  const token = await readSecretFile(tokenFile)
   const deadline = (milliseconds: number) => {
     const over = new AbortController()
     return { signal: over.signal, cancel: clock.after(milliseconds, () => over.abort(new Error('no answer in time'))) }
   }
-  const certificateAuthority = await readFile(authorityFile, 'utf8')
+  const certificateAuthority = await readSecretFile(authorityFile)
   const endpointOf = (zone: string) => endpoint.replaceAll('{zone}', zone)
   const single: ObjectStorage = {
     backend: 'svc-s3-single',

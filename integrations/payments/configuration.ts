@@ -1,6 +1,6 @@
 /** The platform's payment processor, from the settings. */
-import { readFile } from 'node:fs/promises'
 import { Problem } from '../../domain/problem.ts'
+import { readSecretFile } from '../../kit/sys/secret-file.ts'
 import type { PaymentEvent, PaymentProcessor } from './processor.ts'
 import type { PaymentsSettings } from './settings.ts'
 
@@ -23,8 +23,8 @@ export async function openPayments(settings: PaymentsSettings): Promise<Payments
     stripePublishableKey: publishableKey,
   } = settings
   if (keyFile === undefined) return undefined
-  const apiKey = await readSecret(keyFile)
-  const webhookSecret = secretFile === undefined ? undefined : await readSecret(secretFile)
+  const apiKey = await readSecretFile(keyFile)
+  const webhookSecret = secretFile === undefined ? undefined : await readSecretFile(secretFile)
   // loaded only when it is used, because it is large
   const { openStripe, readEvent } = await import('./stripe.ts')
   return {
@@ -36,10 +36,4 @@ export async function openPayments(settings: PaymentsSettings): Promise<Payments
       return readEvent(body, signature, webhookSecret, now)
     },
   }
-}
-
-async function readSecret(file: string): Promise<string> {
-  const secret = (await readFile(file, 'utf8')).trim()
-  if (secret === '') throw new Error(`${file} is empty`)
-  return secret
 }

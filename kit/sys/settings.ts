@@ -68,22 +68,28 @@ export function variablesOf(schema: z.ZodObject, field: string): readonly string
 export const variableOf = (field: string): string =>
   `SVCCLOUD_${field.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
-/** Reads settings from the environment. An empty variable counts as not set. Throws SettingsRefused for invalid JSON, a
- *  field that is missing or wrong, and in JSON for a field that the process does not have. Variables that are not the
- *  process's own are ignored: processes of one machine or pod share an environment. */
+/** Reads settings from the environment. The empty text is an empty list, and refused for every other field: a setting
+ *  whose value was lost must not count as not set, which often allows more. Throws SettingsRefused for that, for
+ *  invalid JSON, a field that is missing or wrong, and in JSON for a field that the process does not have. Variables
+ *  that are not the process's own are ignored: processes of one machine or pod share an environment. */
 export function settingsIn<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const json = environment[SETTINGS_VARIABLE]
   const given = json === undefined ? fromVariables(schema, environment) : fromJson(json)
+  const empty = Object.keys(given).filter((field) => given[field] === '' && !takesEmpty(schema, field))
   const read = schema.strict().safeParse(given)
-  if (read.success) return read.data as z.output<Schema> // `strict` loses the fields' types
-  const lines = read.error.issues.flatMap((issue) => linesOf(schema, issue, given))
+  if (read.success && empty.length === 0) return read.data as z.output<Schema> // `strict` loses the fields' types
+  const wrong = (read.error?.issues ?? []).filter(({ path: [field] }) => !empty.includes(String(field)))
+  const lines = [
+    ...empty.map((field) => lineOf(schema, field, 'is empty. Give it a value, or remove it')),
+    ...wrong.flatMap((issue) => linesOf(schema, issue, given)),
+  ]
   throw new SettingsRefused(`Settings are missing or wrong (docs/settings.md has all of them):\n${lines.join('\n')}`)
 }
 
 function fromVariables(schema: z.ZodObject, environment: Environment): Readonly<Record<string, unknown>> {
   const fields = Object.keys(schema.shape).map((field) => {
     const values = variablesOf(schema, field).map((name) => environment[name])
-    return [field, values.find((value) => value !== undefined && value !== '')] as const
+    return [field, values.find((value) => value !== undefined)] as const
   })
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }
@@ -96,10 +102,17 @@ function fromJson(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
+/** Whether the field is a list, or a record, and the empty text an empty one. */
+const takesEmpty = (schema: z.ZodObject, field: string): boolean =>
+  typeof schema.shape[field]?.safeParse('').data === 'object'
+
 function linesOf(schema: z.ZodObject, issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((field) => `${field}: there is no such setting`)
   const [field = ''] = issue.path.map(String)
+  return [lineOf(schema, field, field in given ? issue.message : 'is not set')]
+}
+
+function lineOf(schema: z.ZodObject, field: string, fault: string): string {
   const description = schema.shape[field]?.meta?.()?.description ?? ''
-  const names = variablesOf(schema, field).join(' or ')
-  return [`${names} (${field}): ${field in given ? issue.message : 'is not set'}. ${description}`.trim()]
+  return `${variablesOf(schema, field).join(' or ')} (${field}): ${fault}. ${description}`.trim()
 }

@@ -64,8 +64,13 @@ describe('where a value comes from', () => {
     ['a flag with =', ['--port=2'], {}, 2],
     ['its variable', [], { SVCCLOUD_PORT: '3' }, 3],
     ['the flag before the variable', ['--port', '4'], { SVCCLOUD_PORT: '3' }, 4],
-    ['the default when the variable is empty', [], { SVCCLOUD_PORT: '' }, 8080],
   ])('%s', (_name, flags, environment, port) => expect(parsed(flags, environment).port).toBe(port))
+
+  it('refuses a variable that is empty', () => {
+    for (const variable of ['SVCCLOUD_PORT', 'SVCCLOUD_KUBECONFIG', 'SVCCLOUD_EPHEMERAL', 'SVCCLOUD_DATABASE_URL'])
+      expect(() => parsed([], { [variable]: '' })).toThrow(`${variable} is empty. Give it a value, or remove it.`)
+    expect(() => parsed([], { DATABASE_URL: '' })).toThrow('DATABASE_URL is empty. Give it a value, or remove it.')
+  })
 
   it('knows DATABASE_URL as the last resort', () => {
     expect(parsed([], { DATABASE_URL: 'a' }).databaseUrl).toBe('a')

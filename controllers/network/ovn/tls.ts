@@ -1,6 +1,6 @@
 /** The TLS files for a database behind `ssl:`, with the names that Kubernetes and cert-manager use in a Secret. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readSecretFile } from '../../../kit/sys/secret-file.ts'
 
 /** PEM. */
 export interface OvsdbTls {
@@ -11,11 +11,11 @@ export interface OvsdbTls {
   readonly authority: string
 }
 
-/** Throws when a file cannot be read. */
+/** Throws when a file is empty or cannot be read. */
 export async function readTlsFolder(folder: string): Promise<OvsdbTls> {
   const names = ['tls.key', 'tls.crt', 'ca.crt']
   const [key = '', certificate = '', authority = ''] = await Promise.all(
-    names.map((name) => readFile(join(folder, name), 'utf8')),
+    names.map((name) => readSecretFile(join(folder, name))),
   )
   return { key, certificate, authority }
 }

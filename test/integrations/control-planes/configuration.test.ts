@@ -53,6 +53,20 @@ test('without any it says how to name one, and what is half there is refused', a
   await expect(openControlPlanes(half, systemClock)).rejects.toThrow('token file')
 })
 
+test('an empty file of a token or an authority is refused', async () => {
+  const settings = {
+    controlPlanesUrl: 'http://127.0.0.1:1',
+    controlPlanesTokenFile: await written('token', 't'),
+    controlPlanesAuthorityFile: await written('ca.crt', 'PEM'),
+    controlPlanesRegions: ['eu-1'],
+  }
+  await expect(openControlPlanes(settings, systemClock)).resolves.toMatchObject({ regions: ['eu-1'] })
+  const nothing = await written('nothing', '\n')
+  for (const name of ['controlPlanesTokenFile', 'controlPlanesAuthorityFile'])
+    await expect(openControlPlanes({ ...settings, [name]: nothing }, systemClock)).rejects.toThrow('nothing is empty')
+  await expect(open([{ ...host('eu-1'), authority: '' }])).rejects.toThrow('authority')
+})
+
 test('those that the platform makes are found beside those of settings, which go before them', async () => {
   const { control } = (await open([host('eu-9')])) as HostedControlPlanes
   const offer = {

@@ -59,6 +59,14 @@ describe('object storage', () => {
     expect([summary('a', 'svc-s3-single'), summary('c', 'rgw')]).toEqual(['none', 'none'])
   })
 
+  test('with an empty file of its token or its authority is refused', async () => {
+    await writeFile(join(folder, 'nothing'), '\n')
+    for (const name of ['objectStorageTokenFile', 'objectStorageAuthorityFile'])
+      await expect(openObjectStorage({ ...single('a'), [name]: join(folder, 'nothing') }, systemClock)).rejects.toThrow(
+        'nothing is empty',
+      )
+  })
+
   test('takes archives of databases on the single host, and on a gateway that is said to', async () => {
     const taking = { ...GATEWAY, takes_archives: true, certificate_authority: 'BEGIN CERTIFICATE' }
     const offer = await opened([taking, { ...GATEWAY, zones: ['b'] }, { ...GATEWAY, zones: ['c'] }], single('b'))

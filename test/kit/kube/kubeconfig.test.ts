@@ -92,6 +92,12 @@ test('a plugin is run for its credential', async () => {
   expect(await authorization?.()).toBe('Bearer made')
 })
 
+test('an empty file of an authority is refused: Node would trust every public one instead', async () => {
+  await writeFile(join(folder, 'nothing.pem'), '\n')
+  const file = await config({ 'certificate-authority': 'nothing.pem' }, { token: 't' })
+  await expect(readKubeconfig(file, systemClock)).rejects.toThrow('nothing.pem is empty')
+})
+
 test.each<[string, () => Promise<string>, RegExp]>([
   ['a context that is not there', () => config({}, {}, 'elsewhere'), /no context "elsewhere"/],
   ['a file that is not there', async () => join(folder, 'none'), /ENOENT/],
