@@ -1,4 +1,5 @@
 /** Every noun with a definition of its changes: code that enumerates changes starts here. */
+import { customImageChanges } from './custom-image.ts'
 import { devClusterChanges } from './dev-cluster.ts'
 import { edgeChanges } from './edge.ts'
 import { floatingIpChanges } from './floating-ip.ts'
@@ -11,6 +12,7 @@ import { snapshotChanges } from './snapshot.ts'
 import { storageChanges } from './storage.ts'
 
 export const CHANGES = [
+  customImageChanges,
   devClusterChanges,
   edgeChanges,
   floatingIpChanges,

@@ -3,6 +3,7 @@
 import {
   auditActionOf,
   type Changeable,
+  creationOf,
   type Grant,
   type OperableSpec,
   type OperableStatus,
@@ -89,7 +90,8 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   requireStill?: () => Promise<void>,
 ): Promise<Answer> {
   const { accountId } = call.caller
-  const { create: creation, resource, name: type } = noun
+  const { resource, name, target: type } = noun
+  const creation = creationOf(noun, spec)
   call.audited.as = auditActionOf(noun, creation)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
   const id = newOrderedUuid(parts.random, call.now)
@@ -133,7 +135,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }
   return {
     status: call.route.answers[201] === undefined ? 202 : 201,
-    body: { [type]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },
+    body: { [name]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },
     ...(operation === undefined ? { headers: { etag: etagOfObject(written) } } : {}),
   }
 }

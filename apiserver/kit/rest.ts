@@ -167,7 +167,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   wish: (spec: Spec) => Wish<Spec, Facts>,
 ): Promise<Answer> {
   const { parts, noun, objects } = context
-  const { resource, name: type } = noun
+  const { resource, target: type } = noun
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
   const { after, made, deletes, given, detail } = wish(before.spec)
@@ -245,17 +245,17 @@ async function claimAll<Spec>(
 
 /** 200 with the object, 202 with the operation, or both where the answer of the route has both. */
 async function answerOf<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
-  { noun: { name: type }, objects }: Context<Spec, Status, View, Facts>,
+  { noun: { name, target }, objects }: Context<Spec, Status, View, Facts>,
   route: Route,
   written: KubeObject<Spec, Status>,
   hasBegun: boolean,
 ): Promise<Answer> {
   if (route.answers[204] !== undefined) return { status: 204 }
-  const shown = { [type]: await objects.viewOf(written) }
+  const shown = { [name]: await objects.viewOf(written) }
   const headers = { etag: etagOfObject(written) }
   if (!hasBegun) return { status: 200, body: shown, headers }
-  const begun = { operation: begunView(written, targetOf(type, written.metadata.name)) }
-  return shows(route, 202, type) ? { status: 202, body: { ...shown, ...begun }, headers } : { status: 202, body: begun }
+  const begun = { operation: begunView(written, targetOf(target, written.metadata.name)) }
+  return shows(route, 202, name) ? { status: 202, body: { ...shown, ...begun }, headers } : { status: 202, body: begun }
 }
 
 const shows = ({ answers }: Route, status: number, member: string): boolean => {

@@ -167,13 +167,17 @@ export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
 /** Nouns without operations. */
 export type PlainType = 'server_group' | 'dev_cluster' | 'playground'
 
+type TargetType = OperationSpec['target']['type'] | PlainType
+
 /** A spec and a status that may have operations. */
 export type OperableSpec = Operable['spec'] & object
 export type OperableStatus = NonNullable<Operable['status']> & object
 
 interface ChangeableInput<Spec, Status, Facts> {
-  /** Its name in operations and references: `floating_ip`. */
-  readonly name: OperationSpec['target']['type'] | PlainType
+  /** Its name in the audit log and in answers: `floating_ip`. */
+  readonly name: TargetType | 'custom_image'
+  /** Its name in operations, if different. */
+  readonly target?: TargetType
   /** Its name in refusals: `floating IP`. */
   readonly title: string
   /** Completes the sentence "The finalizer goes when". */
@@ -191,6 +195,8 @@ interface ChangeableInput<Spec, Status, Facts> {
   /** Throws 400 for texts that violate rules which the schema of the kind cannot express. */
   readonly readable?: (spec: Spec) => void
   readonly create: Creation<Spec>
+  /** Creates one from another object of the noun, by an operation of another kind. */
+  readonly copy?: Creation<Spec> & { readonly when: (spec: Spec) => boolean }
   /** By name, in the order in which they are judged. */
   readonly changes: Readonly<Record<string, Change<Spec, Facts>>>
   readonly remove: Removal<Spec, Facts>
@@ -198,8 +204,9 @@ interface ChangeableInput<Spec, Status, Facts> {
 
 /** The complete definition of the changes of a noun. */
 export interface Changeable<Spec, Status, Facts>
-  extends Omit<ChangeableInput<Spec, Status, Facts>, 'changes' | 'platform' | 'refers'> {
+  extends Omit<ChangeableInput<Spec, Status, Facts>, 'changes' | 'platform' | 'refers' | 'target'> {
   readonly resource: ResourceType<Spec, Status>
+  readonly target: TargetType
   readonly platform: readonly Field<Spec>[]
   readonly refers: readonly (Reference & { readonly field: Field<Spec> })[]
   readonly changes: readonly NamedChange<Spec, Facts>[]
@@ -210,6 +217,7 @@ export const changesOf = <Spec extends OperableSpec, Status extends OperableStat
   resource: ResourceType<Spec, Status>,
   { changes, platform = [], refers = {}, ...noun }: ChangeableInput<Spec, Status, Facts>,
 ): Changeable<Spec, Status, Facts> => ({
+  target: noun.name as TargetType, // or the noun names its target
   ...noun,
   resource,
   platform,
@@ -219,6 +227,12 @@ export const changesOf = <Spec extends OperableSpec, Status extends OperableStat
   }),
   changes: Object.entries(changes).map(([name, change]) => ({ ...change, name })),
 })
+
+/** The creation that makes an object of that spec. */
+export const creationOf = <Spec>(
+  { create, copy }: Pick<Changeable<Spec, never, never>, 'copy' | 'create'>,
+  spec: Spec,
+): Creation<Spec> => (copy?.when(spec) === true ? copy : create)
 
 const fieldsOf = <Fields extends object>(fields: Fields): readonly (keyof Fields & string)[] =>
   Object.keys(fields) as (keyof Fields & string)[] // as its type has them

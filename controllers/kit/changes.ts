@@ -66,7 +66,7 @@ export async function readEdits<Spec extends OperatedSpec, Status extends Operat
 export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
 ): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
-  resourceType: noun.name,
+  resourceType: noun.target,
   async wasApplied(parts, intent) {
     if (noun.remove.operation !== undefined || intent.audit.action !== `${noun.name}.${actionOf(noun.remove)}`)
       return wasOperationApplied(noun.resource)(parts, intent)

@@ -29,12 +29,18 @@ export type AnyChange<Spec> = Named<Rules<Spec, never>> & {
   readonly sets?: readonly string[]
 }
 
-/** Its creation, its changes and its removal. */
+/** Its creations, its changes and its removal. */
 export const everyChange = <Spec, Status, Facts>({
   create,
+  copy,
   changes,
   remove,
-}: Changeable<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
+}: Changeable<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [
+  create,
+  ...(copy === undefined ? [] : [copy]),
+  ...changes,
+  remove,
+]
 
 /** Whether the object is being deleted, or its newest operation is its removal. */
 export const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
@@ -76,7 +82,7 @@ export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus
   const facts = noun.factsOf(storedOf({ ...root, metadata: { name: id }, spec }))
   const { arguments: added } = change.stanza?.({ accountId: '', id, uid, spec, facts: facts as never }) ?? {} // its own
   const action = actionOf(change)
-  const given = { ...(change.operation === `${noun.name}.${action}` ? {} : { action }), ...added }
+  const given = { ...(change.operation === `${noun.target}.${action}` ? {} : { action }), ...added }
   return { kind: change.operation, ...(Object.keys(given).length === 0 ? {} : { arguments: given }) }
 }
 

@@ -23,7 +23,12 @@ interface AnyRule {
 
 const NOUNS = CHANGES.map((noun) => {
   const changes: readonly AnyRule[] = noun.changes
-  const rules: readonly AnyRule[] = [noun.create, ...changes, noun.remove]
+  const rules: readonly AnyRule[] = [
+    noun.create,
+    ...(noun.copy === undefined ? [] : [noun.copy]),
+    ...changes,
+    noun.remove,
+  ]
   // a kind is one of `resources/`, which has its schema and its rules
   const kind = noun.resource as unknown as Resource<z.ZodObject>
   return { noun, changes, rules, kind, name: noun.name }

@@ -1,4 +1,5 @@
 /** One edit for each change of each noun: the spec before and after it. */
+import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
@@ -20,6 +21,7 @@ const editing =
   ]
 
 const zone = 'z1'
+const image = editing(CustomImage.spec.parse({ zone, title: 'Mine', source: { storageId: 'disk' } }))
 const edge = editing(Edge.spec.parse({ zone, networkId: 'back', name: 'edge', roles: ['nat_gateway'], plan: 'small' }))
 const floatingIp = editing(FloatingIp.spec.parse({ zone }))
 const cluster = editing(
@@ -39,6 +41,9 @@ const storage = editing(Storage.spec.parse({ zone, sizeGibibytes: 10, tier: 'sta
 
 /** By noun and name of the change. */
 export const EDITS: Readonly<Record<string, Readonly<Record<string, Edit>>>> = {
+  custom_image: {
+    edit: image({ title: 'Golden' }),
+  },
   edge: {
     rename: edge({ name: 'other' }),
     configure: edge({ roles: ['bastion'], sshKeys: [PUBLIC_KEY] }),

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   auditActionOf,
   type Changeable,
+  creationOf,
   type NamedChange,
   type OperableSpec,
   type OperableStatus,
@@ -30,7 +31,7 @@ import { inWords, WORDS } from '../words.ts'
 export function admissionOf<Spec extends OperableSpec, Status extends OperableStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
 ): AdmissionRules<Spec, Status> {
-  const { title, resource, create, remove } = noun
+  const { title, resource, remove } = noun
   const platform: PlatformFields = {
     noun: title,
     finalizer: finalizerOf(resource),
@@ -44,6 +45,7 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         requireUntouched(noun, undefined, object.spec)
         noun.readable?.(object.spec)
         const subject = { accountId, id: object.metadata.name, spec: object.spec, facts: undefined }
+        const create = creationOf(noun, object.spec)
         create.allow?.(subject, worldOf(parts.caches))
         const pending = ['creation', 'always'] as const
         requireReferences(parts, noun, object, { pending, fields: Object.keys(object.spec) })
@@ -78,10 +80,10 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
       }),
     actionsOf: (after, before) => [
       ...new Set(
-        (before === undefined
-          ? [create]
-          : after === undefined
-            ? [remove]
+        (after === undefined
+          ? [remove]
+          : before === undefined
+            ? [creationOf(noun, after.spec)]
             : changesBetween(noun, before.spec, after.spec)
         ).map((change) => auditActionOf(noun, change)),
       ),

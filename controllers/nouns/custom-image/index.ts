@@ -1,11 +1,11 @@
 /** The custom image controller: what it reads, and its effects in PostgreSQL. `plan.ts` decides. */
+import { customImageChanges } from '../../../changes/custom-image.ts'
 import {
   claimCustomImage,
   findCustomImageClaim,
   recordCustomImageSize,
   releaseCustomImage,
 } from '../../../db/custom-image/index.ts'
-import { listKubernetesRequests } from '../../../db/request/index.ts'
 import { defined } from '../../../domain/defined.ts'
 import { keyOf, type KubeObject, Secret } from '../../../kit/kube/object.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
@@ -25,16 +25,17 @@ import { type BackupAccess, backupKeyKey, shareBackupKey } from '../../kit/backu
 import { isBeingMade } from '../../kit/being-made.ts'
 import { reachableNodes } from '../../kit/reachable-nodes.ts'
 import { backupHosts, objectBackupHosts } from '../../kit/backup-hosts.ts'
+import { intentOf } from '../../kit/changes.ts'
 import { controller } from '../../kit/controller.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import { requireNewest } from '../../kit/newest.ts'
-import { findEditor } from '../../kit/operation/direct-edit.ts'
-import { wasOperationApplied } from '../../kit/operation/intent.ts'
+import { findEditor, requesterOf } from '../../kit/operation/direct-edit.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { shareKey } from '../../kit/shared-key.ts'
 import { requireStandingOfEdit } from '../../kit/standing.ts'
+import { editsOf, newRequests } from '../../kit/synced.ts'
 import type { CustomImageEffects, CustomImageObject, DiskSource, ImageObject, Observed } from './observed.ts'
 import { CLAIMED, detectEdit, isLeaving, plan } from './plan.ts'
 
@@ -47,14 +48,7 @@ export const customImageController = controller<CustomImageEffects>()({
   resource: CustomImage,
   sharding: 'by-zone',
   finalizer: finalizerOf(CustomImage),
-  intent: {
-    resourceType: 'template',
-    wasApplied: wasOperationApplied(CustomImage),
-    async release(tx, { accountId, resource, audit }) {
-      if (audit.action === 'custom_image.create' || audit.action === 'custom_image.copy')
-        await releaseCustomImage(tx, { accountId, imageId: resource.id })
-    },
-  },
+  intent: intentOf(customImageChanges),
   plan,
   reads: [Node, NodeReport, Zone, Template, Server, Storage, Snapshot, Backup, Volume],
   writes: [Image, CustomImage, Secret],
@@ -245,12 +239,6 @@ function backupOf(
   }
 }
 
-/** Only a new generation can carry a request. */
-async function requestsOf(db: Parts['db'], { metadata, status }: CustomImageObject) {
-  const [after, upTo] = [status?.observedGeneration ?? 0, metadata.generation ?? 0]
-  return upTo > after ? orUnavailable(listKubernetesRequests(db, metadata.uid ?? '', { after, upTo })) : []
-}
-
 /** What is being created from the image, according to Kubernetes itself: a cache may be behind. */
 async function usersOf(store: Parts['store'], { metadata: { namespace = '', name } }: CustomImageObject) {
   const [servers, storages, copies] = await Promise.all([
@@ -290,6 +278,7 @@ async function observe({ caches, db, store }: Parts, image: CustomImageObject): 
   const accountId = await findAccountOf(db, namespace)
   const claim =
     accountId === undefined ? undefined : await orUnavailable(findCustomImageClaim(db, { accountId, imageId }))
+  const [requests, edit] = [await newRequests(db, image), detectEdit(image)]
   return {
     accountId,
     isClaimed: claim !== undefined,
@@ -301,9 +290,10 @@ async function observe({ caches, db, store }: Parts, image: CustomImageObject): 
     isCopied: caches.of(CustomImage).by(SOURCE_INDEX, `${namespace}/image/${imageId}`).some(isBeingCopied),
     minMemoryMebibytes:
       templateName === undefined ? undefined : caches.of(Template).get({ name: templateName })?.spec.minMemoryMebibytes,
-    edits: (await requestsOf(db, image)).filter(({ action }) => action === 'custom_image.update'),
+    edits: editsOf(requests),
     ...(isLeaving(image) ? { users: await usersOf(store, image) } : {}),
-    editor: detectEdit(image) === undefined ? '' : await findEditor(store, CustomImage, image, ''),
+    editor:
+      edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, CustomImage, image, ''))),
   }
 }
 

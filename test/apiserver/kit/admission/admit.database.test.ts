@@ -753,13 +753,13 @@ describe('a custom image', () => {
   test('passes when it is made, renamed and deleted, and who asked is known; nothing is claimed for it', async () => {
     const made = await make()
     expect(await asked(made)).toEqual([
-      { action: 'custom_image.create', username: 'grace@example.com', generation: 1, changes: [] },
+      { action: 'template.create', username: 'grace@example.com', generation: 1, changes: [] },
     ])
     const mine = await image()
     await grace.patch(CustomImage, { namespace, name: 'mine' }, { spec: { title: 'Golden' } })
     await grace.delete(CustomImage, { namespace, name: 'mine' })
     expect(await asked(mine)).toMatchObject([
-      { action: 'custom_image.delete', changes: [] },
+      { action: 'template.delete', changes: [] },
       { action: 'custom_image.update', changes: [{ field: 'title', before: 'Mine', after: 'Golden' }] },
     ])
     expect((await listQuotas(database.db, accountId)).filter(({ used }) => used > 0)).toEqual([])
