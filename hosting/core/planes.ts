@@ -1,104 +1,185 @@
-/** Functions that are the same for every host of control planes, regardless of how their programs run. */
-import { z } from 'zod'
+/** The control planes of one host, regardless of how their programs run: accepts as many as there is room for,
+ *  continues those of the last run, and answers the calls of the platform. */
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type {
+  ControlPlaneDesired,
+  ControlPlanes,
+  ControlPlaneState,
+  SnapshotPlace,
+} from '../../integrations/control-planes/control.ts'
 import { Damaged } from '../../kit/chunks/seal.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import {
-  ControlPlaneDesired,
-  type ControlPlanes,
-  type ControlPlaneState,
-  type SnapshotPlace,
-} from '../../integrations/control-planes/control.ts'
-import { putJoinToken, removeJoinToken, removePerson, requestPersonToken, requestUserToken } from './cluster-objects.ts'
-import type { KubeApi } from './kube-api.ts'
-import {
-  approveServing,
-  drainNode,
-  listNodes,
-  listServingRequests,
-  markNode,
-  removeNode,
-  uncordonNode,
-} from './nodes.ts'
-import { setAgent } from './platform-agent.ts'
+import type { HostedPlanes } from './metrics.ts'
+import type { HostedPlane } from './plane.ts'
+import { readingCalls } from './reading/tasks.ts'
+import { type PlaneRecord, writeRecord } from './record.ts'
 import { Refused } from './refused.ts'
-import { recoverFolder, type SnapshotKeeper } from './snapshot-keeper.ts'
+import { recoverFolder } from './snapshot-keeper.ts'
 
-/** The record of a control plane that every host stores. */
-export const PlaneRecord = z.object({
-  desired: ControlPlaneDesired,
-  /** The release that all API servers have reached; null before the first start. */
-  release: z.string().nullable(),
-  /** Number of restores; each generation has its own data. */
-  generation: z.int().min(0),
-  /** The restore in progress; `isWritten` once the next generation is complete and in use. */
-  restore: z.object({ id: z.uuid(), snapshotId: z.uuid(), isWritten: z.boolean() }).nullable(),
-  /** The last restore that ended. */
-  restoreId: z.uuid().nullable(),
-  isRemoved: z.boolean(),
-})
-export type PlaneRecord = z.infer<typeof PlaneRecord>
+/** How one kind of host runs control planes. */
+export interface HostDriver<OwnRecord extends PlaneRecord, Plane extends HostedPlane<OwnRecord>> {
+  /** Contains one folder for each control plane. */
+  readonly folder: string
+  readonly clock: Clock
+  readonly random: Random
+  /** Releases of Kubernetes, newest last. */
+  readonly releases: readonly string[]
+  /** Why it has no guests of playgrounds, for people; empty when it has. */
+  guestsObstacle(): Promise<string>
+  /** Throws Refused when there is no room for another control plane. */
+  requireRoom(desired: ControlPlaneDesired): Promise<void>
+  /** `endpointPort` is the port that clients know; null when there are none yet. Throws Refused. */
+  newRecord(desired: ControlPlaneDesired, endpointPort: number | null): Promise<OwnRecord>
+  readRecord(folder: string): Promise<OwnRecord | undefined>
+  /** Does not start it. */
+  open(folder: string, record: OwnRecord): Plane
+}
+
+/** A control plane in a folder of the last run. */
+export interface StoredPlane<OwnRecord> {
+  readonly folder: string
+  readonly record: OwnRecord
+}
+
+const NOTHING_BEFORE = async (): Promise<Pick<PlaneRecord, 'restore'>> => ({ restore: null })
+
+export class Planes<OwnRecord extends PlaneRecord, Plane extends HostedPlane<OwnRecord>> {
+  readonly #driver: HostDriver<OwnRecord, Plane>
+  readonly #byId = new Map<string, Plane>()
+  #changing: Promise<unknown> = Promise.resolve()
+
+  constructor(driver: HostDriver<OwnRecord, Plane>) {
+    this.#driver = driver
+  }
+
+  all(): readonly Plane[] {
+    for (const [id, { isGone }] of this.#byId) if (isGone) this.#byId.delete(id)
+    return [...this.#byId.values()]
+  }
+
+  find(id: string): Plane | undefined {
+    return this.all().find(({ record }) => record.desired.id === id)
+  }
+
+  start({ folder, record }: StoredPlane<OwnRecord>): Plane {
+    const plane = this.#driver.open(folder, record)
+    this.#byId.set(record.desired.id, plane)
+    plane.start()
+    return plane
+  }
+
+  /** The control planes of the last run, not started. Removes folders of those that were not confirmed, or were
+   *  removed. */
+  async stored(): Promise<readonly StoredPlane<OwnRecord>[]> {
+    const { folder, readRecord } = this.#driver
+    const stored: StoredPlane<OwnRecord>[] = []
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      if (!entry.isDirectory()) continue
+      const at = join(folder, entry.name)
+      const record = await readRecord(at)
+      if (record === undefined) await rm(at, { recursive: true, force: true })
+      else stored.push({ folder: at, record })
+    }
+    return stored
+  }
+
+  /** The programs of control planes in pods continue to run. */
+  async stop(): Promise<void> {
+    await this.#inTurn(async () => {})
+    await Promise.all(this.all().map((plane) => plane.stop()))
+  }
+
+  /** The calls of the platform that are the same for every kind of host. */
+  calls(): Omit<HostedPlanes, 'offer' | 'stop'> {
+    return {
+      ensure: (desired) =>
+        this.#inTurn(async () => {
+          await this.#judge(desired)
+          const plane = this.find(desired.id)
+          if (plane !== undefined) return changeDesired(plane, desired)
+          return (await this.#create(desired, null, NOTHING_BEFORE)).state()
+        }),
+      recover: (desired, place, restoreId, snapshotId, endpointPort) =>
+        this.#inTurn(async () => {
+          await this.#judge(desired)
+          const plane = this.find(desired.id)
+          if (plane !== undefined) return beginRestore(plane, restoreId, snapshotId)
+          const prepare = fromPlace(this.#driver, place, { restoreId, snapshotId })
+          return (await this.#create(desired, endpointPort, prepare)).state()
+        }),
+      get: async (id) => this.find(id)?.state(),
+      remove: async (id) => {
+        const plane = this.find(id)
+        await plane?.change((record) => ({ ...record, isRemoved: true }))
+        return plane === undefined
+      },
+      grant: async (id, addon, grant) => {
+        if (!(await this.#known(id).grant(addon, grant)))
+          throw new Refused('state_not_allowed', `The add-on ${addon} does not run here.`)
+      },
+      ...snapshotCalls((id) => this.#known(id)),
+      ...readingCalls((id) => {
+        const cluster = this.#known(id).cluster()
+        if (cluster === undefined) throw new Error('no API server is ready')
+        return cluster
+      }),
+      certificatesEndAt: () => earliest(this.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
+    }
+  }
+
+  /** Throws Refused when it does not exist or is being removed. */
+  #known(id: string): Plane {
+    const plane = this.find(id)
+    if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
+    return plane
+  }
+
+  /** Runs work one at a time, because each control plane counts the memory of the others. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#changing.then(work)
+    this.#changing = result.catch(() => undefined) // the caller gets the error
+    return result
+  }
+
+  /** Throws Refused for what this host does not run. */
+  async #judge({ release, guest }: ControlPlaneDesired): Promise<void> {
+    if (!this.#driver.releases.includes(release))
+      throw new Refused('state_not_allowed', `Kubernetes ${release} is not offered here.`)
+    const obstacle = guest === undefined ? '' : await this.#driver.guestsObstacle()
+    if (obstacle !== '') throw new Refused('state_not_allowed', `The host has no guests: ${obstacle}.`)
+  }
+
+  /** `prepare` writes its initial state to the folder; returns the pending work for the record. */
+  async #create(
+    desired: ControlPlaneDesired,
+    endpointPort: number | null,
+    prepare: (folder: string) => Promise<Pick<PlaneRecord, 'restore'>>,
+  ): Promise<Plane> {
+    await this.#driver.requireRoom(desired)
+    const folder = join(this.#driver.folder, desired.id)
+    await rm(folder, { recursive: true, force: true }) // left over from a request that was not confirmed
+    await mkdir(folder, { mode: 0o700 })
+    const pending = await prepare(folder)
+    const record = { ...(await this.#driver.newRecord(desired, endpointPort)), ...pending }
+    await writeRecord(folder, record)
+    await syncToDisk(this.#driver.folder)
+    return this.start({ folder, record })
+  }
+}
 
 /** A control plane whose etcd can be snapshotted and restored. */
-export interface SnapshotPlane {
-  readonly snapshots: SnapshotKeeper
-  readonly record: PlaneRecord
-  /** Durable when this resolves. */
-  change(to: <Known extends PlaneRecord>(record: Known) => Known): Promise<void>
-  state(): ControlPlaneState
+interface SnapshotPlane extends Pick<HostedPlane<PlaneRecord>, 'snapshots' | 'record' | 'state'> {
+  change(to: <OwnRecord extends PlaneRecord>(record: OwnRecord) => OwnRecord): Promise<void>
 }
 
 const minorOf = (release: string): number => Number(release.split('.')[1])
 
 /** The earliest date; undefined when there are none. */
-export const earliest = (dates: readonly Date[]): Date | undefined =>
+const earliest = (dates: readonly Date[]): Date | undefined =>
   dates.toSorted((one, other) => one.getTime() - other.getTime())[0]
-
-/** Calls that use the API of a cluster, as its administrator. */
-export function clusterCalls(
-  apiOf: (id: string) => KubeApi,
-  { clock, random }: { readonly clock: Clock; readonly random: Random },
-): Pick<
-  ControlPlanes,
-  | 'nodes'
-  | 'userToken'
-  | 'personToken'
-  | 'removePerson'
-  | 'joinToken'
-  | 'removeJoinToken'
-  | 'servingRequests'
-  | 'approveServing'
-  | 'markNode'
-  | 'drain'
-  | 'removeNode'
-  | 'setAgent'
-  | 'uncordon'
-> {
-  return {
-    nodes: async (id) => listNodes(apiOf(id)),
-    userToken: async (id, role, seconds) => requestUserToken(apiOf(id), role, seconds),
-    personToken: async (id, person, seconds) => requestPersonToken(apiOf(id), person, seconds),
-    removePerson: async (id, person) => removePerson(apiOf(id), person),
-    joinToken: async (id, tokenId, pool, seconds) => {
-      const expiresAt = new Date(clock.now().getTime() + seconds * 1_000)
-      return putJoinToken(apiOf(id), { tokenId, pool, expiresAt, random })
-    },
-    removeJoinToken: async (id, tokenId, pool) => removeJoinToken(apiOf(id), tokenId, pool),
-    servingRequests: async (id) => listServingRequests(apiOf(id)),
-    approveServing: async (id, request) => approveServing(apiOf(id), request),
-    markNode: async (id, node, marks) => markNode(apiOf(id), node, marks),
-    drain: async (id, node) => drainNode(apiOf(id), node),
-    removeNode: async (id, node) => removeNode(apiOf(id), node),
-    setAgent: async (id, objects) => setAgent(apiOf(id), objects),
-    uncordon: async (id, node) => uncordonNode(apiOf(id), node),
-  }
-}
-
-/** Throws Refused when the release is not one of these. */
-export function requireOffered(releases: readonly string[], desired: ControlPlaneDesired): void {
-  if (!releases.includes(desired.release))
-    throw new Refused('state_not_allowed', `Kubernetes ${desired.release} is not offered here.`)
-}
 
 /** Throws Refused for a change that a control plane does not support. */
 function judgeChange(record: PlaneRecord, desired: ControlPlaneDesired): void {
@@ -111,7 +192,7 @@ function judgeChange(record: PlaneRecord, desired: ControlPlaneDesired): void {
 }
 
 /** Changes the desired state of an existing control plane. Throws Refused. */
-export async function changeDesired(plane: SnapshotPlane, desired: ControlPlaneDesired): Promise<ControlPlaneState> {
+async function changeDesired(plane: SnapshotPlane, desired: ControlPlaneDesired): Promise<ControlPlaneState> {
   judgeChange(plane.record, desired)
   await plane.change((record) =>
     JSON.stringify(record.desired) === JSON.stringify(desired) ? record : { ...record, desired },
@@ -119,7 +200,7 @@ export async function changeDesired(plane: SnapshotPlane, desired: ControlPlaneD
   return plane.state()
 }
 
-export function snapshotCalls(
+function snapshotCalls(
   known: (id: string) => SnapshotPlane,
 ): Pick<ControlPlanes, 'snapshot' | 'snapshots' | 'keepSnapshotsIn' | 'removeSnapshot' | 'restore'> {
   return {
@@ -140,11 +221,7 @@ export function snapshotCalls(
 }
 
 /** Does nothing when a restore of that id has started or ended. */
-export async function beginRestore(
-  plane: SnapshotPlane,
-  restoreId: string,
-  snapshotId: string,
-): Promise<ControlPlaneState> {
+async function beginRestore(plane: SnapshotPlane, restoreId: string, snapshotId: string): Promise<ControlPlaneState> {
   const snapshot = (await plane.snapshots.list()).find((each) => each.id === snapshotId)
   if (snapshot?.phase !== 'done') throw new Refused('not_found', 'snapshot')
   const { restore } = plane.record
@@ -159,7 +236,7 @@ export async function beginRestore(
 }
 
 /** Prepares the folder of a new control plane from the contents of the place. */
-export const fromPlace =
+const fromPlace =
   (
     options: { readonly clock: Clock; readonly random: Random },
     place: SnapshotPlace,

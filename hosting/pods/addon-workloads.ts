@@ -13,6 +13,7 @@ import {
   sidecarUser,
   SNAPSHOT_CONTROLLER_USER,
 } from '../core/addon-parts.ts'
+import { kubeconfigFile } from '../core/plane-addons.ts'
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
 import type { Manifest } from './kinds.ts'
 import { selectorOf } from './base.ts'
@@ -22,8 +23,6 @@ import type { HostSettings } from './settings.ts'
 import { SIZES } from './sizes.ts'
 import { type Container, containerOf, deployment, digestOf, filesVolume, podSpec, template } from './workloads.ts'
 
-/** Name of a program's kubeconfig in the Secret. */
-export const kubeconfigName = ({ name }: AddonUser): string => `${name}.kubeconfig`
 export const TOKEN = 'token'
 const pathOf = (name: string): string => `${FOLDERS.files}/${name}`
 
@@ -84,7 +83,7 @@ const cloud = (record: PodsRecord, settings: HostSettings) =>
       mounts: { files: FOLDERS.files },
       command: ['node', 'addons/cloud/main.ts'],
     },
-    { KUBECONFIG: pathOf(kubeconfigName(CLOUD_USER)) },
+    { KUBECONFIG: pathOf(kubeconfigFile(CLOUD_USER.name)) },
   )
 
 function csi(record: PodsRecord, settings: HostSettings) {
@@ -108,10 +107,10 @@ function csi(record: PodsRecord, settings: HostSettings) {
     ),
     ...SIDECAR_KINDS.map((kind) => {
       const user = sidecarUser(kind)
-      return beside(user, sidecars[kind], sidecarFlags(kind, pathOf(kubeconfigName(user)), CSI_SOCKET))
+      return beside(user, sidecars[kind], sidecarFlags(kind, pathOf(kubeconfigFile(user.name)), CSI_SOCKET))
     }),
     beside(SNAPSHOT_CONTROLLER_USER, sidecars.snapshotController, [
-      `--kubeconfig=${pathOf(kubeconfigName(SNAPSHOT_CONTROLLER_USER))}`,
+      `--kubeconfig=${pathOf(kubeconfigFile(SNAPSHOT_CONTROLLER_USER.name))}`,
     ]),
   ]
 }

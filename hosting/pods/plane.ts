@@ -2,19 +2,20 @@
  *  running, even while this process does not run. */
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { StoreAway } from '../../kit/chunks/object-store.ts'
-import type { AddonGrant, ControlPlaneState } from '../../integrations/control-planes/control.ts'
 import { ADDONS } from '../core/addons.ts'
-import { endOf } from '../core/credentials.ts'
-import { SnapshotKeeper } from '../core/snapshot-keeper.ts'
-import { takeSnapshot } from '../core/snapshots.ts'
-import type { ClusterReading, TaskName } from '../core/reading/tasks.ts'
+import type { Credentials } from '../core/credentials.ts'
+import {
+  CREDENTIALS_MILLISECONDS,
+  HostedPlane,
+  type HostedPlaneOptions,
+  type ObservedState,
+  ROUND_MILLISECONDS,
+  type ServingApi,
+} from '../core/plane.ts'
+import type { ApplyNeeds } from '../core/plane-addons.ts'
+import { type TakenSnapshot, takeSnapshot } from '../core/snapshots.ts'
 import { isApiError, type Store } from '../../kit/kube/store.ts'
-import type { Clock } from '../../kit/sys/clock.ts'
-import type { Logger } from '../../kit/sys/log.ts'
-import type { Random } from '../../kit/sys/random.ts'
-import { Outages } from '../../kit/sys/outages.ts'
-import { type ApplyNeeds, PodsAddons } from './addons.ts'
+import { PodsAddons } from './addons.ts'
 import { baseManifests, namespaceManifests } from './base.ts'
 import { bracketed, type Endpoint, endpointOf } from './endpoint.ts'
 import { type Files, openFiles } from './files.ts'
@@ -33,19 +34,14 @@ import {
   SCHEDULER,
 } from './names.ts'
 import { PodReader } from './reader.ts'
-import { type PodsRecord, writeRecord } from './record.ts'
+import type { PodsRecord } from './record.ts'
 import { putSnapshot, stopInOrder } from './restore.ts'
 import type { HostSettings } from './settings.ts'
 import { apiManifest, controllerManifests, etcdManifest, readerManifest } from './workloads.ts'
 
-export interface PlaneOptions {
-  readonly folder: string
-  readonly record: PodsRecord
+export interface PlaneOptions extends HostedPlaneOptions<PodsRecord> {
   readonly cluster: Store
   readonly settings: HostSettings
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
 }
 
 interface Opened {
@@ -56,19 +52,13 @@ interface Opened {
   readonly reader: PodReader
 }
 
-const ROUND_MILLISECONDS = 1_000
 /** Interval when no change is in progress. */
 const SETTLED_MILLISECONDS = 5_000
-/** Interval of the check for certificates that expire soon. */
-const CREDENTIALS_MILLISECONDS = 3_600_000
 
-export class PodsPlane {
-  readonly folder: string
-  readonly snapshots: SnapshotKeeper
+export class PodsPlane extends HostedPlane<PodsRecord> {
+  protected readonly addons: PodsAddons
   readonly #options: PlaneOptions
   readonly #cluster: HostCluster
-  readonly #stopping = new AbortController()
-  #record: PodsRecord
   #opened: Opened | undefined
   #endpoint: Endpoint | undefined
   #etcdAddress: string | undefined
@@ -77,92 +67,32 @@ export class PodsPlane {
   #readerAddress: string | undefined
   /** The reader is no longer trusted and must be replaced. */
   #isReaderOver = false
-  readonly #addons: PodsAddons
-  #areObjectsApplied = false
-  #detail = ''
-  #observedAt: Date | undefined
-  /** The host cluster does not answer, so the known state is old. */
-  #isSilent = false
-  #wake = new AbortController()
-  #changing: Promise<unknown> = Promise.resolve()
-  #running: Promise<void> = Promise.resolve()
-  isGone = false
 
   constructor(options: PlaneOptions) {
-    const { folder, record, cluster, clock, random, log } = options
-    this.folder = folder
+    super(options)
+    const { record, cluster, clock } = options
     this.#options = options
-    this.#record = record
     this.#cluster = new HostCluster(cluster, namespaceOf(record.desired.id), clock)
-    this.#addons = new PodsAddons({ ...options, cluster: this.#cluster })
-    this.snapshots = new SnapshotKeeper({
-      folder,
-      clock,
-      random,
-      log,
-      controlPlane: record.desired.id,
-      take: async (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, parts: this.#snapshotParts() }),
-    })
+    this.addons = new PodsAddons({ ...options, cluster: this.#cluster })
   }
 
-  get record(): PodsRecord {
-    return this.#record
-  }
-
-  start(): void {
-    this.#running = this.#keep()
-  }
-
-  /** The pods continue to run. */
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    this.#wake.abort()
-    await this.#running
-  }
-
-  /** Durable when this resolves, and applied soon. One change after the other. */
-  change(to: (record: PodsRecord) => PodsRecord): Promise<void> {
-    const changed = this.#changing.then(async () => {
-      const next = to(this.#record)
-      if (isDeepStrictEqual(next, this.#record)) return
-      await writeRecord(this.folder, next)
-      this.#record = next
-      this.#wake.abort()
-    })
-    this.#changing = changed.catch(() => undefined) // the caller gets the error
-    return changed
-  }
-
-  state(): ControlPlaneState {
-    const { desired, release, restoreId } = this.#record
-    const [apis, members] = [this.#readyOf(API), this.#readyOf(ETCD)]
+  protected override observed(): ObservedState {
     return {
-      id: desired.id,
-      phase: this.#phase(),
-      release,
-      restoreId,
       endpoint: this.#endpoint?.url ?? null,
-      certificateAuthority: this.#opened?.files.credentials.authority ?? null,
-      apiServer: this.#observedAt === undefined || this.#isSilent ? 'unknown' : apis > 0 ? 'healthy' : 'unhealthy',
-      apiServersReady: apis,
-      etcdMembersReady: members,
-      etcdMembersTotal: desired.replicas,
-      hasEtcdQuorum: members > desired.replicas / 2,
       forNodes: this.#endpoint === undefined ? null : { endpoint: this.#endpoint.url, tunnel: this.#endpoint.tunnel },
-      addons: [...ADDONS, ...this.#addons.versions(this.#record, this.#rollouts)],
-      grants: this.#addons.grants(this.#record),
-      snapshotStore: this.snapshots.state,
-      detail: this.#detail,
-      observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
+      apiServersReady: this.#readyOf(API),
+      etcdMembersReady: this.#readyOf(ETCD),
+      addons: [...ADDONS, ...this.addons.versions(this.record, this.#rollouts)],
     }
   }
 
-  /** False for an add-on that this host does not offer. */
-  async grant(addon: string, { token, ...granted }: AddonGrant): Promise<boolean> {
-    if (!this.#addons.can(addon)) return false
-    await this.#addons.writeToken(addon, token)
-    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: granted } }))
-    return true
+  protected override credentials(): Credentials | undefined {
+    return this.#opened?.files.credentials
+  }
+
+  protected override serving(): ServingApi | undefined {
+    const [url, reader] = [this.#readyOf(API) === 0 ? undefined : this.#endpoint?.inner, this.#opened?.reader]
+    return url === undefined || reader === undefined ? undefined : { url, ask: reader.ask }
   }
 
   #readyOf(part: string): number {
@@ -173,80 +103,53 @@ export class PodsPlane {
     return parts.every((part) => this.#rollouts.get(part)?.isWhole === true)
   }
 
-  #phase(): ControlPlaneState['phase'] {
-    const { isRemoved, restore, release, desired } = this.#record
-    if (isRemoved) return 'stopping'
-    if (restore !== null) return 'restoring'
-    if (release === null || !this.#areObjectsApplied) return 'starting'
-    return release === desired.release ? 'running' : 'upgrading'
-  }
-
-  /** Undefined while no API server is ready. */
-  cluster(): ClusterReading | undefined {
-    const api = this.#areObjectsApplied ? this.#server() : undefined
-    const reader = this.#opened?.reader
-    if (api === undefined || reader === undefined) return undefined
-    // The interface defines the types of the arguments and the result.
-    const ask = reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
-    return { ask: async (task, ...words) => ask(task, api, ...words) }
-  }
-
-  /** Address of the API servers, if one is ready. */
-  #server(): string | undefined {
-    return this.#readyOf(API) === 0 ? undefined : this.#endpoint?.inner
-  }
-
-  certificatesEndAt(): Date | undefined {
-    return this.#opened && endOf(this.#opened.files.credentials)
-  }
-
-  #snapshotParts(): AsyncIterable<Uint8Array> {
+  protected override async takeSnapshot(folder: string, id: string): Promise<TakenSnapshot> {
     if (this.#readyOf(ETCD) === 0 || this.#opened === undefined || this.#etcdAddress === undefined)
       throw new Error('etcd is not ready')
-    return this.#opened.reader.snapshotParts(this.#etcdAddress)
+    return takeSnapshot({ folder, id, etcdutl: undefined, parts: this.#opened.reader.snapshotParts(this.#etcdAddress) })
   }
 
-  async #keep(): Promise<void> {
-    const { clock, log } = this.#options
-    const { signal } = this.#stopping
-    const outages = new Outages({ log, clock }, 'control plane not as it should be')
-    await this.snapshots.start()
-    while (!signal.aborted && !this.isGone) {
-      this.#wake = new AbortController()
-      try {
-        await this.#round()
-        outages.over()
-        ;[this.#detail, this.#isSilent] = ['', false]
-      } catch (error) {
-        const detail = error instanceof Error ? error.message : String(error)
-        if (!signal.aborted) outages.failed(error, { controlPlane: this.#record.desired.id })
-        this.#detail = detail
-        this.#isSilent = isAway(error)
-      }
-      const isSettled = this.#phase() === 'running' && this.#detail === '' && this.#isWhole(ETCD, API, READER)
-      if (!signal.aborted && !this.isGone)
-        await clock.sleep(isSettled ? SETTLED_MILLISECONDS : ROUND_MILLISECONDS, this.#wake.signal)
-    }
+  protected override isPassing(error: unknown): boolean {
+    return isAway(error) || super.isPassing(error)
+  }
+
+  protected override pauseMilliseconds(): number {
+    const isSettled = this.phase() === 'running' && this.detail === '' && this.#isWhole(ETCD, API, READER)
+    return isSettled ? SETTLED_MILLISECONDS : ROUND_MILLISECONDS
+  }
+
+  /** The pods continue to run. */
+  protected override async end(): Promise<void> {
     await this.snapshots.stop()
     this.#opened?.reader.close()
     this.#opened = undefined
   }
 
-  async #round(): Promise<void> {
+  protected override async round(): Promise<void> {
+    try {
+      await this.#update()
+      this.isSilent = false
+    } catch (error) {
+      this.isSilent = isAway(error)
+      throw error
+    }
+  }
+
+  async #update(): Promise<void> {
     const { settings } = this.#options
-    if (this.#record.isRemoved) return this.#remove()
+    if (this.record.isRemoved) return this.#remove()
     if (this.#isReaderOver) await this.change((current) => ({ ...current, readers: current.readers + 1 }))
     this.#isReaderOver = false
-    await this.#cluster.apply(namespaceManifests(this.#record, settings))
+    await this.#cluster.apply(namespaceManifests(this.record, settings))
     await this.#applyBase()
     await this.#findAddresses()
     const { files } = await this.#open()
     await this.#cluster.apply(files.secrets)
-    if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore, files)
+    await this.writeRestore((next, file) => this.#putSnapshot(next, file, files))
     await this.#requireVolumes()
     // Another release may be requested at any moment. So this round uses one record, and its results refer to that
     // release.
-    const record = this.#record
+    const record = this.record
     await this.#cluster.apply([etcdManifest(record, settings), readerManifest(record, settings, files.read)])
     await this.#look()
     await this.#findReader()
@@ -265,9 +168,9 @@ export class PodsPlane {
   /** The port that clients knew may be taken by now. Then the control plane gets another one. */
   async #applyBase(): Promise<void> {
     try {
-      await this.#cluster.apply(baseManifests(this.#record, this.#options.settings))
+      await this.#cluster.apply(baseManifests(this.record, this.#options.settings))
     } catch (error) {
-      if (isApiError(error) && error.reason === 'Invalid' && this.#record.nodePort !== null)
+      if (isApiError(error) && error.reason === 'Invalid' && this.record.nodePort !== null)
         await this.change((current) => ({ ...current, nodePort: null }))
       throw error
     }
@@ -276,8 +179,8 @@ export class PodsPlane {
   /** Members of etcd that have run before need their volumes. Without most of them, an empty control plane would
    *  replace the lost one. */
   async #requireVolumes(): Promise<void> {
-    if (this.#record.release === null) return
-    const members = membersOf(this.#record).map((_, member) => member)
+    if (this.record.release === null) return
+    const members = membersOf(this.record).map((_, member) => member)
     const claims = await Promise.all(
       members.map((member) => this.#cluster.get(PersistentVolumeClaim, claimName(member))),
     )
@@ -288,7 +191,7 @@ export class PodsPlane {
 
   async #look(): Promise<void> {
     this.#rollouts = await this.#cluster.rollouts()
-    this.#observedAt = this.#options.clock.now()
+    this.observedAt = this.#options.clock.now()
   }
 
   /** The reader is used once it matches its last manifest and the previous reader has ended. */
@@ -305,11 +208,11 @@ export class PodsPlane {
 
   /** Stops trusting the reader. */
   #replaceReader(): void {
-    const { desired, readers } = this.#record
+    const { desired, readers } = this.record
     this.#options.log.warn('the reader of a control plane is replaced', { controlPlane: desired.id, readers })
     this.#isReaderOver = true
     this.#forgetReader()
-    this.#wake.abort()
+    this.wake()
   }
 
   /** Reads the addresses that the host cluster has assigned. */
@@ -324,7 +227,7 @@ export class PodsPlane {
 
   async #open(): Promise<Opened> {
     const { folder, clock, random } = this.#options
-    const record = this.#record
+    const record = this.record
     const addresses = this.#endpoint?.addresses ?? []
     const [before, now] = [this.#opened, clock.monotonicMilliseconds()]
     const isFresh = before !== undefined && now - before.at < CREDENTIALS_MILLISECONDS
@@ -342,66 +245,33 @@ export class PodsPlane {
         clock,
       }),
     }
-    this.#addons.applyAnew() // they have their own certificates
+    this.addons.applyAnew() // they have their own certificates
     before?.reader.close()
     return this.#opened
   }
 
   /** Records what has been reached. */
-  async #finish(record: PodsRecord, files: Files): Promise<void> {
-    const { desired } = record
-    const [api, reader] = [this.#server(), this.#opened?.reader]
-    if (api === undefined || reader === undefined) return
+  async #finish(record: PodsRecord, { credentials }: Files): Promise<void> {
+    const serving = this.serving()
+    if (serving === undefined) return
     if (this.#readerAddress === undefined) throw new Error('its API is ready, and the pod that reads it is not')
-    if (!this.#areObjectsApplied) {
-      await reader.ask('prepare', api, desired, true)
-      this.#addons.applyAnew()
-      this.#areObjectsApplied = true
-    }
-    const applyNeeds: ApplyNeeds = (needs) => reader.ask('applyAddon', api, needs)
-    await this.#addons.start(record, applyNeeds, files.credentials.authority)
-    if (!this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) return
-    await this.change((current) =>
-      current.desired.release === desired.release && current.restore?.isWritten !== false
-        ? {
-            ...current,
-            release: desired.release,
-            restoreId: current.restore === null ? current.restoreId : current.restore.id,
-            restore: null,
-          }
-        : current,
-    )
+    await this.prepare(serving, record.desired, true)
+    const applyNeeds: ApplyNeeds = (needs) => serving.ask('applyAddon', serving.url, needs)
+    await this.addons.start(record, applyNeeds, credentials.authority)
+    if (this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) await this.reached(record.desired.release)
   }
 
-  /** Creates the next generation from the snapshot. A bad snapshot changes nothing: the previous generation is started
-   *  again. */
-  async #writeRestore(restore: NonNullable<PodsRecord['restore']>, { credentials, reader }: Files): Promise<void> {
+  async #putSnapshot(record: PodsRecord, file: string, { credentials, reader: { client } }: Files): Promise<void> {
     const { settings, clock } = this.#options
-    const { signal } = this.#stopping
-    const record = { ...this.#record, generation: this.#record.generation + 1 }
-    try {
-      const file = await this.snapshots.fileOf(restore.snapshotId)
-      this.#rollouts = new Map()
-      this.#forgetReader()
-      const { client } = reader
-      await putSnapshot({ cluster: this.#cluster, settings, record, credentials, client, file, clock, signal })
-    } catch (error) {
-      // Waits while the store or the host cluster is unavailable.
-      const isWaiting = error instanceof StoreAway || isAway(error) || signal.aborted
-      if (!isWaiting) await this.change((current) => ({ ...current, restore: null }))
-      throw error
-    }
-    this.#areObjectsApplied = false
-    await this.change((current) => ({
-      ...current,
-      generation: record.generation,
-      restore: { ...restore, isWritten: true },
-    }))
+    const { signal } = this.stopping
+    this.#rollouts = new Map()
+    this.#forgetReader()
+    await putSnapshot({ cluster: this.#cluster, settings, record, credentials, client, file, clock, signal })
   }
 
   /** Stops the programs in order, then removes everything in the namespace. */
   async #remove(): Promise<void> {
-    const name = namespaceOf(this.#record.desired.id)
+    const name = namespaceOf(this.record.desired.id)
     this.#rollouts = new Map()
     const namespace = await this.#cluster.get(Namespace, name)
     if (namespace === undefined) {
@@ -410,7 +280,7 @@ export class PodsPlane {
       this.isGone = true
       return
     }
-    if (namespace.metadata.labels?.[PLANE_LABEL] !== this.#record.desired.id)
+    if (namespace.metadata.labels?.[PLANE_LABEL] !== this.record.desired.id)
       throw new Error(`the namespace ${name} is not of this control plane`)
     if (namespace.metadata.deletionTimestamp === undefined && (await stopInOrder(this.#cluster)))
       await this.#cluster.remove(Namespace, name)

@@ -1,21 +1,22 @@
-/** The add-ons of one control plane. Each starts once it has a token of the cluster, with its own certificates for its
- *  programs' work in the cluster. The token is in a file that they read for each request. */
+/** The add-ons of one control plane as programs of this machine. Their token is in a file that they read for each
+ *  request. */
 import { join } from 'node:path'
-import type { AddonGrant, ControlPlaneState } from '../../integrations/control-planes/control.ts'
-import type { Clock } from '../../kit/sys/clock.ts'
+import type { ControlPlaneState } from '../../integrations/control-planes/control.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
-import type { Random } from '../../kit/sys/random.ts'
+import {
+  type ApplyNeeds,
+  kubeconfigFile,
+  PlaneAddons,
+  type PlaneAddonsOptions,
+  tokenFile,
+} from '../core/plane-addons.ts'
 import type { Addon, AddonPlace } from './addon-table.ts'
 import { withCredentials } from './commands.ts'
-import { kubeconfig } from '../core/configuration-files.ts'
-import { openClientCertificate } from '../core/credentials.ts'
-import { type AddonNeeds, userOf } from '../core/addon-parts.ts'
 import { handedToOwn } from './own-programs.ts'
 import type { ProgramOptions } from './programs-running.ts'
 import type { ControlPlaneRecord } from './record.ts'
 
-export interface AddonsOptions {
-  readonly folder: string
+export interface AddonsOptions extends PlaneAddonsOptions {
   /** Add-ons that can run here. */
   readonly addons: readonly Addon[]
   /** Address of the platform's API. */
@@ -25,22 +26,19 @@ export interface AddonsOptions {
   readonly running: () => readonly string[]
   /** Lets that user read the files written here. */
   readonly give: () => Promise<void>
-  readonly clock: Clock
-  readonly random: Random
 }
 
 /** Inputs of one round. */
 export interface AddonsRound {
   readonly record: ControlPlaneRecord
-  /** Applies an add-on's needs in the cluster. */
-  readonly apply: (needs: AddonNeeds) => Promise<void>
+  readonly apply: ApplyNeeds
   /** PEM. */
   readonly authority: string
   /** Address of the API for programs of this machine. */
   readonly endpoint: string
 }
 
-export class RunningAddons {
+export class RunningAddons extends PlaneAddons {
   readonly #options: AddonsOptions
   /** Add-ons whose objects are in the cluster. */
   readonly #applied = new Set<string>()
@@ -48,6 +46,10 @@ export class RunningAddons {
   readonly #certificates = new Map<string, string>()
 
   constructor(options: AddonsOptions) {
+    super(
+      options,
+      options.addons.map(({ name }) => name),
+    )
     this.#options = options
   }
 
@@ -59,10 +61,6 @@ export class RunningAddons {
       .map(({ name, version }) => ({ name, version }))
   }
 
-  grants({ addons }: ControlPlaneRecord): ControlPlaneState['grants'] {
-    return this.#options.addons.map(({ name }) => ({ addon: name, tokenId: addons[name]?.tokenId ?? null }))
-  }
-
   /** Names of the running programs; a program that others depend on comes after them. */
   names(): readonly string[] {
     const running = this.#options.running()
@@ -70,19 +68,12 @@ export class RunningAddons {
     return known.filter((name) => running.includes(name)).toReversed()
   }
 
-  can(addon: string): boolean {
-    return this.#options.addons.some(({ name }) => name === addon)
+  override async writeToken(addon: string, token: string): Promise<void> {
+    await super.writeToken(addon, token)
+    await this.#options.give()
   }
 
-  /** Writes the token to the add-on's file. */
-  async writeToken(addon: string, { token }: Pick<AddonGrant, 'token'>): Promise<void> {
-    const { folder, give } = this.#options
-    await writeDurably(join(folder, tokenFile(addon)), token)
-    await give()
-  }
-
-  /** Applies everything again: objects in the cluster may have been deleted, or certificates expire. */
-  applyAnew(): void {
+  override applyAnew(): void {
     this.#applied.clear()
   }
 
@@ -102,7 +93,7 @@ export class RunningAddons {
           clusterId: told.clusterId,
           zone: told.zone,
           tokenFile: tokenFile(addon.name),
-          kubeconfig: kubeconfigFile(program),
+          kubeconfig: kubeconfigFile(program.name),
         }
         const certificate = this.#certificates.get(program.name)
         const given = program.environment(place)
@@ -112,20 +103,13 @@ export class RunningAddons {
     }
   }
 
-  async #apply(addon: Addon, { apply, authority, endpoint }: AddonsRound): Promise<void> {
+  async #apply({ name, objects, programs }: Addon, round: AddonsRound): Promise<void> {
     const { folder, give } = this.#options
-    const { name, objects } = addon
-    await apply({ name, objects, programs: addon.programs.map(({ name: user, rules }) => ({ name: user, rules })) })
-    for (const program of addon.programs.filter(({ rules }) => rules.length > 0)) {
-      const certificate = await openClientCertificate(this.#options, program.name, userOf(program))
-      const content = JSON.stringify(kubeconfig(endpoint, authority, certificate))
-      await writeDurably(join(folder, kubeconfigFile(program)), content)
-      this.#certificates.set(program.name, certificate.certificate)
+    const users = programs.map(({ name: user, rules }) => ({ name: user, rules }))
+    for (const { program, certificate, kubeconfig } of await this.enter({ name, objects, programs: users }, round)) {
+      await writeDurably(join(folder, kubeconfigFile(program)), kubeconfig)
+      this.#certificates.set(program, certificate.certificate)
     }
     await give()
   }
 }
-
-/** Relative to the folder of the control plane, in which they run. */
-const tokenFile = (addon: string): string => `${addon}.token`
-const kubeconfigFile = ({ name }: { readonly name: string }): string => `${name}.kubeconfig`

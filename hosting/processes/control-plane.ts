@@ -5,17 +5,11 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
-import { StoreAway } from '../../kit/chunks/object-store.ts'
 import {
-  type AddonGrant,
   type ControlPlaneDesired,
   type ControlPlaneState,
   serviceAddress,
 } from '../../integrations/control-planes/control.ts'
-import type { Clock } from '../../kit/sys/clock.ts'
-import type { Logger } from '../../kit/sys/log.ts'
-import type { Random } from '../../kit/sys/random.ts'
-import { Outages } from '../../kit/sys/outages.ts'
 import { ADDONS } from '../core/addons.ts'
 import type { Addon } from './addon-table.ts'
 import { RunningAddons } from './addons-running.ts'
@@ -37,24 +31,29 @@ import { GO_ENVIRONMENT } from '../core/flags.ts'
 import type { Playground } from './guests/apps.ts'
 import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
 import { GATEWAY } from './guests/machine.ts'
-import { type Credentials, endOf, LOOPBACK, openCredentials } from '../core/credentials.ts'
+import { type Credentials, LOOPBACK, openCredentials } from '../core/credentials.ts'
+import {
+  CREDENTIALS_MILLISECONDS,
+  HostedPlane,
+  type HostedPlaneOptions,
+  type ObservedState,
+  ROUND_MILLISECONDS,
+  type ServingApi,
+} from '../core/plane.ts'
 import type { IssuerListener } from './issuer-listener.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
 import { Reader } from './reading/reader.ts'
-import { type ClusterReading, SNAPSHOT, type TaskName } from '../core/reading/tasks.ts'
+import { SNAPSHOT } from '../core/reading/tasks.ts'
 import type { UserRange } from '../../embedded/kit/user-range.ts'
 import { asUser, giveCopy, giveData, giveFolder, reachable, RUN_FOLDER, takeBack } from './users.ts'
-import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
+import { type ControlPlaneRecord, portsOf } from './record.ts'
 import { releasePort } from '../../embedded/kit/ports.ts'
-import { SnapshotKeeper } from '../core/snapshot-keeper.ts'
 import { snapshotFile, type TakenSnapshot } from '../core/snapshots.ts'
 
 const run = promisify(execFile)
 
-export interface ControlPlaneOptions {
-  readonly folder: string
-  readonly record: ControlPlaneRecord
+export interface ControlPlaneOptions extends HostedPlaneOptions<ControlPlaneRecord> {
   readonly programs: ControlPlanePrograms
   /** Users for the programs of control planes; when absent, they run as this process. */
   readonly users?: UserRange | undefined
@@ -69,9 +68,6 @@ export interface ControlPlaneOptions {
   readonly addons: { readonly apiUrl: string; readonly known: readonly Addon[] }
   /** Template and size of guests; undefined when there are none. */
   readonly guests: Pick<KeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
 }
 
 interface Opened {
@@ -79,10 +75,7 @@ interface Opened {
   readonly credentials: Credentials
 }
 
-const ROUND_MILLISECONDS = 1_000
 const ROLL_MILLISECONDS = 180_000
-/** Interval of the check for certificates that expire soon. */
-const CREDENTIALS_MILLISECONDS = 3_600_000
 
 /** URL of a listener on this machine. */
 const urlOf = (port: number): string => `https://${LOOPBACK}:${port}`
@@ -90,42 +83,30 @@ const etcdName = (member: number): string => `etcd-${member}`
 const apiName = (replica: number): string => `kube-apiserver-${replica}`
 const [MANAGER, SCHEDULER, TUNNEL] = ['kube-controller-manager', 'kube-scheduler', 'konnectivity-server']
 
-export class ControlPlane {
-  readonly folder: string
-  readonly snapshots: SnapshotKeeper
+export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
+  protected readonly addons: RunningAddons
   readonly #options: ControlPlaneOptions
-  readonly #stopping = new AbortController()
   readonly #killing = new AbortController()
   readonly #programs: RunningPrograms
-  readonly #addons: RunningAddons
   readonly #reader: Reader
   readonly #leaving = new Set<number>()
-  #record: ControlPlaneRecord
   #opened: Opened | undefined
   #openedAt = Number.NEGATIVE_INFINITY
   #balancer: Balancer | undefined
-  #areObjectsApplied = false
   #readyApis: readonly number[] = []
   #readyMembers: readonly number[] = []
-  #detail = ''
-  #observedAt: Date | undefined
-  #wake = new AbortController()
-  #changing: Promise<unknown> = Promise.resolve()
   #snapshotting: Promise<unknown> = Promise.resolve()
-  #running: Promise<void> = Promise.resolve()
   readonly #guest: GuestKeeper | undefined
   #guestRunning: Promise<void> = Promise.resolve()
-  isGone = false
 
   constructor(options: ControlPlaneOptions) {
-    const { folder, record, addons, clock, random, log } = options
-    this.folder = folder
+    super(options)
+    const { folder, addons, clock, random, log } = options
     this.#options = options
-    this.#record = record
     this.#programs = new RunningPrograms(folder, { clock, random, log, signal: this.#killing.signal })
     const programs = this.#programs
     this.#reader = new Reader({ programs, clock, as: (words) => asUser(this.#uid(), words) })
-    this.#addons = new RunningAddons({
+    this.addons = new RunningAddons({
       folder,
       addons: addons.known,
       apiUrl: addons.apiUrl,
@@ -135,14 +116,6 @@ export class ControlPlane {
         this.#run(name, [await reachable(program, this.#uid()), ...words], more),
       running: () => programs.names(),
       give: () => giveFolder(folder, this.#uid()),
-    })
-    this.snapshots = new SnapshotKeeper({
-      folder,
-      clock,
-      random,
-      log,
-      controlPlane: record.desired.id,
-      take: (into, id) => this.#inTurn(() => this.#takeSnapshot(snapshotFile(into, id))),
     })
     this.#guest = this.#guestOf(options)
   }
@@ -155,22 +128,18 @@ export class ControlPlane {
       guest,
       ...guests,
       programs: this.#programs,
-      record: () => this.#record,
+      record: () => this.record,
       cluster: () => this.cluster(),
       authority: () => this.#opened?.credentials.authority,
       clock,
-      signal: this.#stopping.signal,
+      signal: this.stopping.signal,
     })
   }
 
   /** The playground's time has ended, regardless of its state. */
   #isOver(): boolean {
-    const { guest } = this.#record.desired
+    const { guest } = this.record.desired
     return guest !== undefined && Date.parse(guest.endsAt) <= this.#options.clock.now().getTime()
-  }
-
-  get record(): ControlPlaneRecord {
-    return this.#record
   }
 
   /** Process id of one of its programs, by name. */
@@ -178,58 +147,29 @@ export class ControlPlane {
     return this.#programs.pid(name)
   }
 
-  start(): void {
-    this.#running = this.#keep()
+  override start(): void {
+    super.start()
     if (this.#guest !== undefined) this.#guestRunning = this.#guest.keep()
   }
 
-  /** Stops the programs in order; the record stays. */
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    this.#wake.abort()
-    await this.#running
+  override state(): ControlPlaneState {
+    const state = super.state()
+    return { ...state, detail: state.detail === '' ? (this.#guest?.detail ?? '') : state.detail }
   }
 
-  /** Durable when this resolves, and applied soon. One change after the other. */
-  change(to: (record: ControlPlaneRecord) => ControlPlaneRecord): Promise<void> {
-    const changed = this.#changing.then(async () => {
-      const next = to(this.#record)
-      if (JSON.stringify(next) === JSON.stringify(this.#record)) return
-      await writeRecord(this.folder, next)
-      this.#record = next
-      this.#wake.abort()
-    })
-    this.#changing = changed.catch(() => undefined) // the caller gets the error
-    return changed
-  }
-
-  state(): ControlPlaneState {
-    const { desired, release, restoreId, endpointPort } = this.#record
-    const total = this.#record.replicas.length
-    const ready = this.#readyApis.length
+  protected override observed(): ObservedState {
+    const { endpointPort, tunnel } = this.record
     return {
-      id: desired.id,
-      phase: this.#phase(),
-      release,
       endpoint: this.#balancer === undefined ? null : `https://${this.#endpointHost()}:${endpointPort}`,
-      certificateAuthority: this.#opened?.credentials.authority ?? null,
-      apiServer: this.#observedAt === undefined ? 'unknown' : ready > 0 ? 'healthy' : 'unhealthy',
-      apiServersReady: ready,
-      etcdMembersReady: this.#readyMembers.length,
-      etcdMembersTotal: total,
-      hasEtcdQuorum: this.#readyMembers.length > total / 2,
       forNodes: this.#forNodes(),
-      addons: [...(this.#record.tunnel === null ? [] : ADDONS), ...this.#addons.versions()],
-      grants: this.#addons.grants(this.#record),
-      restoreId,
-      snapshotStore: this.snapshots.state,
-      detail: this.#detail === '' ? (this.#guest?.detail ?? '') : this.#detail,
-      observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
+      apiServersReady: this.#readyApis.length,
+      etcdMembersReady: this.#readyMembers.length,
+      addons: [...(tunnel === null ? [] : ADDONS), ...this.addons.versions()],
     }
   }
 
   #forNodes(): ControlPlaneState['forNodes'] {
-    const { tunnel, nodePorts, endpointPort } = this.#record
+    const { tunnel, nodePorts, endpointPort } = this.record
     const { nodeAddress: host } = this.#options
     if (tunnel === null || host === undefined) return null
     const ports = nodePorts ?? { endpoint: endpointPort, tunnel: tunnel.agents }
@@ -238,36 +178,29 @@ export class ControlPlane {
 
   /** Handles a node's connection to a port that nodes know; false when the port is not one of this control plane. */
   takeNode(client: Socket, port: number): boolean {
-    const { nodePorts, tunnel } = this.#record
+    const { nodePorts, tunnel } = this.record
     if (port === nodePorts?.endpoint) this.#balancer?.take(client)
     else if (port === nodePorts?.tunnel && tunnel !== null) pipeTo(client, tunnel.agents)
     else return false
     return true
   }
 
-  #phase(): ControlPlaneState['phase'] {
-    const { isRemoved, restore, release, desired } = this.#record
-    if (isRemoved) return 'stopping'
-    if (restore !== null) return 'restoring'
-    if (release === null || !this.#areObjectsApplied) return 'starting'
-    if (desired.guest !== undefined && this.#guest?.isReady !== true) return 'starting'
-    return release === desired.release ? 'running' : 'upgrading'
+  protected override phase(): ControlPlaneState['phase'] {
+    const phase = super.phase()
+    const isWaiting = this.record.desired.guest !== undefined && this.#guest?.isReady !== true
+    return isWaiting && (phase === 'running' || phase === 'upgrading') ? 'starting' : phase
   }
 
-  /** Undefined while no API server is ready. */
-  cluster(): ClusterReading | undefined {
-    const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
-    if (port === undefined || this.#opened === undefined || !this.#areObjectsApplied) return undefined
-    // The interface defines the types of the arguments and the result.
-    const ask = this.#reader.ask as (task: TaskName, ...words: unknown[]) => Promise<never>
-    return { ask: async (task, ...words) => ask(task, urlOf(port), ...words) }
+  protected override serving(): ServingApi | undefined {
+    const port = this.record.replicas[this.#readyApis[0] ?? -1]?.api
+    return port === undefined || this.#opened === undefined ? undefined : { url: urlOf(port), ask: this.#reader.ask }
   }
 
   /** Access to the services of the playground with that name; undefined for another name, and until its guest is ready.
    */
   playground(name: string): Playground | undefined {
     const cluster = this.cluster()
-    if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || cluster === undefined)
+    if (this.record.desired.guest?.name !== name || this.#guest?.isReady !== true || cluster === undefined)
       return undefined
     return {
       routes: () => cluster.ask('routes'),
@@ -276,67 +209,41 @@ export class ControlPlane {
     }
   }
 
-  /** Earliest end of the certificates that are renewed; undefined before it has any. */
-  certificatesEndAt(): Date | undefined {
-    return this.#opened && endOf(this.#opened.credentials)
+  protected override credentials(): Credentials | undefined {
+    return this.#opened?.credentials
   }
 
-  /** False for an add-on that cannot run here. */
-  async grant(addon: string, { token, ...told }: AddonGrant): Promise<boolean> {
-    if (!this.#addons.can(addon)) return false
-    await this.#addons.writeToken(addon, { token })
-    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: told } }))
-    return true
+  protected override pauseMilliseconds(): number {
+    return ROUND_MILLISECONDS
+  }
+
+  /** One at a time, because all snapshots use the same file. */
+  protected override takeSnapshot(folder: string, id: string): Promise<TakenSnapshot> {
+    const taken = this.#snapshotting.then(() => this.#takeSnapshot(snapshotFile(folder, id)))
+    this.#snapshotting = taken.catch(() => undefined) // the caller gets the error
+    return taken
   }
 
   async #takeSnapshot(file: string): Promise<TakenSnapshot> {
-    const port = this.#record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
+    const port = this.record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
     if (port === undefined) throw new Error('etcd is not ready')
     await this.#reader.ask('snapshot', urlOf(port), this.#options.programs.etcdutl)
     return takeBack(join(this.folder, RUN_FOLDER, SNAPSHOT), file)
   }
 
-  /** Runs work one at a time, because all snapshots use the same file. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#snapshotting.then(work)
-    this.#snapshotting = result.catch(() => undefined) // the caller gets the error
-    return result
-  }
-
-  async #keep(): Promise<void> {
-    const { clock, log } = this.#options
-    const { signal } = this.#stopping
-    const outages = new Outages({ log, clock }, 'control plane not as it should be')
-    await this.snapshots.start()
-    while (!signal.aborted && !this.isGone) {
-      this.#wake = new AbortController()
-      try {
-        if (this.#isOver()) await this.change((record) => ({ ...record, isRemoved: true }))
-        await this.#round()
-        outages.over()
-        this.#detail = ''
-      } catch (error) {
-        const detail = textOf(error)
-        if (!signal.aborted) outages.failed(error, { controlPlane: this.#record.desired.id })
-        this.#detail = detail
-      }
-      if (!signal.aborted && !this.isGone) await clock.sleep(ROUND_MILLISECONDS, this.#wake.signal)
-    }
-    await this.#end()
-  }
-
-  async #round(): Promise<void> {
-    if (this.#record.isRemoved) {
-      this.#stopping.abort()
+  protected override async round(): Promise<void> {
+    if (this.#isOver()) await this.change((record) => ({ ...record, isRemoved: true }))
+    if (this.record.isRemoved) {
+      this.stopping.abort()
       await this.#programs.stop([GUEST])
-      await this.#end()
+      await this.end()
       await rm(this.folder, { recursive: true, force: true })
-      for (const port of portsOf(this.#record)) await releasePort(port)
+      for (const port of portsOf(this.record)) await releasePort(port)
       this.isGone = true
       return
     }
     const opened = await this.#open()
-    if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore)
+    await this.writeRestore((next, snapshot) => this.#restore(next, snapshot))
     await this.#startReader(opened)
     // Programs that have exited are restarted even if the health check fails.
     const failure = await this.#look().then(
@@ -350,7 +257,7 @@ export class ControlPlane {
   }
 
   /** Stops users of the API before the API servers, and these before etcd, so that none waits for a stopped program. */
-  async #end(): Promise<void> {
+  protected override async end(): Promise<void> {
     this.#readyApis = []
     await this.#guestRunning
     await this.#balancer?.stop()
@@ -364,7 +271,7 @@ export class ControlPlane {
   async #stopPrograms(): Promise<void> {
     const isStore = (name: string) => name.startsWith('etcd')
     await this.#programs.stop([GUEST])
-    for (const name of this.#addons.names()) await this.#programs.stop([name])
+    for (const name of this.addons.names()) await this.#programs.stop([name])
     await this.#programs.stop(this.#programs.names().filter((name) => !isStore(name)))
     await this.#programs.stop(this.#programs.names())
     ;[this.#readyApis, this.#readyMembers] = [[], []]
@@ -378,7 +285,7 @@ export class ControlPlane {
   /** Opens keys and files for the desired state, and the listener in front. */
   async #open(): Promise<Opened> {
     const { folder, clock, random, host, addresses, nodeAddress, issuerListener } = this.#options
-    const { desired, endpointPort } = this.#record
+    const { desired, endpointPort } = this.record
     const now = clock.monotonicMilliseconds()
     if (this.#opened?.desired !== desired || now - this.#openedAt >= CREDENTIALS_MILLISECONDS) {
       const forNodes = nodeAddress === undefined ? [] : [nodeAddress]
@@ -396,7 +303,7 @@ export class ControlPlane {
       const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: TUNNEL_SOCKET_HERE, random }
       await writeConfiguration(of)
       this.#openedAt = now
-      this.#addons.applyAnew() // they have their own certificates
+      this.addons.applyAnew() // they have their own certificates
       this.#opened = { desired, credentials }
     }
     this.#balancer ??= await startBalancer({
@@ -405,7 +312,7 @@ export class ControlPlane {
       ready: () =>
         this.#readyApis
           .filter((replica) => !this.#leaving.has(replica))
-          .map((replica) => this.#record.replicas[replica]?.api ?? 0),
+          .map((replica) => this.record.replicas[replica]?.api ?? 0),
     })
     return this.#opened
   }
@@ -421,7 +328,7 @@ export class ControlPlane {
   async #startPrograms(opened: Opened): Promise<void> {
     const { programs } = this.#options
     const { credentials } = opened
-    const record = this.#record
+    const record = this.record
     const kubernetes = programs.releases.find(({ release }) => release === record.desired.release)
     if (kubernetes === undefined) throw new Error(`the programs of ${record.desired.release} are not here`)
     const members = record.replicas.map((_, index) => index)
@@ -444,7 +351,7 @@ export class ControlPlane {
 
   #uid(): number | undefined {
     const { users } = this.#options
-    const { user } = this.#record
+    const { user } = this.record
     return users === undefined || user === null ? undefined : users.first + user
   }
 
@@ -455,12 +362,12 @@ export class ControlPlane {
 
   /** A server of another release is replaced only while all others serve. */
   async #startApi(kubernetes: KubernetesPrograms, replica: number): Promise<void> {
-    const command = apiserverCommand(kubernetes, this.#record, replica)
+    const command = apiserverCommand(kubernetes, this.record, replica)
     const name = apiName(replica)
     if (!this.#programs.isOther(name, command)) return
     if (!this.#programs.names().includes(name)) return this.#run(name, command)
     await this.#look()
-    const others = this.#record.replicas.map((_, index) => index).filter((index) => index !== replica)
+    const others = this.record.replicas.map((_, index) => index).filter((index) => index !== replica)
     if (!others.every((other) => this.#readyApis.includes(other)))
       throw new Error(`${name} is not replaced while another does not serve`)
     this.#leaving.add(replica)
@@ -476,15 +383,15 @@ export class ControlPlane {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + ROLL_MILLISECONDS
     do {
-      if (this.#stopping.signal.aborted) throw new Error('it is being stopped')
+      if (this.stopping.signal.aborted) throw new Error('it is being stopped')
       if (clock.monotonicMilliseconds() > deadline) throw new Error(`${apiName(replica)} did not get ready`)
-      await clock.sleep(ROUND_MILLISECONDS / 4, this.#stopping.signal)
+      await clock.sleep(ROUND_MILLISECONDS / 4, this.stopping.signal)
       await this.#look()
     } while (!this.#readyApis.includes(replica))
   }
 
   async #look(): Promise<void> {
-    const { replicas } = this.#record
+    const { replicas } = this.record
     const ofRunning = (port: number, name: string) => (this.#programs.pid(name) === undefined ? null : urlOf(port))
     const addresses = {
       apis: replicas.map(({ api }, index) => ofRunning(api, apiName(index))),
@@ -496,7 +403,7 @@ export class ControlPlane {
       const { apis, members } = await this.#reader.ask('look', addresses)
       this.#readyApis = indices(apis).filter(isThere(addresses.apis))
       this.#readyMembers = indices(members).filter(isThere(addresses.members))
-      this.#observedAt = this.#options.clock.now()
+      this.observedAt = this.#options.clock.now()
     } catch (error) {
       // The reader failed, not the servers. Those that still run serve clients and stay ready.
       this.#readyApis = this.#readyApis.filter(isThere(addresses.apis))
@@ -506,38 +413,24 @@ export class ControlPlane {
   }
 
   /** Records what has been reached. */
-  async #finish({ credentials }: Opened): Promise<void> {
-    const record = this.#record
-    const api = record.replicas[this.#readyApis[0] ?? -1]?.api
-    if (api === undefined) return
-    if (!this.#areObjectsApplied) {
-      await this.#reader.ask('prepare', urlOf(api), record.desired, record.tunnel !== null)
-      this.#addons.applyAnew()
-      this.#areObjectsApplied = true
-    }
-    await this.#addons.start({
+  async #finish({ credentials: { authority } }: Opened): Promise<void> {
+    const { record } = this
+    const serving = this.serving()
+    if (serving === undefined) return
+    await this.prepare(serving, record.desired, record.tunnel !== null)
+    await this.addons.start({
       record,
-      authority: credentials.authority,
-      apply: (needs) => this.#reader.ask('applyAddon', urlOf(api), needs),
+      authority,
+      apply: (needs) => serving.ask('applyAddon', serving.url, needs),
       endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
     })
     if (this.#readyApis.length < record.replicas.length) return
-    const { release } = record.desired
-    await this.change((current) =>
-      current.desired.release === release && current.restore?.isWritten !== false
-        ? {
-            ...current,
-            release,
-            restoreId: current.restore === null ? current.restoreId : current.restore.id,
-            restore: null,
-          }
-        : current,
-    )
+    await this.reached(record.desired.release)
     await this.#removeOldGenerations()
   }
 
   async #removeOldGenerations(): Promise<void> {
-    const { restore, generation } = this.#record
+    const { restore, generation } = this.record
     if (restore !== null) return
     for (const name of await readdir(this.folder)) {
       const of = /^etcd-(\d+)-\d+$/.exec(name)?.[1]
@@ -545,40 +438,24 @@ export class ControlPlane {
     }
   }
 
-  /** Creates the next generation from the snapshot; the old one stays until the new one serves. A bad snapshot changes
-   *  nothing. */
-  async #writeRestore(restore: { readonly id: string; readonly snapshotId: string }): Promise<void> {
-    const next = { ...this.#record, generation: this.#record.generation + 1 }
-    try {
-      const snapshot = await this.snapshots.fileOf(restore.snapshotId)
-      await this.#stopPrograms()
-      for (const member of next.replicas.keys()) {
-        const data = dataFolder(this.folder, next.generation, member)
-        await rm(data, { recursive: true, force: true })
-        await giveFolder(this.folder, this.#uid())
-        await giveData(data, this.#uid())
-        const own = await giveCopy(snapshot, this.folder, this.#uid())
-        const command = restoreCommand(this.#options.programs, { record: next, member, snapshot: own.here })
-        const [program = '', ...words] = asUser(this.#uid(), command)
-        await run(program, words, { cwd: this.folder })
-        await rm(own.path)
-      }
-    } catch (error) {
-      // Waits while the store is unavailable; running programs continue.
-      if (!(error instanceof StoreAway)) await this.change((current) => ({ ...current, restore: null }))
-      throw error
+  /** The old generation stays until the new one serves. */
+  async #restore(record: ControlPlaneRecord, snapshot: string): Promise<void> {
+    await this.#stopPrograms()
+    for (const member of record.replicas.keys()) {
+      const data = dataFolder(this.folder, record.generation, member)
+      await rm(data, { recursive: true, force: true })
+      await giveFolder(this.folder, this.#uid())
+      await giveData(data, this.#uid())
+      const own = await giveCopy(snapshot, this.folder, this.#uid())
+      const command = restoreCommand(this.#options.programs, { record, member, snapshot: own.here })
+      const [program = '', ...words] = asUser(this.#uid(), command)
+      await run(program, words, { cwd: this.folder })
+      await rm(own.path)
     }
-    this.#areObjectsApplied = false
-    await this.change((current) => ({
-      ...current,
-      generation: next.generation,
-      restore: { ...restore, isWritten: true },
-    }))
   }
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The first address of each range, which the service `kubernetes` has. */
 const serviceAddresses = (cidrs: readonly string[]): readonly string[] =>

@@ -1,14 +1,13 @@
 /** All control planes of this machine. Accepts as many as its memory allows, and restarts those of the last run. */
-import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { statfs } from 'node:fs/promises'
 import type { ControlPlaneDesired, ControlPlaneOffer } from '../../integrations/control-planes/control.ts'
 import { LOOPBACK } from '../core/credentials.ts'
 import type { HostedPlanes } from '../core/metrics.ts'
-import { beginRestore, changeDesired, earliest, fromPlace, requireOffered, snapshotCalls } from '../core/planes.ts'
+import { Planes } from '../core/planes.ts'
+import { newPlaneRecord, writeRecord } from '../core/record.ts'
 import { Refused } from '../core/refused.ts'
 import { BUILD_KUBERNETES_COMMAND } from '../../domain/kubernetes-cluster/versions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -20,9 +19,8 @@ import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerListener } from './issuer-listener.ts'
 import { openNodeListener } from './node-listener.ts'
 import type { ControlPlanePrograms } from './programs.ts'
-import { type ClusterReading, readingCalls } from '../core/reading/tasks.ts'
 import { openUsers, shareForUsers } from './users.ts'
-import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './record.ts'
+import { type ControlPlaneRecord, portsOf, readRecord } from './record.ts'
 
 export interface HostOptions {
   readonly folder: string
@@ -95,131 +93,35 @@ async function freeBytes(folder: string): Promise<number> {
   return bavail * bsize
 }
 
-/** Initial state of a control plane. */
-interface Beginning {
-  /** Writes the initial state to the folder; returns the pending work for the record. */
-  prepare?(folder: string): Promise<Pick<ControlPlaneRecord, 'restore'>>
-  /** The port that clients know; null when there are no clients yet. */
-  readonly endpointPort?: number | null
+/** Assigns an unused user, if this host has users. */
+function withUser(
+  record: ControlPlaneRecord,
+  { users }: Pick<ControlPlaneOptions, 'users'>,
+  others: readonly ControlPlane[],
+): ControlPlaneRecord {
+  if (users === undefined || record.user !== null) return record
+  const used = new Set(others.map((plane) => plane.record.user))
+  const user = Array.from({ length: users.count }, (_, index) => index).find((each) => !used.has(each))
+  if (user === undefined) throw new Refused('no_capacity', 'The host of control planes has no users left.')
+  return { ...record, user }
 }
 
-/** The control planes, by id. */
-class Planes {
-  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerListener' | 'users'>
-  readonly #byId = new Map<string, ControlPlane>()
-  #changing: Promise<unknown> = Promise.resolve()
-
-  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerListener' | 'users'>) {
-    this.#options = options
-  }
-
-  begin(folder: string, record: ControlPlaneRecord): ControlPlane {
-    const { nodes, addons = NO_ADDONS, guests } = this.#options
-    const nodeAddress = nodes?.address
-    const more = { addons, folder, record, nodeAddress, guests: guests && { ...guests, size: GUEST_SIZE } }
-    const plane = new ControlPlane({ ...this.#options, ...more })
-    this.#byId.set(record.desired.id, plane)
-    plane.start()
-    return plane
-  }
-
-  all(): readonly ControlPlane[] {
-    for (const [id, { isGone }] of this.#byId) if (isGone) this.#byId.delete(id)
-    return [...this.#byId.values()]
-  }
-
-  find(id: string): ControlPlane | undefined {
-    return this.all().find(({ record }) => record.desired.id === id)
-  }
-
-  reservedBytes(): number {
-    return this.all().reduce((sum, { record }) => sum + bytesFor(this.#options, record.desired), 0)
-  }
-
-  /** Throws Refused when it does not exist or is being removed. */
-  known(id: string): ControlPlane {
-    const plane = this.find(id)
-    if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
-    return plane
-  }
-
-  /** Throws when no API server is ready. */
-  cluster(id: string): ClusterReading {
-    const cluster = this.known(id).cluster()
-    if (cluster === undefined) throw new Error('no API server is ready')
-    return cluster
-  }
-
-  /** Assigns an unused user, if this host has users. */
-  withUser(record: ControlPlaneRecord): ControlPlaneRecord {
-    const { users } = this.#options
-    if (users === undefined || record.user !== null) return record
-    const used = new Set(this.all().map((plane) => plane.record.user))
-    const user = Array.from({ length: users.count }, (_, index) => index).find((each) => !used.has(each))
-    if (user === undefined) throw new Refused('no_capacity', 'The host of control planes has no users left.')
-    return { ...record, user }
-  }
-
-  /** Assigns ports for nodes, if it has none yet and nodes can reach it. */
-  async withWay(record: ControlPlaneRecord): Promise<ControlPlaneRecord> {
-    const { nodes, programs } = this.#options
-    const isGuest = record.desired.guest !== undefined
-    if ((nodes === undefined && !isGuest) || programs.tunnel === undefined) return { ...record, tunnel: null }
-    const port = () => probePort(LOOPBACK, 0)
-    const tunnel = record.tunnel ?? { agents: await port(), admin: await port(), health: await port() }
-    if (nodes?.listener === undefined || isGuest) return { ...record, tunnel, nodePorts: null }
-    const { firstPort, ports } = nodes.listener
-    const used = new Set(this.all().flatMap((plane) => plane.record.nodePorts?.endpoint ?? []))
-    const free = Array.from({ length: ports / 2 }, (_, pair) => firstPort + 2 * pair).find((each) => !used.has(each))
-    if (free === undefined) throw new Refused('no_capacity', 'The host of control planes has no ports left for nodes.')
-    return { ...record, tunnel, nodePorts: record.nodePorts ?? { endpoint: free, tunnel: free + 1 } }
-  }
-
-  /** Runs work one at a time, because each control plane counts the memory of the others. */
-  inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#changing.then(work)
-    this.#changing = result.catch(() => undefined) // the caller gets the error
-    return result
-  }
-
-  async create(
-    desired: ControlPlaneDesired,
-    { prepare = async () => ({ restore: null }), endpointPort = null }: Beginning = {},
-  ): Promise<ControlPlane> {
-    const { folder, host } = this.#options
-    if (this.reservedBytes() + bytesFor(this.#options, desired) > roomOf(this.#options))
-      throw new Refused('no_capacity', 'The host of control planes has no memory left for another one.')
-    const at = join(folder, desired.id)
-    await rm(at, { recursive: true, force: true }) // left over from a request that was not confirmed
-    await mkdir(at, { mode: 0o700 })
-    const begun = await prepare(at)
-    const used = this.all().map(({ record: other }) => other.endpointPort)
-    const port = endpointPort === null || used.includes(endpointPort) ? 0 : endpointPort
-    const record = await this.withWay(this.withUser({ ...(await newRecord(desired, host, port)), ...begun }))
-    await writeRecord(at, record)
-    await syncToDisk(folder)
-    return this.begin(at, record)
-  }
-}
-
-/** Restarts the control planes of the last run. */
-async function bringBack(planes: Planes, { folder, log }: HostOptions): Promise<void> {
-  const found: { readonly at: string; readonly record: ControlPlaneRecord }[] = []
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (!entry.isDirectory()) continue
-    const at = join(folder, entry.name)
-    const record = await readRecord(at)
-    // Removed, or not yet confirmed, when the last run ended.
-    if (record === undefined) await rm(at, { recursive: true, force: true })
-    else found.push({ at, record })
-  }
-  // Control planes with a user keep it: the others choose from the rest.
-  for (const { at, record } of found.toSorted((one, other) => order(one.record) - order(other.record))) {
-    await holdPorts(record, log)
-    const whole = await planes.withWay(planes.withUser(record))
-    await writeRecord(at, whole)
-    planes.begin(at, whole)
-  }
+/** Assigns ports for nodes, if it has none yet and nodes can reach it. */
+async function withWay(
+  record: ControlPlaneRecord,
+  { nodes, programs }: HostOptions,
+  others: readonly ControlPlane[],
+): Promise<ControlPlaneRecord> {
+  const isGuest = record.desired.guest !== undefined
+  if ((nodes === undefined && !isGuest) || programs.tunnel === undefined) return { ...record, tunnel: null }
+  const port = () => probePort(LOOPBACK, 0)
+  const tunnel = record.tunnel ?? { agents: await port(), admin: await port(), health: await port() }
+  if (nodes?.listener === undefined || isGuest) return { ...record, tunnel, nodePorts: null }
+  const { firstPort, ports } = nodes.listener
+  const used = new Set(others.flatMap((plane) => plane.record.nodePorts?.endpoint ?? []))
+  const free = Array.from({ length: ports / 2 }, (_, pair) => firstPort + 2 * pair).find((each) => !used.has(each))
+  if (free === undefined) throw new Refused('no_capacity', 'The host of control planes has no ports left for nodes.')
+  return { ...record, tunnel, nodePorts: record.nodePorts ?? { endpoint: free, tunnel: free + 1 } }
 }
 
 /** Reserves ports before others choose them, while nobody listens there yet. */
@@ -234,7 +136,7 @@ const order = ({ user }: ControlPlaneRecord): number => (user === null ? 1 : 0)
 
 /** Serves once this resolves; the control planes of the last run restart meanwhile. */
 export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
-  const { folder } = options
+  const { folder, log, nodes, guests, addons = NO_ADDONS } = options
   await makeFolder(folder, 0o700)
   const issuerListener = await openIssuerListener({
     ...options,
@@ -242,79 +144,74 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
   })
   const users = await openUsers(folder, options)
   const programs = users === undefined ? options.programs : await shareForUsers(options.programs)
-  const planes: Planes = new Planes({ ...options, programs, users, issuerListener })
-  await bringBack(planes, options)
+  const parts = { ...options, programs, users, issuerListener }
+  const reservedBytes = () => planes.all().reduce((sum, { record }) => sum + bytesFor(options, record.desired), 0)
+  const complete = (record: ControlPlaneRecord) => withWay(withUser(record, parts, planes.all()), parts, planes.all())
+  const planes: Planes<ControlPlaneRecord, ControlPlane> = new Planes({
+    ...options,
+    releases: releasesOf(options),
+    guestsObstacle: () => guestsObstacle(options),
+    async requireRoom(desired) {
+      if (reservedBytes() + bytesFor(options, desired) > roomOf(options))
+        throw new Refused('no_capacity', 'The host of control planes has no memory left for another one.')
+    },
+    async newRecord(desired, endpointPort) {
+      const used = planes.all().map(({ record }) => record.endpointPort)
+      const port = endpointPort === null || used.includes(endpointPort) ? 0 : endpointPort
+      return complete(await newRecord(desired, options.host, port))
+    },
+    readRecord,
+    open: (at, record) =>
+      new ControlPlane({
+        ...parts,
+        addons,
+        folder: at,
+        record,
+        nodeAddress: nodes?.address,
+        guests: guests && { ...guests, size: GUEST_SIZE },
+      }),
+  })
+  // Control planes with a user keep it: the others choose from the rest.
+  for (const stored of (await planes.stored()).toSorted((one, other) => order(one.record) - order(other.record))) {
+    await holdPorts(stored.record, log)
+    const record = await complete(stored.record)
+    await writeRecord(stored.folder, record)
+    planes.start({ ...stored, record })
+  }
   const nodeListener =
-    options.nodes?.listener &&
-    (await openNodeListener(options.nodes.listener.socket, (client, port) =>
+    nodes?.listener &&
+    (await openNodeListener(nodes.listener.socket, (client, port) =>
       planes.all().some((plane) => plane.takeNode(client, port)),
     ))
-  const appsListener = await appsListenerOf(options, planes)
+  const appsListener =
+    guests &&
+    (await openAppsListener({
+      ...options,
+      port: guests.port,
+      domain: guests.appDomain,
+      playground: (name) => planes.all().flatMap((plane) => plane.playground(name) ?? [])[0],
+    }))
   return {
-    offer: () => offerOf(options, planes),
-    ensure: (desired) =>
-      planes.inTurn(async () => {
-        requireOffered(releasesOf(options), desired)
-        const obstacle = desired.guest === undefined ? '' : await guestsObstacle(options)
-        if (obstacle !== '') throw new Refused('state_not_allowed', `The host has no guests: ${obstacle}.`)
-        const plane = planes.find(desired.id)
-        if (plane === undefined) return (await planes.create(desired)).state()
-        return changeDesired(plane, desired)
-      }),
-    get: async (id) => planes.find(id)?.state(),
-    async remove(id) {
-      const plane = planes.find(id)
-      await plane?.change((record) => ({ ...record, isRemoved: true }))
-      return plane === undefined
-    },
-    async grant(id, addon, grant) {
-      if (!(await planes.known(id).grant(addon, grant)))
-        throw new Refused('state_not_allowed', `The add-on ${addon} does not run here.`)
-    },
-    ...snapshotCalls((id) => planes.known(id)),
-    recover: (desired, place, restoreId, snapshotId, endpointPort) =>
-      planes.inTurn(async () => {
-        requireOffered(releasesOf(options), desired)
-        const known = planes.find(desired.id)
-        if (known !== undefined) return beginRestore(known, restoreId, snapshotId)
-        const prepare = fromPlace(options, place, { restoreId, snapshotId })
-        return (await planes.create(desired, { prepare, endpointPort })).state()
-      }),
-    ...readingCalls((id) => planes.cluster(id)),
+    ...planes.calls(),
+    offer: () => offerOf(options, reservedBytes()),
     pid: (id, program) => planes.find(id)?.pid(program),
-    certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
-      await planes.inTurn(async () => {})
       nodeListener?.close()
       await appsListener?.stop()
-      await Promise.all(planes.all().map((plane) => plane.stop()))
-      options.guests?.templates.stop()
+      await planes.stop()
+      guests?.templates.stop()
       await issuerListener.stop()
     },
   }
 }
 
-const appsListenerOf = (
-  { guests, host, clock, log }: HostOptions,
-  planes: Planes,
-): Promise<{ stop(): Promise<void> }> | undefined =>
-  guests &&
-  openAppsListener({
-    host,
-    port: guests.port,
-    domain: guests.appDomain,
-    clock,
-    log,
-    playground: (name) => planes.all().flatMap((plane) => plane.playground(name) ?? [])[0],
-  })
-
-async function offerOf(options: HostOptions, planes: Planes): Promise<ControlPlaneOffer> {
+async function offerOf(options: HostOptions, reservedBytes: number): Promise<ControlPlaneOffer> {
   const { folder, guests } = options
   return {
     driver: 'process',
     releases: releasesOf(options),
     memoryBytes: roomOf(options),
-    reservedBytes: planes.reservedBytes(),
+    reservedBytes,
     bytesOfOne: bytesOf(options, 1),
     bytesOfThree: bytesOf(options, 3),
     nodeCount: 1,
@@ -345,17 +242,11 @@ async function newRecord(desired: ControlPlaneDesired, host: string, wantedPort:
   for (let replica = 0; replica < desired.replicas; replica++)
     replicas.push({ etcdClient: await port(), etcdPeer: await port(), api: await port() })
   return {
-    desired,
+    ...newPlaneRecord(desired),
     endpointPort: await probePort(host, wantedPort).catch(() => probePort(host, 0)),
     replicas,
-    release: null,
     tunnel: null,
     nodePorts: null,
     user: null,
-    addons: {},
-    generation: 0,
-    restore: null,
-    restoreId: null,
-    isRemoved: false,
   }
 }

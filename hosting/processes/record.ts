@@ -1,9 +1,6 @@
-/** The record of a control plane. It is written before each action, and is sufficient to continue after any crash. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/** The record of a control plane in processes of this machine. */
 import { z } from 'zod'
-import { PlaneRecord } from '../core/planes.ts'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { PlaneRecord, readRecordOf } from '../core/record.ts'
 
 const Port = z.int().min(1).max(65_535)
 /** Ports of one etcd member and one API server. */
@@ -21,8 +18,6 @@ export const ControlPlaneRecord = PlaneRecord.extend({
   nodePorts: z.object({ endpoint: Port, tunnel: Port }).nullable().default(null),
   /** Number of the host's user for its programs; null when it has none yet. */
   user: z.int().min(0).nullable().default(null),
-  /** Add-ons that run beside it, with their settings; the token is in a separate file. */
-  addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })
 export type ControlPlaneRecord = z.infer<typeof ControlPlaneRecord>
 
@@ -33,16 +28,5 @@ export const portsOf = ({ endpointPort, replicas, tunnel }: ControlPlaneRecord):
   ...Object.values(tunnel ?? {}),
 ]
 
-const FILE = 'record.json'
-
-/** Undefined when there is no record. Throws for an invalid file. */
-export async function readRecord(folder: string): Promise<ControlPlaneRecord | undefined> {
-  const text = await readFile(join(folder, FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  return text === undefined ? undefined : ControlPlaneRecord.parse(JSON.parse(text))
-}
-
-export const writeRecord = (folder: string, record: ControlPlaneRecord): Promise<void> =>
-  writeDurably(join(folder, FILE), JSON.stringify(record))
+export const readRecord = (folder: string): Promise<ControlPlaneRecord | undefined> =>
+  readRecordOf(folder, ControlPlaneRecord)
