@@ -4,7 +4,7 @@ import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
 import { NODE_STATES } from '../domain/node/rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Clock } from '../kit/sys/clock.ts'
-import { Gauge, type Registry } from '../kit/sys/metrics.ts'
+import { gaugesIn, Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
 import type { BillingProgress } from './nouns/billing/index.ts'
@@ -39,15 +39,13 @@ export function openAlarms(
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): Alarms {
+  const gauge = gaugesIn(registry)
   let checkpointAt: Date | undefined
-  new Gauge({
-    name: 'svccloud_audit_checkpoint_age_seconds',
-    help: 'Since the newest checkpoint of the audit log in object storage; 0 where there is none to be',
-    registers: [registry],
-    collect() {
-      this.set(checkpointAt === undefined ? 0 : (clock.now().getTime() - checkpointAt.getTime()) / 1_000)
-    },
-  })
+  gauge(
+    'svccloud_audit_checkpoint_age_seconds',
+    'Since the newest checkpoint of the audit log in object storage; 0 where there is none to be',
+    () => (checkpointAt === undefined ? 0 : (clock.now().getTime() - checkpointAt.getTime()) / 1_000),
+  )
   new Gauge({
     name: 'svccloud_nodes',
     help: 'Nodes by state',
@@ -58,24 +56,16 @@ export function openAlarms(
         this.set({ state }, nodes().filter(({ status }) => (status?.state ?? 'provisioning') === state).length)
     },
   })
-  new Gauge({
-    name: 'svccloud_deletions_overdue',
-    help: 'Servers whose deletion goes on beyond its deadline',
-    registers: [registry],
-    collect() {
-      this.set(servers().filter(isOverdue).length)
-    },
-  })
-  new Gauge({
-    name: 'svccloud_downtimes_exceeded',
-    help: 'Moves of the last hour whose guest stood still for longer than its migration policy allows',
-    registers: [registry],
-    collect() {
-      this.set(
-        operations().filter(({ status }) => status?.events?.some(({ kind }) => kind === DOWNTIME_EXCEEDED)).length,
-      )
-    },
-  })
+  gauge(
+    'svccloud_deletions_overdue',
+    'Servers whose deletion goes on beyond its deadline',
+    () => servers().filter(isOverdue).length,
+  )
+  gauge(
+    'svccloud_downtimes_exceeded',
+    'Moves of the last hour whose guest stood still for longer than its migration policy allows',
+    () => operations().filter(({ status }) => status?.events?.some(({ kind }) => kind === DOWNTIME_EXCEEDED)).length,
+  )
   openMissingGauges({ unowned, sweepsWaiting }, registry)
   const unknownIntents = new Gauge({
     name: 'svccloud_change_intents_unknown',
@@ -118,23 +108,16 @@ function openMissingGauges(
 }
 
 function openKubeconfigGauges(registry: Registry, clock: Pick<Clock, 'now'>): Alarms['noteKubeconfigs'] {
+  const gauge = gaugesIn(registry)
   let awaiting: KubeconfigsAwaiting = { count: 0 }
-  new Gauge({
-    name: 'svccloud_kubeconfigs_awaiting',
-    help: 'Credentials in kubeconfigs that have ended and still work: their cluster does not remove them',
-    registers: [registry],
-    collect() {
-      this.set(awaiting.count)
-    },
-  })
-  new Gauge({
-    name: 'svccloud_kubeconfigs_awaiting_seconds',
-    help: 'Since the first of them ended; 0 while there is none',
-    registers: [registry],
-    collect() {
-      this.set(awaiting.since === undefined ? 0 : (clock.now().getTime() - awaiting.since.getTime()) / 1_000)
-    },
-  })
+  gauge(
+    'svccloud_kubeconfigs_awaiting',
+    'Credentials in kubeconfigs that have ended and still work: their cluster does not remove them',
+    () => awaiting.count,
+  )
+  gauge('svccloud_kubeconfigs_awaiting_seconds', 'Since the first of them ended; 0 while there is none', () =>
+    awaiting.since === undefined ? 0 : (clock.now().getTime() - awaiting.since.getTime()) / 1_000,
+  )
   return (found) => (awaiting = found)
 }
 

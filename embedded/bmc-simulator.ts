@@ -4,7 +4,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { textWithin } from '../kit/http/bounded.ts'
+import { closeNow, listen } from '../kit/sys/listen.ts'
 
 export interface Machine {
   readonly name: string
@@ -58,19 +59,11 @@ export async function startBmcSimulator({
       .then(([status, body]) => send(response, status, body))
       .catch(() => response.destroy())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => resolve())
-  })
-  const { port: taken } = server.address() as AddressInfo // it listens on TCP
+  const taken = await listen(server, { host, port })
   return {
     url: `https://${host}:${taken}`,
     port: taken,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }
 
@@ -90,7 +83,7 @@ async function answer(
   if (action === undefined)
     return request.method === 'GET' ? [200, system(machine)] : [405, refusal('A system is only read.')]
   return request.method === 'POST'
-    ? reset(machine, await readBody(request))
+    ? reset(machine, (await textWithin(request, BODY_BYTES_MAXIMUM)) ?? '')
     : [405, refusal('Reset is an action: POST it.')]
 }
 
@@ -166,18 +159,6 @@ function send(response: ServerResponse, status: number, body: object | undefined
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   })
   response.end(body === undefined ? undefined : JSON.stringify(body))
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  // without an encoding, requests yield buffers
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > BODY_BYTES_MAXIMUM) return ''
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -12,6 +12,7 @@ import type { DataFolder } from './kit/data-folder.ts'
 import { openCertificates } from './kubernetes/server/certificates.ts'
 import { probePort } from './kit/ports.ts'
 import type { Component } from './supervisor.ts'
+import { Mutex } from '../kit/sys/mutex.ts'
 
 const HOST = '127.0.0.1'
 const USERNAME = 'svccloud'
@@ -31,7 +32,7 @@ export class EmbeddedMachine implements Machine {
   readonly #clock: Clock
   #state: PowerState
   #agent: Component | undefined
-  #pending: Promise<void> = Promise.resolve()
+  readonly #requests = new Mutex()
 
   private constructor(
     name: string,
@@ -72,7 +73,7 @@ export class EmbeddedMachine implements Machine {
   }
 
   powerOff(): Promise<void> {
-    return this.#inOrder(async () => {
+    return this.#requests.run(async () => {
       await this.#remember({ ...this.#state, isOn: false })
       await this.#agent?.cut()
       await this.#endGuests()
@@ -80,17 +81,10 @@ export class EmbeddedMachine implements Machine {
   }
 
   powerOn(): Promise<void> {
-    return this.#inOrder(async () => {
+    return this.#requests.run(async () => {
       if (!this.#state.isOn) await this.#remember({ isOn: true, cycle: this.#state.cycle + 1 })
       this.#agent?.restore()
     })
-  }
-
-  /** Runs power requests one after the other. */
-  #inOrder(work: () => Promise<void>): Promise<void> {
-    const done = this.#pending.then(work)
-    this.#pending = done.catch(() => undefined)
-    return done
   }
 
   async #remember(state: PowerState): Promise<void> {

@@ -1,9 +1,8 @@
 /** The sealing keys of an embedded cloud. They are created once, and never again while the database contains data of
  *  another key. */
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { inWords, listSealedUses } from '../db/sealing-key/uses.ts'
-import { writeDurably } from '../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../kit/sys/durable-file.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
 import { type DataFolder, StartRefused } from './kit/data-folder.ts'
 
@@ -21,10 +20,7 @@ export async function readSealingKeys(
   }: { readonly databaseUrl: string; readonly acceptedLosses: readonly string[]; readonly random: Random },
 ): Promise<string> {
   const file = folder.sealingKeysFile
-  const kept = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const kept = await readIfThere(file)
   if (kept !== undefined && kept.trim() !== '') return kept.trim()
   const lost = (await usesIn(databaseUrl)).filter(({ keyId }) => !acceptedLosses.includes(keyId))
   const ids = [...new Set(lost.map(({ keyId }) => keyId))]

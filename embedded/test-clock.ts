@@ -1,8 +1,7 @@
 /** The clock of a test cloud: its offset from the machine's clock. It only moves forward, because nothing in the data
  *  folder may be in the future. */
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { writeDurably } from '../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../kit/sys/durable-file.ts'
 import { StartRefused } from './kit/data-folder.ts'
 import type { TestClock } from './options.ts'
 
@@ -24,9 +23,6 @@ export async function setTestClock(file: string, wanted: TestClock | undefined, 
 }
 
 async function readAhead(file: string): Promise<number> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const text = await readIfThere(file)
   return text === undefined ? 0 : Stored.parse(JSON.parse(text)).ahead_milliseconds
 }

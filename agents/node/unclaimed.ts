@@ -20,7 +20,7 @@ import {
 } from '../../resources/instance/index.ts'
 import { hasEnded } from './drivers/hypervisor/hypervisor.ts'
 import { guestOf } from './instance/guest-definition.ts'
-import { KeyedMutex } from './keyed-mutex.ts'
+import { KeyedMutex } from '../../kit/sys/mutex.ts'
 import type { Ledger } from './ledger.ts'
 import type { Usage } from './usage.ts'
 import { releaseUnused, type VolumeOptions } from './volume/effects.ts'

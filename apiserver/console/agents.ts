@@ -15,6 +15,7 @@ import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instanc
 import { Node } from '../../resources/node/index.ts'
 import type { ConsoleLine } from './console.ts'
 import type { AgentConnections } from './consoles.ts'
+import { KeyedMutex } from '../../kit/sys/mutex.ts'
 
 /** The host sends a line at least every ten seconds; a stream without one for this long is lost. */
 const SILENCE_MAXIMUM_MILLISECONDS = 30_000
@@ -53,7 +54,8 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   const nodes = caches.of(Node)
   const tokens = openAccessTokens({ store, clock })
   const input = openInput({ clock, tokens })
-  const inOrder = openSequences()
+  /** Typed bytes arrive in order. */
+  const typing = new KeyedMutex()
 
   async function targetOf(node: string, instance: string): Promise<PinnedTarget> {
     const endpoint = nodes.get({ name: node })?.status?.endpoint
@@ -93,7 +95,8 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       }
     },
 
-    write: (node, instance, bytes) => inOrder(instance, () => input.send(node, () => targetOf(node, instance), bytes)),
+    write: (node, instance, bytes) =>
+      typing.run(instance, () => input.send(node, () => targetOf(node, instance), bytes)),
   }
 }
 
@@ -151,18 +154,5 @@ function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'
     },
     /** The host has refused the token. */
     forget: (node: string): void => void tokens.delete(node),
-  }
-}
-
-/** Runs work of the same name one after the other, so that typed bytes arrive in order. `work` never throws. */
-function openSequences() {
-  const lasts = new Map<string, Promise<unknown>>()
-  return <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    const done = (lasts.get(name) ?? Promise.resolve()).then(work)
-    lasts.set(name, done)
-    void done.finally(() => {
-      if (lasts.get(name) === done) lasts.delete(name)
-    })
-    return done
   }
 }

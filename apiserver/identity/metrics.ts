@@ -3,18 +3,12 @@
 import { countUnverified } from '../../db/audit/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { countWaitingMails } from '../../db/mail/index.ts'
-import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import { gaugesIn, type Registry } from '../../kit/sys/metrics.ts'
 
 export function openIdentityMetrics(db: Database, registry: Registry): void {
+  const expose = gaugesIn(registry)
   const gauge = (name: string, help: string, read: () => Promise<number>) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set(await read().catch(() => Number.NaN))
-      },
-    })
+    expose(name, help, () => read().catch(() => Number.NaN))
   gauge('svccloud_email_outbox_pending', 'Mails that wait to be sent', () => countWaitingMails(db))
   gauge(
     'svccloud_audit_unverified_entries',

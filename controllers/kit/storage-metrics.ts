@@ -1,7 +1,7 @@
 /** Metrics of storages for operators: the storages of customers, by zone and tier, and the operations of storages under
  *  way. Only the leader of a shard knows them, for its own zones; every other replica reports nothing. */
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import { gaugesIn, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import { activeOperation } from './operation/stanza.ts'
@@ -16,14 +16,12 @@ export interface WatchedStorages {
 }
 
 export function openStorageMetrics({ storages, volumes }: WatchedStorages, registry: Registry): void {
-  new Gauge({
-    name: 'svccloud_volumes_lost',
-    help: 'Disks that were on their host once and are there no longer',
-    registers: [registry],
-    collect() {
-      this.set(volumes().filter(({ status }) => status?.state === 'lost').length)
-    },
-  })
+  const gauge = gaugesIn(registry)
+  gauge(
+    'svccloud_volumes_lost',
+    'Disks that were on their host once and are there no longer',
+    () => volumes().filter(({ status }) => status?.state === 'lost').length,
+  )
   new Gauge({
     name: 'svccloud_storage_bytes',
     help: 'Size of the storages of customers, as sold, by zone and tier',
@@ -48,14 +46,11 @@ export function openStorageMetrics({ storages, volumes }: WatchedStorages, regis
       }
     },
   })
-  new Gauge({
-    name: 'svccloud_storage_moves_failed',
-    help: 'Storages whose newest operation is a move that failed',
-    registers: [registry],
-    collect() {
-      this.set(storages().filter(hasMoveFailed).length)
-    },
-  })
+  gauge(
+    'svccloud_storage_moves_failed',
+    'Storages whose newest operation is a move that failed',
+    () => storages().filter(hasMoveFailed).length,
+  )
 }
 
 const hasMoveFailed = ({ spec, status }: StorageObject): boolean => {

@@ -1,7 +1,6 @@
 /** Files that the FAKE payment processor and its callers share: its key, the secret that signs events, its port. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { probePort } from '../kit/ports.ts'
@@ -43,9 +42,3 @@ export async function openFakePaymentFiles(folder: string, random: Random): Prom
 async function ensureFile(file: string, content: string): Promise<void> {
   if ((await readIfThere(file)) === undefined) await writeDurably(file, content)
 }
-
-const readIfThere = (file: string): Promise<string | undefined> =>
-  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })

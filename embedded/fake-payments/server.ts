@@ -1,16 +1,16 @@
 /** The FAKE payment processor as a server on this machine: its API, its two pages for people, and its events. */
-import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { answerPage } from './pages.ts'
 import { FakePayments, signedEvent } from './processor.ts'
 import type { FakeState } from './state.ts'
+import { readText } from '../../kit/http/bounded.ts'
+import { listen } from '../../kit/sys/listen.ts'
 
 export interface FakeServerOptions {
   readonly clock: Clock
@@ -44,11 +44,7 @@ export async function startFakePayments(options: FakeServerOptions): Promise<Fak
       response.destroy()
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, HOST, resolve)
-  })
-  const { port } = server.address() as AddressInfo // it listens on a port
+  const port = await listen(server, { host: HOST, port: options.port })
   const url = `http://${HOST}:${port}`
   const state = await readState(file)
   const fake = new FakePayments({ clock, apiKey: options.apiKey, url, ...defined({ state }) })
@@ -56,7 +52,7 @@ export async function startFakePayments(options: FakeServerOptions): Promise<Fak
   const save = (): Promise<void> => (writing = writing.then(() => writeDurably(file, JSON.stringify(fake.state))))
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readBody(request)
+    const body = await readText(request, BODY_BYTES_MAXIMUM)
     const { method = 'GET', url: path = '/', headers } = request
     const page = answerPage(fake, method, path, body)
     if (page !== undefined) {
@@ -124,22 +120,6 @@ async function deliver(
 
 async function readState(file: string): Promise<FakeState | undefined> {
   await makeFolder(dirname(file))
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as FakeState // our own file
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined // of the system, which has codes
-    throw error
-  }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  // without an encoding it yields buffers
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > BODY_BYTES_MAXIMUM) throw new Error('the body is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+  const text = await readIfThere(file)
+  return text === undefined ? undefined : (JSON.parse(text) as FakeState) // our own file
 }

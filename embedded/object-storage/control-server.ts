@@ -6,6 +6,8 @@ import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../integrat
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Registry } from '../../kit/sys/metrics.ts'
 import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
+import { readText } from '../../kit/http/bounded.ts'
+import { closeNow, listen } from '../../kit/sys/listen.ts'
 
 export interface ControlServerOptions {
   readonly host: string
@@ -42,16 +44,9 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
       })
       .catch(() => response.destroy())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: options.host, port: options.port }, resolve)
-  })
+  await listen(server, { host: options.host, port: options.port })
   return {
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }
 
@@ -71,7 +66,7 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
   if (request.method === 'DELETE')
     return { status: (await tenants.remove(tenantId, searchParams.get('purge') === 'true')) ? 204 : 409 }
   if (request.method !== 'PUT') return { status: 405 }
-  const settings = TenantSettings.safeParse(JSON.parse(await readBody(request)))
+  const settings = TenantSettings.safeParse(JSON.parse(await readText(request, BODY_BYTES_MAXIMUM)))
   if (!settings.success) return { status: 400, text: settings.error.message }
   try {
     await tenants.put(tenantId, settings.data)
@@ -106,13 +101,4 @@ async function stateOf(tenants: Tenants, tenant: Tenant, isFresh: boolean): Prom
     measuredBytes: measured.bytes,
     highestBytes: measured.highestBytes,
   }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  let text = ''
-  for await (const chunk of request.setEncoding('utf8')) {
-    text += String(chunk)
-    if (text.length > BODY_BYTES_MAXIMUM) throw new Error('the body is too large')
-  }
-  return text
 }

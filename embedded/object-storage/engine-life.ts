@@ -4,6 +4,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { type Engine, type Key, openEngine } from './engine.ts'
 import type { StartedEngine } from './cells.ts'
 import type { EngineProcess } from './spawner.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 /** One run of the engine. */
 export interface Live {
@@ -44,7 +45,7 @@ const nothing = (): void => {}
 export class EngineLife {
   readonly #options: LifeOptions
   #live: Live | undefined
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Mutex()
   #failedAt: readonly number[] = []
   #fault: string | undefined
   #cancelIdle = nothing
@@ -74,9 +75,7 @@ export class EngineLife {
   }
 
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#turn.then(work)
-    this.#turn = result.catch(nothing) // the caller gets the error
-    return result
+    return this.#turns.run(work)
   }
 
   /** Keeps the run from idling out until it is released. */

@@ -1,5 +1,5 @@
 /** Metrics of the front end. Labels are limited to operations, actions, classes of statuses and codes of refusals. */
-import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import { Counter, gaugesIn, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
 import type { Bounds } from './cgroup.ts'
 import type { EngineCounts } from './engines.ts'
@@ -47,23 +47,14 @@ export function openFrontEndMetrics(registry: Registry, watched: Watched): Front
   })
   const received = counter('svccloud_object_storage_received_bytes_total', 'Bytes of bodies from clients')
   const sent = counter('svccloud_object_storage_sent_bytes_total', 'Bytes of bodies to clients')
-  new Gauge({
-    name: 'svccloud_object_storage_up',
-    help: '1 while no engine of a tenant fails',
-    registers,
-    collect() {
-      this.set(engines.counts().faulty === 0 ? 1 : 0)
-    },
-  })
+  const gauge = gaugesIn(registry)
+  gauge('svccloud_object_storage_up', '1 while no engine of a tenant fails', () =>
+    engines.counts().faulty === 0 ? 1 : 0,
+  )
   watchEngines(registry, watched)
-  new Gauge({
-    name: 'svccloud_object_storage_used_bytes',
-    help: 'What all tenants store, at most',
-    registers,
-    collect() {
-      this.set(tenants.all().reduce((sum, { usage }) => sum + usage.bytes(), 0))
-    },
-  })
+  gauge('svccloud_object_storage_used_bytes', 'What all tenants store, at most', () =>
+    tenants.all().reduce((sum, { usage }) => sum + usage.bytes(), 0),
+  )
   new Gauge({
     name: 'svccloud_object_storage_tenants',
     help: 'Tenants, by whether they may add anything',
@@ -87,15 +78,7 @@ export function openFrontEndMetrics(registry: Registry, watched: Watched): Front
 
 function watchEngines(registry: Registry, { engines, isolation, bounds, unknownBuckets }: Watched): void {
   const registers = [registry]
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
+  const gauge = gaugesIn(registry)
   gauge('svccloud_object_storage_engines', 'Engines that run, each of one tenant', () => engines.counts().live)
   gauge(
     'svccloud_object_storage_tenants_failing',

@@ -5,6 +5,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Cells, StartedEngine } from './cells.ts'
 import { type Order, Order as Orders, ORDER_BYTES_MAXIMUM, ORDERS_OPEN_MAXIMUM, type Said } from './orders.ts'
 import { PlaceLost, type Places } from './places.ts'
+import { tryJson } from '../../kit/http/json.ts'
 
 export interface OrderServerOptions {
   readonly channel: Socket
@@ -39,7 +40,7 @@ export function serveOrders(options: OrderServerOptions): OrderServer {
   const carryOut = carrierOf(options, runs, ready.resolve)
   let open = 0
   const take = (line: string): void => {
-    const order = Orders.safeParse(parse(line)).data
+    const order = Orders.safeParse(tryJson(line)).data
     open += 1
     if (order === undefined || open > ORDERS_OPEN_MAXIMUM) {
       log.error('the process that serves clients of object storage gives no orders that exist; it is ended')
@@ -183,14 +184,6 @@ class Runs {
   #take(id: string): void {
     if (this.#busy.has(id)) throw new Error('its engine runs')
     this.#busy.add(id)
-  }
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
   }
 }
 

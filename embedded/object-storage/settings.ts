@@ -1,10 +1,9 @@
 /** Settings of the processes of an embedded cloud with object storage, derived at every start from its folder. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
 import { ARCHIVE_HOST } from '../../integrations/object-storage/archive.ts'
 import type { ObjectStorageSettings as PlatformSettings } from '../../integrations/object-storage/settings.ts'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { probePort, takePort } from '../kit/ports.ts'
@@ -87,9 +86,3 @@ async function choosePort({ folder, host, port }: ObjectStorageChoice): Promise<
   await writeDurably(file, String(chosen))
   return chosen
 }
-
-const readIfThere = (file: string): Promise<string | undefined> =>
-  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { TenantSettings, fingerprintOf } from '../../integrations/object-storage/control.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Usage } from './usage.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
   id: z.string(),
@@ -88,13 +89,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
     removed.set(id, at)
   }
 
-  let changing: Promise<unknown> = Promise.resolve()
-  /** Runs changes one after the other. */
-  const inTurn = <Result>(change: () => Promise<Result>): Promise<Result> => {
-    const result = changing.then(change)
-    changing = result.catch(() => {}) // the caller gets the error
-    return result
-  }
+  const changes = new Mutex()
   const write = (tenants: readonly Known[]): Promise<void> =>
     writeDurably(file, JSON.stringify(tenants.map((tenant) => Known.strip().parse(tenant))))
 
@@ -105,7 +100,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
     fingerprint: ({ id }) => keeper.fingerprint(id),
     fault: ({ id, upstream }) => (upstream === undefined ? keeper.fault(id) : undefined),
     put: (id, { secretAccessKey, buckets = [], ...settings }) =>
-      inTurn(async () => {
+      changes.run(async () => {
         const before = byId.get(id)
         const others = [...byId.values()].filter((other) => other.id !== id)
         if (others.some((other) => collides(other, settings))) throw new TenantConflict()
@@ -126,7 +121,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
         if (fault !== undefined) throw new Error(fault)
       }),
     remove: (id, isPurged) =>
-      inTurn(async () => {
+      changes.run(async () => {
         const tenant = byId.get(id)
         if (tenant === undefined) return true
         const isEmpty = async () => {

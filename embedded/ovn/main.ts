@@ -27,6 +27,7 @@ import { lastLineOf } from './programs.ts'
 import { ADDRESS_COLUMNS, openAddressTable } from './public-addresses.ts'
 import { openSpace, processesBelow, type Space } from './space.ts'
 import { type Destination, openTwins, type Twins } from './twins.ts'
+import { listen } from '../../kit/sys/listen.ts'
 
 const { settings, log, stop } = await startProcess('network', NetworkSettings)
 /** Time for the kernel to remove the wire of a cloud that was killed. */
@@ -215,12 +216,9 @@ function openForwarder(space: Space): (socket: Socket, to?: Destination) => void
 }
 
 /** Listens on the machine for clients of the proxy. */
-function openProxy(hand: (socket: Socket) => void): { readonly isListening: Promise<void>; close(): void } {
+function openProxy(hand: (socket: Socket) => void): { readonly isListening: Promise<unknown>; close(): void } {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, hand)
-  const isListening = new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(settings.proxyPort, '127.0.0.1', resolve)
-  })
+  const isListening = listen(server, { host: '127.0.0.1', port: settings.proxyPort })
   return { isListening, close: () => void server.close() }
 }
 

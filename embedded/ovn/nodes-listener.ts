@@ -2,6 +2,7 @@
  *  Each connection is passed to the socket of the host of control planes, with the port in the first line. */
 import { connect, createServer, type Server } from 'node:net'
 import type { NodesListener } from '../kit/process-settings.ts'
+import { listen } from '../../kit/sys/listen.ts'
 
 const CONNECTIONS_MAXIMUM = 1_024
 
@@ -13,10 +14,10 @@ export async function openNodesListener({
   socket,
 }: NodesListener): Promise<readonly Server[]> {
   const all = Array.from({ length: ports }, (_, index) => firstPort + index)
-  return Promise.all(all.map((port) => listen(address, port, socket)))
+  return Promise.all(all.map((port) => openListener(address, port, socket)))
 }
 
-async function listen(host: string, port: number, socket: string): Promise<Server> {
+async function openListener(host: string, port: number, socket: string): Promise<Server> {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const end = connect({ path: socket, allowHalfOpen: true })
     client.on('error', () => end.destroy()).once('close', () => end.destroy())
@@ -26,9 +27,6 @@ async function listen(host: string, port: number, socket: string): Promise<Serve
     end.pipe(client)
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, resolve)
-  })
+  await listen(server, { host, port })
   return server
 }

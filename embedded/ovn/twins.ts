@@ -4,6 +4,7 @@
  *  1024 for an ordinary user, are unavailable. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { SERVERS } from './address-plan.ts'
+import { listen } from '../../kit/sys/listen.ts'
 
 /** Destination of a connection. */
 export interface Destination {
@@ -32,12 +33,11 @@ export interface Twins {
   close(): void
 }
 
-const listen = (host: string, port: number, take: (socket: Socket) => void): Promise<Server> =>
-  new Promise((resolve, reject) => {
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, take)
-    server.once('error', reject)
-    server.listen(port, host, () => resolve(server))
-  })
+async function open(host: string, port: number, take: (socket: Socket) => void): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, take)
+  await listen(server, { host, port })
+  return server
+}
 
 /** Undefined when no loopback network is free. `ports` are those of servers. */
 export async function openTwins(
@@ -50,7 +50,7 @@ export async function openTwins(
   const chosen = new Map<number, number>()
   for (const port of ports)
     for (const candidate of [port, port + SHIFT]) {
-      const trial = await listen(`${loopback}.${LOCK_HOST}`, candidate, (socket) => socket.destroy()).catch(
+      const trial = await open(`${loopback}.${LOCK_HOST}`, candidate, (socket) => socket.destroy()).catch(
         () => undefined,
       )
       trial?.close()
@@ -74,7 +74,7 @@ export async function openTwins(
         listeners.set(
           host,
           [...chosen].map(([port, here]) =>
-            listen(twin, here, (socket) => join(socket, { host, port })).catch(() => undefined),
+            open(twin, here, (socket) => join(socket, { host, port })).catch(() => undefined),
           ),
         )
       }
@@ -88,9 +88,7 @@ export async function openTwins(
 
 async function holdNetwork(): Promise<{ readonly loopback: string; readonly lock: Server } | undefined> {
   for (const loopback of NETWORKS) {
-    const lock = await listen(`${loopback}.${LOCK_HOST}`, LOCK_PORT, (socket) => socket.destroy()).catch(
-      () => undefined,
-    )
+    const lock = await open(`${loopback}.${LOCK_HOST}`, LOCK_PORT, (socket) => socket.destroy()).catch(() => undefined)
     if (lock !== undefined) return { loopback, lock }
   }
   return undefined

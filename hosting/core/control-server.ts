@@ -9,6 +9,9 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Registry } from '../../kit/sys/metrics.ts'
 import { LOOPBACK } from './credentials.ts'
 import { Refused } from './refused.ts'
+import { textWithin } from '../../kit/http/bounded.ts'
+import { closeNow, listen } from '../../kit/sys/listen.ts'
+import { tryJson } from '../../kit/http/json.ts'
 
 export interface ControlServerOptions {
   readonly port: number
@@ -34,7 +37,7 @@ interface Answer {
 /** Returns the function that stops it. */
 export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
   const expected = digest(`Bearer ${options.token}`)
-  const listen: RequestListener = (request, response) => {
+  const serve: RequestListener = (request, response) => {
     const isKnown = timingSafeEqual(digest(request.headers.authorization ?? ''), expected)
     const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
     answering
@@ -52,21 +55,14 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
   const { open } = options
   const server =
     open === undefined
-      ? createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, listen)
+      ? createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, serve)
       : createSecureServer(
           { maxHeaderSize: HEADER_BYTES_MAXIMUM, cert: open.certificate.certificate, key: open.certificate.key },
-          listen,
+          serve,
         )
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: open?.host ?? LOOPBACK, port: options.port }, resolve)
-  })
+  await listen(server, { host: open?.host ?? LOOPBACK, port: options.port })
   return {
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }
 
@@ -79,29 +75,11 @@ async function answer({ planes, metrics }: ControlServerOptions, request: Incomi
   const name = /^\/calls\/([A-Za-z]{1,32})$/.exec(pathname)?.[1]
   if (name === undefined || !isCall(name)) return { status: 404 }
   if (request.method !== 'POST') return { status: 405 }
-  const body = await readBody(request)
+  const body = await textWithin(request, BODY_BYTES_MAXIMUM)
   if (body === undefined) return { status: 413 }
-  const values = CALLS[name].takes.safeParse(parse(body))
+  const values = CALLS[name].takes.safeParse(tryJson(body))
   if (!values.success) return { status: 400, text: values.error.message }
   // The schema of this method has validated the arguments.
   const call = planes[name] as (...taken: readonly unknown[]) => Promise<unknown>
   return { status: 200, text: JSON.stringify(await call(...values.data)) ?? '' }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Undefined when the body is too long. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  let text = ''
-  for await (const chunk of request.setEncoding('utf8')) {
-    text += String(chunk)
-    if (text.length > BODY_BYTES_MAXIMUM) return undefined
-  }
-  return text
 }

@@ -1,7 +1,7 @@
 /** Metrics of a host of control planes. */
 import { bytesOfNext } from '../../integrations/control-planes/replicas.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import { gaugesIn, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
 
 /** A host with its own state. */
@@ -18,25 +18,17 @@ export function openHostMetrics(
   planes: Pick<HostedPlanes, 'offer' | 'certificatesEndAt'>,
   clock: Pick<Clock, 'now'>,
 ): void {
-  const gauge = (name: string, help: string, read: 'memoryBytes' | 'reservedBytes') =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set((await planes.offer())[read])
-      },
-    })
-  gauge('svccloud_control_planes_memory_bytes', 'Memory for control planes of Kubernetes.', 'memoryBytes')
-  gauge('svccloud_control_planes_reserved_bytes', 'Of it, what is reserved for those there are.', 'reservedBytes')
-  new Gauge({
-    name: 'svccloud_control_planes_next_bytes',
-    help: 'What another one would take.',
-    registers: [registry],
-    async collect() {
-      this.set(bytesOfNext(await planes.offer()))
-    },
-  })
+  const gauge = gaugesIn(registry)
+  const offered = (read: 'memoryBytes' | 'reservedBytes') => async () => (await planes.offer())[read]
+  gauge('svccloud_control_planes_memory_bytes', 'Memory for control planes of Kubernetes.', offered('memoryBytes'))
+  gauge(
+    'svccloud_control_planes_reserved_bytes',
+    'Of it, what is reserved for those there are.',
+    offered('reservedBytes'),
+  )
+  gauge('svccloud_control_planes_next_bytes', 'What another one would take.', async () =>
+    bytesOfNext(await planes.offer()),
+  )
   new Gauge({
     name: 'svccloud_control_planes_certificate_seconds',
     help: 'Until the first certificate of a control plane expires; absent without any.',

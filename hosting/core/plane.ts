@@ -14,6 +14,7 @@ import type { ClusterReading, TaskName } from './reading/tasks.ts'
 import { type PlaneRecord, writeRecord } from './record.ts'
 import { SnapshotKeeper } from './snapshot-keeper.ts'
 import type { TakenSnapshot } from './snapshots.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 export interface HostedPlaneOptions<OwnRecord extends PlaneRecord> {
   /** Contains its record, keys and snapshots. */
@@ -57,7 +58,7 @@ export abstract class HostedPlane<OwnRecord extends PlaneRecord> {
   readonly #options: HostedPlaneOptions<OwnRecord>
   #record: OwnRecord
   #wake = new AbortController()
-  #changing: Promise<unknown> = Promise.resolve()
+  readonly #changes = new Mutex()
   #running: Promise<void> = Promise.resolve()
 
   constructor(options: HostedPlaneOptions<OwnRecord>) {
@@ -106,15 +107,13 @@ export abstract class HostedPlane<OwnRecord extends PlaneRecord> {
 
   /** Durable when this resolves, and applied soon. One change after the other. */
   change(to: (record: OwnRecord) => OwnRecord): Promise<void> {
-    const changed = this.#changing.then(async () => {
+    return this.#changes.run(async () => {
       const next = to(this.#record)
       if (isDeepStrictEqual(next, this.#record)) return
       await writeRecord(this.folder, next)
       this.#record = next
       this.wake()
     })
-    this.#changing = changed.catch(() => undefined) // the caller gets the error
-    return changed
   }
 
   state(): ControlPlaneState {

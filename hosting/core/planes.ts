@@ -18,6 +18,7 @@ import { readingCalls } from './reading/tasks.ts'
 import { type PlaneRecord, writeRecord } from './record.ts'
 import { Refused } from './refused.ts'
 import { recoverFolder } from './snapshot-keeper.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 /** How one kind of host runs control planes. */
 export interface HostDriver<OwnRecord extends PlaneRecord, Plane extends HostedPlane<OwnRecord>> {
@@ -49,7 +50,8 @@ const NOTHING_BEFORE = async (): Promise<Pick<PlaneRecord, 'restore'>> => ({ res
 export class Planes<OwnRecord extends PlaneRecord, Plane extends HostedPlane<OwnRecord>> {
   readonly #driver: HostDriver<OwnRecord, Plane>
   readonly #byId = new Map<string, Plane>()
-  #changing: Promise<unknown> = Promise.resolve()
+  /** Each control plane counts the memory of the others, so that they are created one at a time. */
+  readonly #changes = new Mutex()
 
   constructor(driver: HostDriver<OwnRecord, Plane>) {
     this.#driver = driver
@@ -88,7 +90,7 @@ export class Planes<OwnRecord extends PlaneRecord, Plane extends HostedPlane<Own
 
   /** The programs of control planes in pods continue to run. */
   async stop(): Promise<void> {
-    await this.#inTurn(async () => {})
+    await this.#changes.run(async () => {})
     await Promise.all(this.all().map((plane) => plane.stop()))
   }
 
@@ -96,14 +98,14 @@ export class Planes<OwnRecord extends PlaneRecord, Plane extends HostedPlane<Own
   calls(): Omit<HostedPlanes, 'offer' | 'stop'> {
     return {
       ensure: (desired) =>
-        this.#inTurn(async () => {
+        this.#changes.run(async () => {
           await this.#judge(desired)
           const plane = this.find(desired.id)
           if (plane !== undefined) return changeDesired(plane, desired)
           return (await this.#create(desired, null, NOTHING_BEFORE)).state()
         }),
       recover: (desired, place, restoreId, snapshotId, endpointPort) =>
-        this.#inTurn(async () => {
+        this.#changes.run(async () => {
           await this.#judge(desired)
           const plane = this.find(desired.id)
           if (plane !== undefined) return beginRestore(plane, restoreId, snapshotId)
@@ -135,13 +137,6 @@ export class Planes<OwnRecord extends PlaneRecord, Plane extends HostedPlane<Own
     const plane = this.find(id)
     if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
     return plane
-  }
-
-  /** Runs work one at a time, because each control plane counts the memory of the others. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#changing.then(work)
-    this.#changing = result.catch(() => undefined) // the caller gets the error
-    return result
   }
 
   /** Throws Refused for what this host does not run. */

@@ -1,9 +1,8 @@
 /** The record of a control plane. It is written before each action, and is sufficient to continue after any crash. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { readIfThere, writeDurably } from '../../kit/sys/durable-file.ts'
 
 /** What every kind of host stores; each adds its own fields. */
 export const PlaneRecord = z.object({
@@ -40,10 +39,7 @@ export async function readRecordOf<OwnRecord>(
   folder: string,
   schema: z.ZodType<OwnRecord>,
 ): Promise<OwnRecord | undefined> {
-  const text = await readFile(join(folder, FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const text = await readIfThere(join(folder, FILE))
   return text === undefined ? undefined : schema.parse(JSON.parse(text))
 }
 

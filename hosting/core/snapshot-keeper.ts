@@ -35,6 +35,7 @@ import {
   storeKeys,
   storeSnapshot,
 } from './stored-snapshots.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 export interface KeeperOptions {
   /** Folder of the control plane. */
@@ -68,7 +69,7 @@ export class SnapshotKeeper {
   readonly #stopping = new AbortController()
   readonly #taking = new Map<string, Promise<void>>()
   /** Changes of records run one after the other. */
-  #changing: Promise<unknown> = Promise.resolve()
+  readonly #changes = new Mutex()
   #place: SnapshotPlace | undefined
   #store: SnapshotStore | undefined
   #state = NO_PLACE
@@ -174,13 +175,11 @@ export class SnapshotKeeper {
 
   /** Writes the record that `to` returns; undefined writes nothing. Does nothing when the snapshot does not exist. */
   #change(id: string, to: (kept: KeptSnapshot) => Promise<KeptSnapshot | undefined>): Promise<void> {
-    const changed = this.#changing.then(async () => {
+    return this.#changes.run(async () => {
       const kept = (await listSnapshots(this.folder)).find((each) => each.id === id)
       const next = kept && (await to(kept))
       if (next !== undefined) await writeSnapshot(this.folder, next)
     })
-    this.#changing = changed.catch(() => undefined) // the caller gets the error
-    return changed
   }
 
   #begin({ id }: KeptSnapshot): void {

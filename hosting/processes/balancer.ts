@@ -1,6 +1,7 @@
 /** The single address in front of the API servers: passes each connection to the next ready server. */
 import { connect, createServer, type Socket } from 'node:net'
 import { LOOPBACK } from '../core/credentials.ts'
+import { listen } from '../../kit/sys/listen.ts'
 
 export interface BalancerOptions {
   readonly host: string
@@ -30,10 +31,7 @@ export async function startBalancer({ host, port, ready }: BalancerOptions): Pro
   }
   const server = createServer({ noDelay: true }, take)
   server.maxConnections = CONNECTIONS_MAXIMUM
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, exclusive: true }, resolve)
-  })
+  await listen(server, { host, port, exclusive: true })
   return {
     take,
     stop: () =>

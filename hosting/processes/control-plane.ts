@@ -50,6 +50,7 @@ import { asUser, giveCopy, giveData, giveFolder, reachable, RUN_FOLDER, takeBack
 import { type ControlPlaneRecord, portsOf } from './record.ts'
 import { releasePort } from '../../embedded/kit/ports.ts'
 import { snapshotFile, type TakenSnapshot } from '../core/snapshots.ts'
+import { Mutex } from '../../kit/sys/mutex.ts'
 
 const run = promisify(execFile)
 
@@ -95,7 +96,8 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
   #balancer: Balancer | undefined
   #readyApis: readonly number[] = []
   #readyMembers: readonly number[] = []
-  #snapshotting: Promise<unknown> = Promise.resolve()
+  /** All snapshots use the same file. */
+  readonly #snapshotting = new Mutex()
   readonly #guest: GuestKeeper | undefined
   #guestRunning: Promise<void> = Promise.resolve()
 
@@ -217,11 +219,8 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
     return ROUND_MILLISECONDS
   }
 
-  /** One at a time, because all snapshots use the same file. */
   protected override takeSnapshot(folder: string, id: string): Promise<TakenSnapshot> {
-    const taken = this.#snapshotting.then(() => this.#takeSnapshot(snapshotFile(folder, id)))
-    this.#snapshotting = taken.catch(() => undefined) // the caller gets the error
-    return taken
+    return this.#snapshotting.run(() => this.#takeSnapshot(snapshotFile(folder, id)))
   }
 
   async #takeSnapshot(file: string): Promise<TakenSnapshot> {

@@ -2,13 +2,13 @@
  *  serves the last state from the platform for each control plane, so that tokens are accepted even while the platform
  *  is unavailable. */
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { ControlPlaneDesired } from '../../integrations/control-planes/control.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { DISCOVERY_PATH, type Discovery, discoveryDocument } from '../core/configuration-files.ts'
 import { LOOPBACK } from '../core/credentials.ts'
+import { closeNow, listen } from '../../kit/sys/listen.ts'
 
 export interface IssuerListener {
   /** For the control plane of that id. */
@@ -49,20 +49,12 @@ export async function openIssuerListener({ issuerOf, clock, random }: IssuerList
     response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' })
     response.end(body ? JSON.stringify(body) : '')
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: LOOPBACK, port: 0 }, resolve)
-  })
-  url = `https://${LOOPBACK}:${(server.address() as AddressInfo).port}` // it listens on a port
+  url = `https://${LOOPBACK}:${await listen(server, { host: LOOPBACK, port: 0 })}`
   return {
     discoveryOf: (id) => ({
       discoveryURL: `${url}/${id}/${DISCOVERY_PATH}`,
       certificateAuthority: authority.certificate,
     }),
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }

@@ -2,6 +2,7 @@
  *  connected to. A connection to a port of no control plane is closed. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
+import { listen } from '../../kit/sys/listen.ts'
 
 const LINE_BYTES_MAXIMUM = 8
 const CONNECTIONS_MAXIMUM = 4_096
@@ -22,10 +23,7 @@ export async function openNodeListener(
     })
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ path: socket, readableAll: false, writableAll: false }, resolve)
-  })
+  await listen(server, { path: socket, readableAll: false, writableAll: false })
   return {
     close() {
       server.close()

@@ -31,6 +31,13 @@ export async function readWhole(stream: Bytes, bytesMaximum: number): Promise<Bu
 export const readText = async (stream: Bytes, bytesMaximum: number): Promise<string> =>
   (await readWhole(stream, bytesMaximum)).toString()
 
+/** The same; undefined when there is more. */
+export const textWithin = (stream: Bytes, bytesMaximum: number): Promise<string | undefined> =>
+  readText(stream, bytesMaximum).catch((error: unknown) => {
+    if (error instanceof TooLong) return undefined
+    throw error
+  })
+
 const LINE_FEED = 0x0a
 
 /** The lines of a stream of bytes, without their ends; what follows the last end is dropped. Ends the stream and throws

@@ -9,6 +9,15 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text)
 }
 
+/** The value of the text; undefined for invalid JSON. For texts of bounded length whose value a schema judges. */
+export function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Counts brackets outside of strings; other errors in the text do not matter here. */
 function isDeeper(text: string, maximum: number): boolean {
   let depth = 0

@@ -1,7 +1,7 @@
 /** The monitoring endpoints of every process: /metrics (Prometheus), /livez (it runs), /readyz (it can do its work). */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Registry } from '../sys/metrics.ts'
+import { closeNow, listen } from '../sys/listen.ts'
 
 export type MetricsAccess = 'allowed' | 'unauthenticated' | 'forbidden'
 
@@ -65,14 +65,9 @@ export async function startProbes(
   const server = createServer((request, response) => {
     if (!answerProbe(request, response, options)) response.writeHead(404).end()
   })
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port, options.host, resolve))
-  const { port } = server.address() as AddressInfo // a listening TCP server has one
+  const port = await listen(server, { host: options.host, port: options.port })
   return {
     url: `http://${options.host}:${port}`,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }

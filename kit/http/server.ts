@@ -1,7 +1,7 @@
 /** The service behind node:http. Slow, oversized and broken clients are disconnected here; the service handles
  *  everything else. */
 import { createServer, type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../sys/listen.ts'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
@@ -80,22 +80,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       response.destroy()
     })
   })
-  await listen(server, options)
+  const port = await listen(server, { host: options.host, port: options.port })
   return {
-    port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    port,
     drain: () => void (isDraining = true),
     stop: (graceMilliseconds) => stop(server, stopping, graceMilliseconds, options.clock),
   }
-}
-
-function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
 
 async function stop(server: Server, stopping: AbortController, graceMilliseconds: number, clock: Clock): Promise<void> {

@@ -1,5 +1,5 @@
 /** Files that are complete or absent, even if a process is killed or the power fails at any moment. */
-import { open, rename, rm } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { newBase62, systemRandom } from './random.ts'
 
@@ -31,6 +31,13 @@ export async function writeWhole(path: string, content: string | Buffer): Promis
     await file.close()
   }
 }
+
+/** The content of a text file; undefined when it does not exist. Throws any other error of the file system. */
+export const readIfThere = (path: string): Promise<string | undefined> =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
 
 /** Waits until the content of the file is on the disk; of a folder, what was created, renamed or removed in it. */
 export async function syncToDisk(path: string): Promise<void> {

@@ -23,3 +23,17 @@ export function openRegistry({
     }).set({ ...build }, 1)
   return registry
 }
+
+/** Makes gauges without labels, whose value is read at each scrape. */
+export const gaugesIn =
+  (registry: Registry) =>
+  (name: string, help: string, read: () => number | Promise<number>): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await read())
+      },
+    })
+  }

@@ -35,7 +35,7 @@ function registeredIn(text: string): [string, Registered][] {
     const shared = /\.\.\.(labelled|timed)\b/.test(body) ? sharedLabels(text, name ?? '') : []
     return name === undefined ? [] : [[name, { type, labels: labelsIn(body) ?? shared }] as const]
   })
-  const maker = /const gauge = [\s\S]*?new Gauge\(\{([\s\S]*?)\}\)/.exec(text)?.[1] ?? ''
+  const maker = /const gauge = \([\s\S]*?new Gauge\(\{([\s\S]*?)\}\)/.exec(text)?.[1] ?? ''
   const gauges = [...text.matchAll(/^\s*gauge\(\s*'([a-z_]+)'/gm)].map(
     ([, name = '']) => [name, { type: 'Gauge', labels: labelsIn(maker) ?? [] }] as const,
   )

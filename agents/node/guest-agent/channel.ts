@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { connectLocalSocket } from '../drivers/hypervisor/local-socket.ts'
+import { tryJson } from '../../../kit/http/json.ts'
 
 export interface GuestAgent {
   /** The command's `return`, as the guest sends it; the caller must check it. GuestAgentFailed when the agent refuses,
@@ -158,7 +159,7 @@ function readAnswers(socket: Socket): Answers {
 }
 
 function parse(text: string): { readonly value: unknown } | GuestAgentFailed {
-  const answer = readJson(text)
+  const answer = tryJson(text)
   const refusal = Refusal.safeParse(answer).data?.error.desc
   if (refusal !== undefined)
     return new GuestAgentFailed(`the guest agent refuses: ${refusal.slice(0, REFUSAL_CHARACTERS_MAXIMUM)}`)
@@ -166,12 +167,4 @@ function parse(text: string): { readonly value: unknown } | GuestAgentFailed {
   return returned === undefined
     ? new GuestAgentFailed('the guest agent answers something else')
     : { value: returned.return }
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

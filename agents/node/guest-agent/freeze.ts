@@ -8,7 +8,7 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { Qmp } from '../drivers/hypervisor/qmp.ts'
-import { KeyedMutex } from '../keyed-mutex.ts'
+import { KeyedMutex } from '../../../kit/sys/mutex.ts'
 import { type GuestAgent, GuestAgentFailed, openGuestAgent } from './channel.ts'
 
 /** Files in the guest's folder. */

@@ -2,13 +2,13 @@
  *  errors are `{reason, message}`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { GuestUsage } from '../../../resources/instance/index.ts'
 import type { GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
 import type { AgentCertificate } from './certificate.ts'
 import { streamConsole, takeInput } from './console.ts'
+import { listen } from '../../../kit/sys/listen.ts'
 
 export interface ListenerOptions {
   readonly host: string
@@ -72,16 +72,9 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   )
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('tlsClientError', (_error, socket) => socket.destroy())
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const address = server.address() as AddressInfo // a listening TCP server has one
+  const taken = await listen(server, { host, port })
   return {
-    url: `https://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     async stop() {
       stopping.abort()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))

@@ -1,13 +1,14 @@
 /** The listener of the metadata service for guests in user-mode networking: a port on the loopback. For each connection
  *  of a guest QEMU starts a small program (`metadata-pipe`), which connects to the port and sends the guest's secret as
  *  first line. */
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import {
   CONNECTIONS_MAXIMUM,
   type MetadataHttpOptions,
   openMetadataHttp,
   REQUEST_MILLISECONDS,
 } from './metadata-http.ts'
+import { listen } from '../../../kit/sys/listen.ts'
 
 export interface MetadataListener {
   readonly port: number
@@ -29,11 +30,7 @@ export async function startMetadataListener(options: MetadataHttpOptions): Promi
     })
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve())
-  })
-  const { port } = server.address() as AddressInfo // a listening TCP server has one
+  const port = await listen(server, { host: '127.0.0.1', port: 0 })
   return {
     port,
     async stop() {

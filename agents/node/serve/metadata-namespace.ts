@@ -17,6 +17,7 @@ import {
 import { OVN_MTU } from '../drivers/network/ovn.ts'
 import { runProgram } from '../run-program.ts'
 import { INNER_INTERFACE } from './metadata-port.ts'
+import { listen } from '../../../kit/sys/listen.ts'
 
 const METADATA_PORT = 80
 /** Port of the store of archives, for the machines of databases. */
@@ -24,10 +25,10 @@ const ARCHIVE_PORT = 443
 
 onFatal((error) => printErrorLine(String(error)))
 stopSignal().addEventListener('abort', () => exitProcess(0))
-onParentMessage(() => void listen())
+onParentMessage(() => void giveListeners())
 sendToParent({ is: 'here' })
 
-async function listen(): Promise<void> {
+async function giveListeners(): Promise<void> {
   await runProgram('ethtool', ['-K', INNER_INTERFACE, 'tx', 'off'])
   const ip = (...input: readonly string[]) => runProgram('ip', input)
   await ip('link', 'set', INNER_INTERFACE, 'address', METADATA_MAC, 'mtu', String(OVN_MTU), 'up')
@@ -39,9 +40,6 @@ async function listen(): Promise<void> {
 
 async function give(what: string, port: number): Promise<void> {
   const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, METADATA_ADDRESS, resolve)
-  })
+  await listen(server, { host: METADATA_ADDRESS, port })
   giveToParent({ is: what }, server)
 }

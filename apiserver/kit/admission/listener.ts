@@ -5,12 +5,14 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import type { AddressInfo } from 'node:net'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Certificate } from '../../../kit/sys/certificate.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { Admit } from './admit.ts'
 import { AdmissionReview } from './review.ts'
+import { textWithin } from '../../../kit/http/bounded.ts'
+import { listen } from '../../../kit/sys/listen.ts'
+import { tryJson } from '../../../kit/http/json.ts'
 
 export const WEBHOOK_PATH = '/admission'
 
@@ -74,15 +76,9 @@ export async function startListener({
       else reply(response, 500, { message: 'The review could not be made now.' })
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+  const taken = await listen(server, { host, port })
   return {
-    port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    port: taken,
     drain: () => void (isDraining = true),
     stop: () =>
       new Promise((resolve) => {
@@ -102,10 +98,10 @@ async function answer(
   const isAuthenticated = isCaller(request, callers)
   if (!isAuthenticated && (callers.token !== undefined || callers.clientAuthority !== undefined))
     return reply(response, 401, { message: 'Only the Kubernetes API is answered.' }, { connection: 'close' })
-  const body = await readBody(request)
+  const body = await textWithin(request, BODY_BYTES_MAXIMUM)
   if (body === undefined)
     return reply(response, 413, { message: `At most ${BODY_BYTES_MAXIMUM} bytes are taken.` }, { connection: 'close' })
-  const review = AdmissionReview.safeParse(parse(body))
+  const review = AdmissionReview.safeParse(tryJson(body))
   if (!review.success)
     return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
   reply(response, 200, await admit(review.data.request, { isAuthenticated }))
@@ -118,27 +114,6 @@ function isCaller({ headers, socket }: IncomingMessage, { token, clientAuthority
   // the server speaks HTTPS only
   if (clientAuthority !== undefined && (socket as TLSSocket).authorized) return true
   return token !== undefined && timingSafeEqual(digestOf(headers.authorization ?? ''), digestOf(`Bearer ${token}`))
-}
-
-/** Undefined when it is too large. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let length = 0
-  // without an encoding, a request gives its body as Buffers
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > BODY_BYTES_MAXIMUM) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const reply = (

@@ -3,7 +3,7 @@
 import { archiveRoomOf } from '../../../domain/database/archive-room.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
+import { gaugesIn, Gauge, type Registry } from '../../../kit/sys/metrics.ts'
 import type { DatabaseSpec, DatabaseStatus } from '../../../resources/database/index.ts'
 
 type DatabaseObject = KubeObject<DatabaseSpec, DatabaseStatus>
@@ -13,17 +13,9 @@ export function openDatabaseMetrics(
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): void {
+  const gauge = gaugesIn(registry)
   const made = () => databases().filter(({ status }) => status?.isMade === true)
   const secondsTo = (text: string) => (Date.parse(text) - clock.now().getTime()) / 1_000
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read())
-      },
-    })
   gauge(
     'svccloud_databases_unhealthy',
     'Databases whose machine does not run PostgreSQL as configured',

@@ -3,7 +3,7 @@
 import { dueSlot, parseBackupSchedule } from '../../../domain/backup/schedule.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
+import { gaugesIn, Gauge, type Registry } from '../../../kit/sys/metrics.ts'
 import type { NodePoolSpec, NodePoolStatus } from '../../../resources/node-pool/index.ts'
 import type { ClusterObject } from './observed.ts'
 
@@ -22,16 +22,8 @@ export function openKubernetesMetrics(
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): void {
+  const gauge = gaugesIn(registry)
   const made = () => clusters().filter(({ status }) => status?.isMade === true)
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read())
-      },
-    })
   gauge(
     'svccloud_kubernetes_clusters_unhealthy',
     'Clusters of Kubernetes whose control plane does not serve as configured',

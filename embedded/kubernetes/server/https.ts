@@ -1,9 +1,8 @@
 /** Serves the core over HTTPS: bodies, tokens, streams. Apart from authentication, it knows nothing of Kubernetes. */
 import { isUtf8 } from 'node:buffer'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../../../kit/sys/listen.ts'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { authorizePath } from '../access/authorize.ts'
@@ -67,10 +66,7 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
       })
     },
   )
-  server.listen(port, host)
-  await once(server, 'listening') // throws when the server cannot listen
-  // A server that listens has an address with a port.
-  return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) }
+  return { port: await listen(server, { host, port }), close: () => close(server, options.clock) }
 }
 
 /** Open requests may finish; connections that are still open after the grace period are closed. */

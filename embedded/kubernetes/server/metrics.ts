@@ -1,5 +1,5 @@
 /** Metrics of the server, under the names of kube-apiserver. */
-import { Counter, Gauge, Histogram, openRegistry } from '../../../kit/sys/metrics.ts'
+import { Counter, gaugesIn, Gauge, Histogram, openRegistry } from '../../../kit/sys/metrics.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Engine } from '../core/engine.ts'
 import { isTrue, parseResourcePath, queryOf } from '../core/request.ts'
@@ -29,14 +29,8 @@ export function openMetrics(engine: Engine, clock: Clock): RequestMetrics {
     buckets: SECONDS,
     registers,
   })
-  new Gauge({
-    name: 'apiserver_longrunning_requests',
-    help: 'Watches that are open.',
-    registers,
-    collect() {
-      this.set(engine.watches.count())
-    },
-  })
+  const gauge = gaugesIn(registry)
+  gauge('apiserver_longrunning_requests', 'Watches that are open.', () => engine.watches.count())
   new Gauge({
     name: 'apiserver_storage_objects',
     help: 'Objects by resource.',

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { AppRoute, AppTarget } from '../../core/reading/guests/routes.ts'
+import { closeNow, listen } from '../../../kit/sys/listen.ts'
 
 export interface AppsListenerOptions {
   readonly host: string
@@ -99,16 +100,9 @@ export async function openAppsListener(options: AppsListenerOptions): Promise<{ 
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.timeout = SILENCE_MILLISECONDS
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, exclusive: true }, resolve)
-  })
+  await listen(server, { host, port, exclusive: true })
   return {
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeNow(server),
   }
 }
 

@@ -3,7 +3,7 @@
 import { Unavailable } from '../../../../domain/problem.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { hasOpen } from '../../host.ts'
-import type { KeyedMutex } from '../../keyed-mutex.ts'
+import type { KeyedMutex } from '../../../../kit/sys/mutex.ts'
 import { cutOff, type GuestNetwork, isOvn, plugIn, unplug } from '../network/ovn.ts'
 import type { GuestFiles } from './guest-files.ts'
 import { readGuestRecord, writeGuestRecord } from './guest-record.ts'

@@ -73,7 +73,7 @@ import { runInGuest } from '../../guest-agent/run-in-guest.ts'
 import { type Freezer, GUEST_AGENT_FILES, openFreezer } from '../../guest-agent/freeze.ts'
 import { assertReachable, assertReachableInside } from './assert-reachable.ts'
 import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
-import { KeyedMutex } from '../../keyed-mutex.ts'
+import { KeyedMutex } from '../../../../kit/sys/mutex.ts'
 
 import { GuestFiles, OWN_FOLDER } from './guest-files.ts'
 import { readCounters, readTraffic } from './guest-counters.ts'

@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { z } from 'zod'
 import { readLines } from '../../../../kit/http/bounded.ts'
 import type { GuestTransport, SimulatedReceiver } from './simulated-network.ts'
+import { listen } from '../../../../kit/sys/listen.ts'
 
 /** Limit of a line that holds everything about a guest. */
 const LINE_BYTES_MAXIMUM = 16 * 1024 ** 2
@@ -21,13 +22,7 @@ export async function openTcpTransport(address: string): Promise<GuestTransport>
   const senders = new Map<string, { readonly receiver: SimulatedReceiver; isBroken: boolean }>()
   const server = createServer((socket) => void answer(socket, receivers).catch(() => socket.destroy()))
   server.unref()
-  const port = await new Promise<number>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, address, () => {
-      const at = server.address()
-      if (typeof at === 'object' && at !== null) resolve(at.port)
-    })
-  })
+  const port = await listen(server, { host: address, port: 0 })
 
   function open(name: string, host: string, at: number, key: string): SimulatedReceiver {
     const socket = connect(at, host)

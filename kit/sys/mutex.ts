@@ -1,3 +1,14 @@
+/** Runs work one at a time, in the order of the calls. Work that fails does not keep others from running. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const mine = this.#last.then(work, work)
+    this.#last = mine
+    return mine
+  }
+}
+
 /** Runs work on the same name one at a time, in the order of the calls; different names do not wait for each other. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
