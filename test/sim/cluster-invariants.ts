@@ -7,12 +7,14 @@ import { accountNamespace } from '../../resources/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../resources/node-pool/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
+import type { ClusterHosts } from './cluster-hosts.ts'
 import { type PoolObject, namedOf } from './cluster-nodes.ts'
 import { type Account, ask } from './requests.ts'
 import type { World } from './world.ts'
 
-/** Nothing of them is under way any more, and pools that scale have come to their least. */
-export async function areClustersQuiet({ admin, clusters }: World): Promise<boolean> {
+/** Nothing of them is under way, pools that scale have come to their least, and the nodes that pools are to have report
+ *  that they are ready: a guest that was restarted does so later. */
+export async function areClustersQuiet({ admin, clusters }: Pick<World, 'admin' | 'clusters'>): Promise<boolean> {
   if (clusters === undefined) return true
   const pools = (await admin.list(NodePool)).items
   const all = [...(await admin.list(KubernetesCluster)).items, ...pools]
@@ -27,9 +29,14 @@ export async function areClustersQuiet({ admin, clusters }: World): Promise<bool
       ({ spec, status }) =>
         status?.isMade !== true ||
         (spec.count === (spec.autoscaling?.min ?? spec.count) && status.drains === undefined),
-    )
+    ) &&
+    pools.filter(({ status }) => status?.isMade === true).every((pool) => areNodesReady(clusters, pool))
   )
 }
+
+/** Names of nodes contain the uid of their pool: no other cluster has the same. */
+const areNodesReady = ({ planes }: Pick<ClusterHosts, 'planes'>, pool: PoolObject): boolean =>
+  namesOf(pool).every((name) => [...planes.values()].some(({ nodes }) => nodes.get(name)?.isReady === true))
 
 /** Those that are made run what is claimed, with the nodes that their pools shall have, and no others. */
 export async function checkClusters(world: World, db: Database): Promise<string[]> {
