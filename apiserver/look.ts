@@ -78,10 +78,10 @@ const held = <Spec, Status>(
   usesOf: (object: KubeObject<Spec, Status>, accountId: string) => readonly Use[],
 ): readonly Found[] =>
   cache.list().flatMap((object) => {
-    const { namespace = '', name, deletionTimestamp } = object.metadata
+    const { namespace = '', name, uid = '', deletionTimestamp } = object.metadata
     const isLeaving = deletionTimestamp !== undefined
     const accountId = accountOfNamespace(namespace)
     return accountId === undefined || !isUuid(accountId)
       ? []
-      : usesOf(object, accountId).map((use) => ({ ...use, accountId, holder: `${noun}/${name}`, isLeaving }))
+      : usesOf(object, accountId).map((use) => ({ ...use, accountId, uid, holder: `${noun}/${name}`, isLeaving }))
   })

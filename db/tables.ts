@@ -509,7 +509,15 @@ export interface Tables extends IdentityTables {
   }
   sealing_key: { id: string; check_value: string; state: 'in_use' | 'lost'; made_at: Instant }
   look: { id: boolean; database: string; writer: string; at: Instant }
-  host_use: { kind: string; scope: string; value: string; account_id: string; holder: string; seen_at: Instant }
+  host_use: {
+    kind: string
+    scope: string
+    value: string
+    account_id: string
+    holder: string
+    uid: string
+    seen_at: Instant
+  }
   removal: {
     id: string
     kind: string

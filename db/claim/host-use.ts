@@ -4,19 +4,26 @@ import { sql } from 'kysely'
 import type { Use } from '../../domain/claim/use.ts'
 import type { Holding } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
-import { deleteWhere, selectWhere } from '../kit/where.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
-/** Reserves the values that the holder uses. Values that others use already stay theirs. */
+/** The holder, as the object with this uid. */
+export interface User extends Holding {
+  readonly uid: string
+}
+
+/** Reserves the values that the holder uses. Values that others use already stay theirs; those of an earlier object of
+ *  the holder's name are from now on of this one. */
 export async function keepInUse(
   db: Queries,
-  { accountId, holder }: Holding,
+  { accountId, holder, uid }: User,
   uses: readonly Use[],
   now: Date,
 ): Promise<void> {
   if (uses.length === 0) return
+  await updateWhere(db, 'host_use', { account_id: accountId, holder }).set({ uid }).execute()
   await db
     .insertInto('host_use')
-    .values(uses.map((use) => ({ ...use, account_id: accountId, holder, seen_at: now })))
+    .values(uses.map((use) => ({ ...use, account_id: accountId, holder, uid, seen_at: now })))
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
@@ -25,6 +32,23 @@ export async function keepInUse(
 export const usesSomething = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
   (await selectWhere(db, 'host_use', { account_id: accountId, holder }).select('value').limit(1).executeTakeFirst()) !==
   undefined
+
+/** Users whose deletion was ordered, carried out or not. */
+export const listDeletedUsers = async (db: Queries): Promise<readonly User[]> =>
+  await db
+    .selectFrom('host_use')
+    .select(['account_id as accountId', 'holder', 'uid'])
+    .distinct()
+    .where('uid', '!=', '')
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('removal').select('removal.id').whereRef('removal.uid', '=', 'host_use.uid')),
+    )
+    .execute()
+
+/** Releases what was reserved for the object, and not for another one of its name. Idempotent. */
+export async function forgetUseOf(db: Queries, { accountId, holder, uid }: User): Promise<void> {
+  await deleteWhere(db, 'host_use', { account_id: accountId, holder, uid }).execute()
+}
 
 /** Idempotent. */
 export async function forgetUse(db: Queries, { accountId, holder }: Holding): Promise<void> {

@@ -8,7 +8,16 @@ import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
-export { forgetUse, isInUseByOthers, keepInUse, listInUse, usesSomething } from './host-use.ts'
+export {
+  forgetUse,
+  forgetUseOf,
+  isInUseByOthers,
+  keepInUse,
+  listDeletedUsers,
+  listInUse,
+  type User,
+  usesSomething,
+} from './host-use.ts'
 
 interface Claim extends Holding {
   readonly kind: 'hostname' | 'mac'

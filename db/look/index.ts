@@ -62,14 +62,22 @@ export async function noteLook(
 }
 
 async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<readonly Holder[]> {
+  // What an earlier object of the name used and nobody has released is of this one now.
+  await sql`update host_use set uid = used.uid
+    from unnest(
+      ${uses.map(({ accountId }) => accountId)}::uuid[], ${uses.map(({ holder }) => holder)}::text[],
+      ${uses.map(({ uid }) => uid)}::text[]
+    ) as used (account_id, holder, uid)
+    where (host_use.account_id, host_use.holder) = (used.account_id, used.holder)
+      and host_use.uid <> used.uid`.execute(tx)
   const { rows } = await sql<Holder>`
-    insert into host_use (kind, scope, value, account_id, holder, seen_at)
-    select kind, scope, value, account_id, holder, ${now}::timestamptz
+    insert into host_use (kind, scope, value, account_id, holder, uid, seen_at)
+    select kind, scope, value, account_id, holder, uid, ${now}::timestamptz
     from unnest(
       ${uses.map(({ kind }) => kind)}::text[], ${uses.map(({ scope }) => scope)}::text[],
       ${uses.map(({ value }) => value)}::text[], ${uses.map(({ accountId }) => accountId)}::uuid[],
-      ${uses.map(({ holder }) => holder)}::text[]
-    ) as used (kind, scope, value, account_id, holder)
+      ${uses.map(({ holder }) => holder)}::text[], ${uses.map(({ uid }) => uid)}::text[]
+    ) as used (kind, scope, value, account_id, holder, uid)
     where not exists (
       select from address_claim claim
       where claim.kind = used.kind and claim.scope = used.scope and claim.value = used.value

@@ -9,6 +9,8 @@ export interface Use {
 
 export interface HeldUse extends Use {
   readonly accountId: string
+  /** Of the object that uses it. */
+  readonly uid: string
   /** Its name in claims: `server/<id>` and the like. */
   readonly holder: string
 }

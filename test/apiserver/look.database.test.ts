@@ -27,7 +27,7 @@ let accountId: string
 
 beforeAll(async () => {
   accountId = await createAccount(db.db)
-  const metadata = { name: 'old', namespace: accountNamespace(newUuid(systemRandom)) }
+  const metadata = { name: 'old', uid: 'of the old', namespace: accountNamespace(newUuid(systemRandom)) }
   const [floating, servers] = ['198.51.100.0/29', '198.51.100.8/29']
   await transaction((tx) =>
     mirrorPool(tx, { id: 'f', zone: ZONE, family: 'ipv4', cidr: floating, use: 'floating_ipv4', state: 'active' }),
@@ -89,7 +89,12 @@ test('what objects use is given to nobody, until they have gone', async () => {
     'server/old',
     'server/old',
   ])
-  const { account_id } = await db.db.selectFrom('host_use').select('account_id').executeTakeFirstOrThrow()
+  const { account_id, uid } = await db.db.selectFrom('host_use').select(['account_id', 'uid']).executeTakeFirstOrThrow()
+  expect(uid).toBe('of the old')
+  await db.db.updateTable('host_use').set({ uid: 'of one that had its name before' }).execute()
+  await sql`update look set database = 'another start'`.execute(db.db)
+  await lookNow()
+  expect(await db.db.selectFrom('host_use').select('uid').distinct().execute()).toEqual([{ uid }])
   await transaction((tx) => releaseFloatingIp(tx, { accountId: account_id, floatingIpId: 'old' }))
   expect(await held()).not.toContain('floating_ip/old')
 })

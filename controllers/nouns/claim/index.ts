@@ -4,6 +4,7 @@
  *  change that was accepted and never written is released with its intent, by the sweeper of intents; a deletion is
  *  recorded before the object is removed (`controllers/kit/removals.ts`). Every other claim without an object is lost:
  *  it is kept and counted, and an operator decides. */
+import { forgetUseOf, listDeletedUsers } from '../../../db/claim/index.ts'
 import { listBeingChanged } from '../../../db/change/index.ts'
 import {
   confirmRemoval,
@@ -25,7 +26,7 @@ import { defined } from '../../../domain/defined.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Shard, WHOLE } from '../../kit/shard.ts'
-import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
+import { type Claimant, CLAIMANT_KINDS, type ClaimantKind, kindOfHolder } from './kinds.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
 const SWEEP_MILLISECONDS = 120_000
@@ -92,6 +93,7 @@ export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { rea
           waiting: ordered.length - now.length,
         })
     }
+  if (!isStopped && (parts.shard ?? WHOLE).hasCommonWork) await forgetUsesOfDeleted(parts)
   await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
   return { released, lost, isStopped, ...defined({ failure }) }
 }
@@ -102,7 +104,7 @@ interface Ordered {
 }
 
 const keyOf = ({ accountId, name }: Claimant): string => `${accountId}/${name}`
-const namespaceOf = ({ accountId }: Claimant): string => accountNamespace(accountId)
+const namespaceOf = ({ accountId }: Pick<Claimant, 'accountId'>): string => accountNamespace(accountId)
 
 /** Claimants of the kind without an object: those whose deletion was ordered, and the number of others. */
 async function lookAt(
@@ -190,6 +192,20 @@ async function tryToRelease(
     const isOutage = error instanceof Unavailable
     log[isOutage ? 'info' : 'warn']('claims of what was deleted not released', { ...fields, error })
     return isOutage ? { failure: error } : {}
+  }
+}
+
+/** Values that were kept for an object which released everything before: PostgreSQL was started, or the object was
+ *  reconciled by a former leader, during the last moments of its deletion. Nobody else would forget them. */
+async function forgetUsesOfDeleted({ db, caches, store, sweepRate }: SweepParts): Promise<void> {
+  const users = await orUnavailable(listDeletedUsers(db))
+  for (const user of users) {
+    const { type, isOnHost } = kindOfHolder(user.holder) ?? {}
+    const key = { namespace: namespaceOf(user), name: user.holder.slice(user.holder.indexOf('/') + 1) }
+    const is = (object: KubeObject | undefined) => object?.metadata.uid === user.uid
+    if (type === undefined || is(caches.of(type).get(key)) || isOnHost?.(caches, key) === true) continue
+    if (is(await store.get(type, key)) || !sweepRate.mayGo(type.kind, `${user.uid} in use`, users.length)) continue
+    await orUnavailable(forgetUseOf(db, user))
   }
 }
 

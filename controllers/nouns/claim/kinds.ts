@@ -121,6 +121,13 @@ const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL
   init_script: 'rows of PostgreSQL only',
 }
 
+/** The kind of a holder by its name in claims, as in `server/<id>`; undefined for one without objects. */
+export function kindOfHolder(holder: string): ClaimantKind | undefined {
+  const noun = holder.slice(0, holder.indexOf('/'))
+  const kind = Object.entries(CLAIMANTS).find(([key]) => key === noun)?.[1]
+  return kind === 'rows of PostgreSQL only' ? undefined : kind
+}
+
 export const CLAIMANT_KINDS: readonly ClaimantKind[] = Object.values(CLAIMANTS).filter(
   (kind) => kind !== 'rows of PostgreSQL only',
 )

@@ -148,7 +148,7 @@ const giveBackEffect =
 
 const keepInUseEffect =
   ({ db, clock }: Parts): Effect<'keep_in_use'> =>
-  async ({ accountId, serverId, uses }) => {
-    await orUnavailable(keepInUse(db, { accountId, holder: serverHolder(serverId) }, uses, clock.now()))
+  async ({ accountId, serverId, uses }, { metadata: { uid = '' } }) => {
+    await orUnavailable(keepInUse(db, { accountId, holder: serverHolder(serverId), uid }, uses, clock.now()))
     return undefined
   }

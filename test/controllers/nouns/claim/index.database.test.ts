@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { giveUpMissing, resumeSweeps } from '../../../../apiserver/staff/missing.ts'
+import { keepInUse } from '../../../../db/claim/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { recordIntent, takeIntent } from '../../../../db/change/index.ts'
 import { claimCustomImage } from '../../../../db/custom-image/index.ts'
@@ -19,10 +20,12 @@ import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { CustomImage } from '../../../../resources/custom-image/index.ts'
 import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
-import { Image, nodeNamespace, Volume } from '../../../../resources/instance/index.ts'
+import { FloatingIp } from '../../../../resources/floating-ip/index.ts'
+import { Image, Instance, nodeNamespace, Volume } from '../../../../resources/instance/index.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
+import { instanceSpec } from '../../../agents/node/instance-spec.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../../cloud.ts'
 
 const HOUR_MILLISECONDS = 3_600_000
@@ -269,6 +272,41 @@ test('an order that was carried out says nothing about the next one of that name
   expect([await sweep(HOUR_MILLISECONDS), await held()]).toEqual([1, {}])
   await claimImage('again')
   expect([await sweep(HOUR_MILLISECONDS), await held()]).toEqual([0, { custom_images: 1 }])
+})
+
+test('what was kept for an object without claims is free once that object was deleted, and no earlier', async () => {
+  const addressOf = new Map<string, string>()
+  const keep = async (holder: string, uid: string, value = `203.0.113.${addressOf.size + 1}`) => {
+    addressOf.set(value, uid)
+    await keepInUse(database.db, { accountId, holder, uid }, [{ kind: 'address', scope: '', value }], clock.now())
+  }
+  const kept = async () =>
+    (await database.db.selectFrom('host_use').select('value').where('account_id', '=', accountId).execute())
+      .map(({ value }) => addressOf.get(value))
+      .toSorted()
+  const spec = FloatingIp.spec.parse({ zone: ZONE })
+  const leaving = await cloud.kubectl.create(FloatingIp, { metadata: { name: 'leaving', namespace }, spec })
+  const { uid = '' } = leaving.metadata
+  await keep('server/deleted', 'deleted')
+  await keep('server/again', 'first of its name', '203.0.113.100')
+  await keep('server/again', 'second of its name', '203.0.113.100')
+  await keep('server/missing', 'missing')
+  await keep('server/hosted', 'on a host')
+  await keep('floating_ip/leaving', uid)
+  await cloud.kubectl.create(Instance, {
+    metadata: { name: 'hosted', namespace: nodeNamespace(NODE) },
+    spec: { ...instanceSpec({ hostname: 'hosted' }), server: { namespace, name: 'hosted', uid: 'on a host' } },
+  })
+  await wasDeleted('Server', 'deleted', 'deleted')
+  await wasDeleted('Server', 'again', 'first of its name')
+  await wasDeleted('Server', 'hosted', 'on a host')
+  await wasDeleted('FloatingIP', 'leaving', uid)
+  await sweep(0)
+  expect(await kept()).toEqual(['missing', 'on a host', 'second of its name', uid].toSorted())
+  await cloud.kubectl.delete(FloatingIp, { namespace, name: 'leaving' })
+  await cloud.kubectl.delete(Instance, { namespace: nodeNamespace(NODE), name: 'hosted' })
+  await sweep(0)
+  expect(await kept()).toEqual(['missing', 'second of its name'])
 })
 
 test('of many that were deleted past their controllers most wait', async () => {
