@@ -1,4 +1,5 @@
 /** Every noun with a definition of its changes: code that enumerates changes starts here. */
+import { backupChanges } from './backup.ts'
 import { customImageChanges } from './custom-image.ts'
 import { devClusterChanges } from './dev-cluster.ts'
 import { edgeChanges } from './edge.ts'
@@ -12,6 +13,7 @@ import { snapshotChanges } from './snapshot.ts'
 import { storageChanges } from './storage.ts'
 
 export const CHANGES = [
+  backupChanges,
   customImageChanges,
   devClusterChanges,
   edgeChanges,

@@ -108,7 +108,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
     accountId,
     resource: { type, id },
     ...defined({ operation }),
-    audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
+    audit: auditEntryOf(call, { resourceId: creation.audit?.idOf(spec) ?? id, detail: creation.detail(spec, id) }),
     claim: async (tx) => creation.claim?.(tx, subject, parts),
     release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),
     write: async (claimed) => {

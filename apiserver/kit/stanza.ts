@@ -1,6 +1,6 @@
 /** Operations that bring changes about, in the form that the spec of their target has. */
 import { isDeepStrictEqual } from 'node:util'
-import { actionOf, type Grant, type Patch, type Rules, type Subject } from '../../changes/kit/define.ts'
+import { actionOf, auditActionOf, type Grant, type Patch, type Rules, type Subject } from '../../changes/kit/define.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { OperationSpec } from '../../resources/operation/index.ts'
@@ -17,15 +17,14 @@ export function stanzaOf<Spec, Facts>(
   parts: Pick<Parts, 'random'>,
   { caller: { actor }, request: { requestId }, now }: Call<Route, Customer>,
   type: string,
-  change: Rules<Spec, Facts> & { readonly name: string; readonly action?: string },
+  change: Rules<Spec, Facts> & Parameters<typeof auditActionOf>[1],
   subject: Subject<Spec, Facts>,
   given: Readonly<Record<string, string>> = {},
 ): Stanza | undefined {
   const { operation } = change
   if (operation === undefined) return undefined
-  const action = actionOf(change)
   const { arguments: added, ...extent } = change.stanza?.(subject) ?? {}
-  const named = operation === `${type}.${action}` ? {} : { action }
+  const named = operation === auditActionOf({ name: type }, change) ? {} : { action: actionOf(change) }
   const stanza = newStanza(parts, operation, { actor, now, requestId, ...extent })
   return withArguments(stanza, { arguments: { ...named, ...added, ...given } })
 }

@@ -13,6 +13,8 @@ import type { Operable, OperationSpec } from '../../resources/operation/index.ts
 import type { Stored } from '../../resources/kit/shapes.ts'
 import type { World } from './world.ts'
 
+type AuditAction = `${string}.${string}`
+
 export type Field<Spec> = keyof Spec & string
 
 /** Fields of a spec with their next values; undefined removes a field. */
@@ -131,7 +133,9 @@ export interface Creation<Spec> extends Rules<Spec, undefined> {
   /** Whether a creation by REST still needs its operation after the claim; true when absent. */
   readonly starts?: (spec: Spec) => boolean
   /** For the audit log. */
-  readonly detail: (spec: Spec) => Readonly<Record<string, string>>
+  readonly detail: (spec: Spec, id: string) => Readonly<Record<string, string>>
+  /** The entry in the audit log, when it is about another object: a backup is an act on its storage. */
+  readonly audit?: { readonly action: AuditAction; readonly idOf: (spec: Spec) => string }
 }
 
 /** Without an operation, the object is deleted with the write. */
@@ -243,8 +247,8 @@ export const actionOf = ({ name, action = name }: { readonly name: string; reado
 /** The audit log's name of a change, for every interface, accepted or refused: `floating_ip.assign`. */
 export const auditActionOf = (
   { name }: { readonly name: string },
-  change: Parameters<typeof actionOf>[0],
-): `${string}.${string}` => `${name}.${actionOf(change)}`
+  change: Parameters<typeof actionOf>[0] & { readonly audit?: { readonly action: AuditAction } },
+): AuditAction => change.audit?.action ?? `${name}.${actionOf(change)}`
 
 /** The type of the condition that shows whether the change was claimed. */
 export const conditionOf = ({ condition = 'Claimed' }: Pick<Rules<never, never>, 'condition'>): string => condition

@@ -1,6 +1,6 @@
 /** Changes as controllers find them: the spec differs from what the status or the claims show. The noun's changes
  *  define which change that is, what it claims and how it is undone; the plan of the noun defines what follows. */
-import { actionOf, type Changeable, conditionOf } from '../../changes/kit/define.ts'
+import { actionOf, auditActionOf, type Changeable, conditionOf } from '../../changes/kit/define.ts'
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
@@ -68,7 +68,7 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
 ): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
   resourceType: noun.target,
   async wasApplied(parts, intent) {
-    if (noun.remove.operation !== undefined || intent.audit.action !== `${noun.name}.${actionOf(noun.remove)}`)
+    if (noun.remove.operation !== undefined || intent.audit.action !== auditActionOf(noun, noun.remove))
       return wasOperationApplied(noun.resource)(parts, intent)
     const stored = await look(noun, parts, intent)
     return stored === undefined || stored.metadata.deletionTimestamp !== undefined
@@ -76,7 +76,7 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
   look: (parts, intent) => look(noun, parts, intent),
   async release(tx, { accountId, resource: { id }, audit: { action, changes } }, stored) {
     for (const change of everyChange(noun))
-      if (`${noun.name}.${actionOf(change)}` === action) await change.release?.(tx, { accountId, id, changes }, stored)
+      if (auditActionOf(noun, change) === action) await change.release?.(tx, { accountId, id, changes }, stored)
   },
 })
 

@@ -1,6 +1,7 @@
 /** Finds the change that an object needs, and the operation that carries it out. Pure. */
 import {
   actionOf,
+  auditActionOf,
   type Changeable,
   conditionOf,
   type Named,
@@ -26,6 +27,7 @@ export type OperatedStatus = OperableStatus & {
 
 export type AnyChange<Spec> = Named<Rules<Spec, never>> & {
   readonly action?: string
+  readonly audit?: { readonly action: `${string}.${string}` }
   readonly sets?: readonly string[]
 }
 
@@ -81,8 +83,8 @@ export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus
 ): OperationStart {
   const facts = noun.factsOf(storedOf({ ...root, metadata: { name: id }, spec }))
   const { arguments: added } = change.stanza?.({ accountId: '', id, uid, spec, facts: facts as never }) ?? {} // its own
-  const action = actionOf(change)
-  const given = { ...(change.operation === `${noun.target}.${action}` ? {} : { action }), ...added }
+  const isNamed = change.operation === auditActionOf({ name: noun.target }, change)
+  const given = { ...(isNamed ? {} : { action: actionOf(change) }), ...added }
   return { kind: change.operation, ...(Object.keys(given).length === 0 ? {} : { arguments: given }) }
 }
 

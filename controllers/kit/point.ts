@@ -2,14 +2,18 @@
  *  error from then on, and is removed when nothing of it is left. The noun defines how it is created and removed. */
 import { type KubeObject, keyOf, type ResourceType } from '../../kit/kube/object.ts'
 import type { OperationKind, OperationStep } from '../../domain/operations.ts'
+import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { Operable } from '../../resources/operation/index.ts'
 import type { PlainAction } from './effects.ts'
 import { type Health, healthConditions } from './health.ts'
 import { operationActions, type OperationDecision, truncated, waitActions } from './operation/decision.ts'
-import type { DirectEdit } from './operation/direct-edit.ts'
+import { type DirectEdit, findEditor, requesterOf } from './operation/direct-edit.ts'
 import { activeOperation } from './operation/stanza.ts'
+import type { Parts } from './parts.ts'
+import { editsOf, newRequests } from './synced.ts'
 
 interface PointStatus {
+  readonly observedGeneration?: number | undefined
   readonly state?: 'creating' | 'online' | 'deleting' | 'error' | undefined
   readonly stateDetail?: string | undefined
 }
@@ -76,6 +80,24 @@ export function detectPointEdit(
     ? { kind: kinds.create, field: 'storageId', actor }
     : detectDue()
 }
+
+/** Who asked for the creation or the deletion of the point with kubectl, and its edits that start no operation. Throws
+ *  Unavailable. */
+export async function readPointEdits<Spec, Status>(
+  { db, store }: Pick<Parts, 'db' | 'store'>,
+  type: ResourceType<Spec, Status>,
+  point: KubeObject<Spec, Status> & Point,
+  kinds: PointKinds,
+): Promise<{ readonly edits: readonly KubernetesRequest[]; readonly editor: string }> {
+  const requests = await newRequests(db, point)
+  const isNew = point.spec.operation === undefined
+  const kind = point.metadata.deletionTimestamp === undefined ? kinds.create : kinds.delete
+  return {
+    edits: editsOf(requests),
+    editor: requesterOf(requests, kind) ?? (isNew ? await findEditor(store, type, point, 'storageId') : UNKNOWN_EDITOR),
+  }
+}
+const UNKNOWN_EDITOR = 'user:kubernetes'
 
 /** Carries the decision out. A point whose creation failed is in error. */
 export function pointActions<Status extends PointStatus, Action>(

@@ -1,4 +1,5 @@
 /** One edit for each change of each noun: the spec before and after it. */
+import { Backup } from '../../resources/backup/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
@@ -21,6 +22,7 @@ const editing =
   ]
 
 const zone = 'z1'
+const backup = editing(Backup.spec.parse({ storageId: 'disk' }))
 const image = editing(CustomImage.spec.parse({ zone, title: 'Mine', source: { storageId: 'disk' } }))
 const edge = editing(Edge.spec.parse({ zone, networkId: 'back', name: 'edge', roles: ['nat_gateway'], plan: 'small' }))
 const floatingIp = editing(FloatingIp.spec.parse({ zone }))
@@ -41,6 +43,10 @@ const storage = editing(Storage.spec.parse({ zone, sizeGibibytes: 10, tier: 'sta
 
 /** By noun and name of the change. */
 export const EDITS: Readonly<Record<string, Readonly<Record<string, Edit>>>> = {
+  backup: {
+    place: backup({ zone }),
+    describe: backup({ title: 'Golden' }),
+  },
   custom_image: {
     edit: image({ title: 'Golden' }),
   },

@@ -1,4 +1,5 @@
 /** The backup controller: its watches, what it reads, and its effects. `plan.ts` decides. */
+import { backupChanges } from '../../../changes/backup.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { claimBackup, releaseBackup } from '../../../db/backup/index.ts'
 import { listOwnerMails } from '../../../db/account/index.ts'
@@ -18,14 +19,14 @@ import { findAccountOf } from '../../kit/account.ts'
 import { auditEffect } from '../../kit/audit.ts'
 import { type BackupAccess, shareBackupKey } from '../../kit/backup-key.ts'
 import { backupHosts, isObjectStorageChosen, objectBackupHosts } from '../../kit/backup-hosts.ts'
-import { controller, type IntentHandler } from '../../kit/controller.ts'
+import { intentOf } from '../../kit/changes.ts'
+import { controller } from '../../kit/controller.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import { hasObjectStorage, openInternalTenant } from '../../kit/internal-tenant.ts'
 import { requireNewest } from '../../kit/newest.ts'
-import { findEditor } from '../../kit/operation/direct-edit.ts'
-import { wasOperationApplied } from '../../kit/operation/intent.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { readPointEdits } from '../../kit/point.ts'
 import { derivedId } from '../../../domain/uuid.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { hasEnded } from '../server/index.ts'
@@ -33,22 +34,14 @@ import { requireStandingOfEdit } from '../../kit/standing.ts'
 import { type BackupEffects, CLAIMED, KEY_SHARED, PLACES_OPENED } from './actions.ts'
 import { copyName } from './copy.ts'
 import { safetyName } from './before-restore.ts'
-import { type BackupObject, type Observed, plan } from './plan.ts'
-
-const backupIntents: IntentHandler = {
-  resourceType: 'backup',
-  wasApplied: wasOperationApplied(Backup),
-  async release(tx, { accountId, resource, audit }) {
-    if (audit.action === 'storage.backup') await releaseBackup(tx, { accountId, backupId: resource.id })
-  },
-}
+import { type BackupObject, KINDS, type Observed, plan } from './plan.ts'
 
 export const backupController = controller<BackupEffects>()({
   name: 'backup',
   resource: Backup,
   sharding: 'common',
   finalizer: finalizerOf(Backup),
-  intent: backupIntents,
+  intent: intentOf(backupChanges),
   plan,
   reads: [Storage, Volume, Instance, Node, NodeReport, Zone],
   writes: [Backup, BackupJob, Secret, Snapshot],
@@ -97,7 +90,7 @@ function watches({ caches }: Parts): readonly Watch[] {
 }
 
 async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promise<Observed> {
-  const { caches, db, store } = parts
+  const { caches, db } = parts
   const { namespace = '', name, uid = '' } = backup.metadata
   const { spec } = backup
   const accountId = await findAccountOf(db, namespace)
@@ -151,7 +144,7 @@ async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promi
     complete,
     ...(hasObjectStorage(parts, zone ?? '') ? { isPlaceOpen: await placesOf(parts, accountId) } : {}),
     isObjectStorageUsed: (host) => hasObjectStorage(parts, zone ?? '') && isObjectStorageChosen(caches, host),
-    editor: spec.operation === undefined ? await findEditor(store, Backup, backup, 'storageId') : 'user:kubernetes',
+    ...(await readPointEdits(parts, Backup, backup, KINDS)),
   }
 }
 

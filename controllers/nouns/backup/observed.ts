@@ -1,4 +1,5 @@
 /** What the backup controller observes before it decides. */
+import type { KubernetesRequest } from '../../../db/request/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { BackupSpec, BackupStatus } from '../../../resources/backup/index.ts'
 import type { SnapshotSpec, SnapshotStatus } from '../../../resources/snapshot/index.ts'
@@ -53,6 +54,8 @@ export interface Observed {
   readonly siblings: readonly BackupObject[]
   /** The other complete backups of the account in the zone. */
   readonly complete: readonly BackupObject[]
+  /** Edits that start no operation. */
+  readonly edits?: readonly KubernetesRequest[]
   /** The actor of the edit that has no operation. */
   readonly editor: string
 }

@@ -12,6 +12,7 @@ import { AGENT_FINALIZER, nodeNamespace, nodeOf } from '../../../resources/insta
 import { backupKeyKey } from '../../kit/backup-key.ts'
 import type { PlainAction } from '../../kit/effects.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
+import { auditRequests } from '../../kit/operation/direct-edit.ts'
 import { planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { detectPointEdit, failed, isLeft, pointActions, reconciling, removeFirst, standingOf } from '../../kit/point.ts'
@@ -39,7 +40,7 @@ const COMPLETE_BACKUPS_MAXIMUM = 2_000
 /** At most this many progress events. */
 const PROGRESS_STEPS = 10
 
-const KINDS = { create: 'storage.backup', delete: 'backup.delete' } as const
+export const KINDS = { create: 'storage.backup', delete: 'backup.delete' } as const
 
 export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decision, BackupAction>({
   label: 'A backup',
@@ -47,6 +48,7 @@ export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decis
   flows: { [KINDS.create]: create, 'backup.restore': restore, 'backup.verify': verify, [KINDS.delete]: remove },
   inputOf: (backup, observed, now) => ({ backup, observed, now }),
   unchanged,
+  always: ({ backup, observed }) => auditRequests(backup, observed.edits ?? []),
   guard: ({ backup }) => removeFirst(Backup, backup, KINDS),
   detectEdit(input) {
     const edit = detectPointEdit(input.backup, KINDS, input.observed.editor, () => detectDue(input))

@@ -22,14 +22,14 @@ import { controller } from '../../kit/controller.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectOn, EffectsOn } from '../../kit/effects.ts'
 import { requireNewest } from '../../kit/newest.ts'
-import { findEditor } from '../../kit/operation/direct-edit.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { readPointEdits } from '../../kit/point.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { requireStandingOfEdit } from '../../kit/standing.ts'
 import { CLAIMED, holderOf, type SnapshotEffects } from './actions.ts'
 import type { Observed, SnapshotObject } from './observed.ts'
-import { plan } from './plan.ts'
+import { KINDS, plan } from './plan.ts'
 
 const OF_STORAGE = 'snapshots of a storage'
 const VOLUMES_OF = 'volumes of a snapshotted storage'
@@ -121,10 +121,7 @@ async function observe({ caches, db, store }: Parts, snapshot: SnapshotObject): 
         ({ metadata, status }) =>
           metadata.deletionTimestamp === undefined && (status?.state ?? 'creating') === 'creating',
       ),
-    editor:
-      snapshot.spec.operation === undefined
-        ? await findEditor(store, Snapshot, snapshot, 'storageId')
-        : 'user:kubernetes',
+    ...(await readPointEdits({ db, store }, Snapshot, snapshot, KINDS)),
   }
 }
 

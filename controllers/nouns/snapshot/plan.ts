@@ -39,7 +39,7 @@ const RECHECK_SECONDS = 5
 /** Refusals that end by themselves: the operation waits. */
 const PASSING_REFUSALS: readonly string[] = ['StateNotAllowed', 'OperationInProgress']
 
-const KINDS = { create: 'snapshot.create', delete: 'snapshot.delete' } as const
+export const KINDS = { create: 'snapshot.create', delete: 'snapshot.delete' } as const
 
 export const plan = planOperations<SnapshotObject, Observed, ReconcileInput, Decision, SnapshotAction>({
   label: 'A snapshot',

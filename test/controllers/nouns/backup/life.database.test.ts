@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
+import { recordKubernetesRequest } from '../../../../db/request/index.ts'
 import { findOperation } from '../../../../db/operation/index.ts'
 import { type KubeObject, Secret } from '../../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
@@ -123,6 +124,18 @@ test('a backup is made once, holds its quota, and leaves nothing when it is dele
     (server) => server === undefined,
   )
   expect((await read('b2'))?.status?.state).toBe('online')
+  const asked = async (action: string) => {
+    const { metadata } = (await read('b1')) ?? expect.fail('there is no b1')
+    // A verification that the platform starts meanwhile is a generation too.
+    for (const later of [1, 2, 3]) {
+      const request = { uid: metadata.uid ?? '', action, generation: (metadata.generation ?? 0) + later }
+      const by = { username: 'grace@example.com', requestedAt: fastClock.now(), changes: [] }
+      await recordKubernetesRequest(database.db, { ...request, ...by })
+    }
+  }
+  await asked('backup.update')
+  await cloud.kubectl.patch(Backup, key('b1'), { spec: { title: 'Renamed' } })
+  await asked('backup.delete')
   for (const name of ['b1', 'b2']) await cloud.kubectl.delete(Backup, key(name))
   for (const name of ['b1', 'b2']) await gone(name)
   expect(cloud.backups.size).toBe(0)
@@ -130,7 +143,15 @@ test('a backup is made once, holds its quota, and leaves nothing when it is dele
   await until('jobs gone', jobs, (left) => left.length === 0)
   const audit = await listAudit(database.db, accountId, { limit: 100 })
   expect(audit.filter(({ action }) => action === 'storage.backup')).toHaveLength(2)
-  expect(audit.filter(({ action }) => action === 'backup.delete')).toHaveLength(2)
+  const deleted = audit.filter(({ action }) => action === 'backup.delete')
+  expect(deleted.map(({ resource_id, actor_email }) => `${resource_id} ${actor_email}`).sort()).toEqual([
+    'b1 user:grace@example.com',
+    'b2 user:kubernetes',
+  ])
+  expect(audit.find(({ action }) => action === 'backup.update')).toMatchObject({
+    resource_id: 'b1',
+    actor_email: 'user:grace@example.com',
+  })
 })
 
 test('the first backup of an account waits for a store that is away, and says so', async () => {

@@ -1,16 +1,18 @@
-/** Rules of backups about other resources, for every interface. */
-import { requireStopped, requireUnread } from '../../../domain/backup/rules.ts'
+/** Restoring a backup, and what that and a creation ask of its storage. */
+import { requireRestorable, requireStopped } from '../../../domain/backup/rules.ts'
 import { conflict, notFound, operationInProgress } from '../../../domain/problem.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
+import { restoreBackup } from '../../../resources/backup/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { CustomImage, isReading } from '../../../resources/custom-image/index.ts'
 import { activeOperationOf } from '../../../resources/operation/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
+import { operate } from '../../kit/change/operate.ts'
+import type { Parts } from '../../kit/parts.ts'
 import type { BackupObject, Backups } from './objects.ts'
 
-type Reading = { readonly caches: Caches }
-export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
 /** The storage of a new backup. Throws 404 when it is not the account's or is being deleted, and 409 unless it is
  *  online. */
@@ -35,28 +37,9 @@ export function requireNoOther(backups: Backups, namespace: string, storageId: s
   if (operation !== undefined) throw operationInProgress(operation.id, { type: 'storage', id: storageId })
 }
 
-/** Throws 409 while a storage or a custom image is being created from the backup. */
-export const requireUnreadBackup = ({ caches }: Reading, { metadata: { namespace = '', name } }: BackupObject): void =>
-  requireUnread({ id: name }, [
-    ...caches
-      .of(Storage)
-      .inNamespace(namespace)
-      .filter(({ spec: { source }, status }) => source?.kind === 'backup' && source.id === name && isNew(status))
-      .map(({ metadata }) => `storage ${metadata.name}`),
-    ...caches
-      .of(CustomImage)
-      .inNamespace(namespace)
-      .filter((image) => isReading(image, { backupId: name }))
-      .map(({ metadata }) => `custom image ${metadata.name}`),
-  ])
-const isNew = (status: StorageStatus | undefined): boolean => status === undefined || status.state === 'creating'
-
 /** Throws 404 when the storage is deleted, and 409 unless it is in the zone of the backup and its server is stopped. A
  *  storage that a failed restore left incomplete can be restored again. */
-export function requireReplaceable(
-  { caches }: Reading,
-  { metadata: { namespace = '' }, spec, status }: BackupObject,
-): void {
+function requireReplaceable(caches: Caches, { metadata: { namespace = '' }, spec, status }: BackupObject): void {
   const found = caches.of(Storage).get({ namespace, name: spec.storageId })
   const isBroken = found?.status?.state === 'error' && found.status.restore !== undefined
   const storage = isBroken && found.metadata.deletionTimestamp === undefined ? found : requireBackedUp(found)
@@ -75,5 +58,18 @@ export function requireReplaceable(
       id: server.metadata.name,
       isStopped: server.status?.state === 'stopped' && server.spec.desiredPower === 'stopped',
     },
+  )
+}
+
+export const restoreEndpoint = ({ caches, ...parts }: Parts, backups: Backups): Endpoint => {
+  caches.of(Storage)
+  caches.of(Server)
+  return customerEndpoint(restoreBackup, (call) =>
+    operate({ caches, ...parts }, backups, call, {
+      kind: 'backup.restore',
+      validate: (backup) => requireRestorable(backup, call.body.force),
+      prepare: async ({ target }) => requireReplaceable(caches, target),
+      spec: {},
+    }),
   )
 }
