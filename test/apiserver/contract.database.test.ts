@@ -103,7 +103,7 @@ describe('a session without the CSRF header: 403, denied', () => {
   })
 })
 
-describe('a token on a session-only route: 403 whatever its scope', () => {
+describe('a token on a session-only route: 403 for every scope', () => {
   test.each(routes((route) => !takes(route, 'token') && !isPublic(route)))('%s', async (_id, route) => {
     const reply = await cloud.send(route.method, pathOf(route), {
       headers: bearer(writing),

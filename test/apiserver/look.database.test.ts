@@ -79,7 +79,7 @@ test.each<[string, RawBuilder<unknown>]>([
   expect(await wasLookedAt(db.db)).toBe(true)
 })
 
-test('what objects use is given to nobody, until they have gone', async () => {
+test('what objects use is given to nobody, until they are deleted', async () => {
   expect([await newFloatingIp(), await newServer()]).toEqual(['198.51.100.3', '198.51.100.13'])
   const held = async () => (await db.db.selectFrom('host_use').select('holder').execute()).map(({ holder }) => holder)
   expect((await held()).toSorted()).toEqual([
@@ -152,7 +152,7 @@ test('the room of guests without claims is not given again', async () => {
   await expect(transaction((tx) => addRoom(tx, 'n1', demandOf('grows')))).resolves.toBe(false)
 })
 
-test('of what is about to go, and has given its claims back, nobody is told', async () => {
+test('objects about to be deleted that have released their claims are not reported', async () => {
   const errors: unknown[] = []
   const log = { ...silentLog, error: (_message: string, fields?: object) => void errors.push(fields) }
   const balancer = (name: string, publicIpv4: string, more: object = {}, account = accountId) => ({

@@ -20,7 +20,7 @@ test('every kind belongs to exactly one noun', () => {
   )
 })
 
-test('nouns have names of their own', () => {
+test('nouns have distinct names', () => {
   const names = NOUNS.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
 })

@@ -48,7 +48,7 @@ test.each([
   expect(text).toContain('- **B99 example**: the disk.')
 })
 
-test('every benchmark has a name and a tier of its own', async () => {
+test('every benchmark has a name and a separate tier', async () => {
   const all = await Promise.all((await benchmarkFiles()).map(loadBenchmark))
   expect(all.length).toBeGreaterThan(0)
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)

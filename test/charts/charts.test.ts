@@ -216,7 +216,7 @@ const NOT_OF_CHARTS = new Set([
   'objectStorageObstacle',
   'controlPlanesObstacle',
 ])
-it.each(PROCESSES)('the chart of $template has a way to set whatever $main reads', async ({ template, schema }) => {
+it.each(PROCESSES)('the chart of $template can set everything that $main reads', async ({ template, schema }) => {
   const folder = join(ROOT, 'charts', dirname(template))
   const templates = (
     await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))

@@ -191,7 +191,7 @@ it('each metric has a panel and an alert, or is on a list with the reason, and n
   expect(missing(await alertExpressions())).toEqual(Object.values(WITHOUT_ALERT).flat().toSorted())
 })
 
-it('each alert leads to its own section of the runbook, and the runbook has no others', async () => {
+it('each alert links to its own section of the runbook, and the runbook has no others', async () => {
   const rules = await readFile(join(CHART, 'templates/monitoring.yaml'), 'utf8')
   const alerts = rules.split('- alert: ').slice(1)
   const runbook = await readFile(join(ROOT, 'docs/alerts.md'), 'utf8')

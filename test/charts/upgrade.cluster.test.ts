@@ -151,7 +151,7 @@ it('pods of both releases have what they need until those of the new one are rea
   expect(roles.flatMap(({ rules = [] }) => rules.flatMap(({ resources = [] }) => resources))).not.toContain('secrets')
 })
 
-it('what an upgrade that failed has left is gone after the next', async () => {
+it('remains of a failed upgrade are removed by the next', async () => {
   const name = `${NAMESPACE}-cloud-controllers-earlier`
   const labels = { 'app.kubernetes.io/instance': 'cloud' }
   const metadata = { name, labels }

@@ -232,7 +232,7 @@ describe('servers', () => {
   })
 })
 
-test('a wait that is interrupted ends with 130, and says how to follow the operation, which goes on', async () => {
+test('an interrupted wait ends with 130, and says how to follow the operation, which continues', async () => {
   const { cloud } = shared.world
   const interrupt = new AbortController()
   const making = shared.world.svccloud(
@@ -296,7 +296,7 @@ describe('signing up', () => {
       out: expect.stringMatching(/^email +ada@example\.com$/m),
     })
   })
-  test('without mails to look at says how to go on', async () => {
+  test('without mails to look at says how to continue', async () => {
     expect(await signup(['--email', 'grace@example.com'])).toMatchObject({
       code: 0,
       error: expect.stringContaining(`svccloud confirm-email LINK --url ${shared.world.url}`),
@@ -419,7 +419,7 @@ describe('command lines', () => {
   })
 })
 
-test('the program itself runs, whatever Node started it', async () => {
+test('the program itself runs, started by any Node', async () => {
   const token = await shared.world.owner.token('read')
   const { stdout } = await promisify(execFile)('cli/svccloud.js', ['zone', 'list', '-o', 'name'], {
     env: { PATH: process.env['PATH'], SVCCLOUD_URL: shared.world.url, SVCCLOUD_TOKEN: token },

@@ -66,7 +66,7 @@ test('an id is of what the path names before it, and has its name', () => {
   expect(commandHelp(commandOf('backup create'))).toContain('Usage: svccloud backup create STORAGE [FLAGS]')
 })
 
-test('a field that names another resource takes its title, whatever it is there for', async () => {
+test('a field that names another resource takes its title, for every purpose of the field', async () => {
   const items = (path: string) => [{ id: `id-of-${/[\w-]+(?=[?]|$)/.exec(path)?.[0]}`, title: 'Numbers' }]
   const api = { send: async ({ path }: { path: string }) => ({ body: { items: items(path), next_cursor: null } }) }
   const given = { source_snapshot_id: 'Numbers', storage_id: 'Numbers', ssh_key_ids: ['Numbers'], title: 'Numbers' }

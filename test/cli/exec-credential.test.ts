@@ -80,7 +80,7 @@ const svccloud = (line: readonly string[], environment: Readonly<Record<string, 
     environment: { SVCCLOUD_URL: url, SVCCLOUD_TOKEN: CREDENTIAL, ...environment },
   })
 
-test('a token becomes an ExecCredential, whatever format is asked for', async () => {
+test('a token becomes an ExecCredential, for every requested format', async () => {
   for (const more of [[], ['-o', 'yaml']]) {
     const { code, out, error } = await svccloud(['--cluster', `dev-cluster/${RUNNING}`, ...more])
     expect({ code, error }).toEqual({ code: 0, error: '' })

@@ -141,7 +141,7 @@ describe('the console', () => {
     },
   )
 
-  test('says that the server does not run, and goes on when it does', async () => {
+  test('reports that the server does not run, and continues when it does', async () => {
     await report('stopped')
     const terminal = open('svccloud console web')
     await terminal.see('[the server is stopped: server stopped]')

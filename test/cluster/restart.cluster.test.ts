@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(async () => cluster?.stop())
 
 it(
-  'a watch ends, a wait goes on, nothing that was written is lost',
+  'a watch ends, a wait continues, nothing that was written is lost',
   () => tryRestart(cluster.kubeconfigFile, () => cluster.crash()),
   180_000,
 )

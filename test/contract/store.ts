@@ -256,7 +256,7 @@ export function storeContract(name: string, open: () => Promise<OpenStore>): voi
       expect(new Set(items.map(({ metadata }) => metadata.name)).size).toBe(MANY)
     })
 
-    test('a watch tells every change after a version in order, and can be taken up again', async () => {
+    test('a watch reports every change after a version in order, and can be resumed', async () => {
       const { resourceVersion } = await store.list(Widget, { namespace })
       const stop = new AbortController()
       const seen: WatchEvent<WidgetSpec, WidgetStatus>[] = []
@@ -293,7 +293,7 @@ export function storeContract(name: string, open: () => Promise<OpenStore>): voi
       expect(changes(rest).map(({ type }) => type)).toEqual(['DELETED'])
     })
 
-    test('a watch by label tells when an object enters and leaves', async () => {
+    test('a watch by label reports when an object enters and leaves', async () => {
       const { resourceVersion } = await store.list(Widget, { namespace })
       const stop = new AbortController()
       const seen: WatchEvent<WidgetSpec, WidgetStatus>[] = []
@@ -329,7 +329,7 @@ export function storeContract(name: string, open: () => Promise<OpenStore>): voi
       await store.delete(Widget, keyOf(made))
     })
 
-    test('an object with a finalizer stays until the finalizer is gone', async () => {
+    test('an object with a finalizer stays until the finalizer is removed', async () => {
       const made = await store.create(Widget, draft('a', {}, { finalizers: ['svccloud.example/hold'] }))
       await store.delete(Widget, keyOf(made))
       const going = await found(store, Widget, keyOf(made))

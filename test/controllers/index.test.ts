@@ -17,7 +17,7 @@ import { API_GROUP } from '../../resources/kit/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { carrierTypeOf, OPERATION_TARGETS as TARGET_TYPES } from '../../resources/operation/index.ts'
 
-test('every controller has a queue of its own, and every finalizer of a kind one controller', () => {
+test('every controller has a separate queue, and every finalizer of a kind one controller', () => {
   const names = CONTROLLERS.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   const finalizers = CONTROLLERS.flatMap(({ finalizer, resource: { kind } }) =>
@@ -39,7 +39,7 @@ test('what the API server takes for targets of operations has a controller with 
   expect(OPERATION_TARGETS.map(({ kind }) => kind).toSorted()).toEqual(targets.toSorted())
 })
 
-test('whatever customers write has a handler of the intents that a dead API server leaves', () => {
+test('everything that customers write has a handler of the intents that a dead API server leaves', () => {
   const writable = new Set(RESOURCES.filter(({ customers }) => customers === 'write').map(({ kind }) => kind))
   const types = NOUNS.flatMap(({ name, kinds }) =>
     kinds.filter(({ resource }) => writable.has(resource.kind)).map(({ target }) => target ?? name),

@@ -214,7 +214,7 @@ describe('with controllers that live', () => {
     ])
   })
 
-  test('the record tells the steps and the end', async () => {
+  test('the record has the steps and the end', async () => {
     await create()
     const { status } = await inState('started')
     const id = status?.operation?.id ?? ''
@@ -249,7 +249,7 @@ describe('with controllers that live', () => {
     expect(await audited()).toContain('server.guest_shutdown system:node success')
   })
 
-  test('a guest that crashes is started anew, three times in ten minutes, then not', async () => {
+  test('a guest that crashes is restarted, three times in ten minutes, then not', async () => {
     await create().then(() => inState('started'))
     for (const incarnation of [2, 3, 4]) {
       cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
@@ -343,7 +343,7 @@ describe('with controllers that live', () => {
     ])
   })
 
-  test('kubectl describe tells of a server how its creation failed', async () => {
+  test('kubectl describe shows how the creation of a server failed', async () => {
     await create({ plan: 'unheard-of' })
     const { metadata } = (await until(
       'the creation to fail',
@@ -365,7 +365,7 @@ describe('with controllers that live', () => {
     ])
   })
 
-  test('kubectl describe tells why a server waits for room', async () => {
+  test('kubectl describe shows why a server waits for capacity', async () => {
     await create({ storageGibibytes: 5_000 })
     const events = () => cloud.kubectl.list(Event, { namespace })
     const { items } = await until('the refusal', events, ({ items }) => items.length > 0)
@@ -537,7 +537,7 @@ describe('with controllers that live', () => {
     await expectNothingLeft()
   })
 
-  test('a silent host is an error that ends by itself, and the guest is not touched', async () => {
+  test('a silent host is an error that resolves by itself, and the guest is not touched', async () => {
     await create().then(() => inState('started'))
     await stopAgent()
     const lost = (await until('the silence', read, (server) => server?.status?.state === 'error')) as ServerObject

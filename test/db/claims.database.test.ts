@@ -116,7 +116,7 @@ describe('a server', () => {
     expect(await findMacAddress(database.db, { accountId, holder: `server/${late.serverId}` })).toBeUndefined()
   })
 
-  test('may have a hostname of another account or zone, but not of its own', async () => {
+  test('may have a hostname of another account or zone, but not one of its own account', async () => {
     await addNode('a', 8)
     await claim(demandOf({ hostname: 'web' }))
     expect(await refusal(claim(demandOf({ hostname: 'web' })))).toMatchObject({
@@ -281,7 +281,7 @@ describe('servers that are alike', () => {
 })
 
 describe('a node', () => {
-  test('that holds a guest is not forgotten before the guest is gone', async () => {
+  test('that has a guest is not forgotten before the guest is deleted', async () => {
     await addNode('a', 4)
     const demand = demandOf()
     await claim(demand)

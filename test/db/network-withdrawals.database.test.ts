@@ -120,7 +120,7 @@ describe('a network that was not put to a router after all', () => {
     expect(await networks()).toEqual([])
   })
 
-  test('does not come back to a router that it shall leave, or that it is not at', async () => {
+  test('does not come back to a router that it must leave, or that it is not at', async () => {
     const { networkId } = await makeNetwork()
     const [id, other] = [await makeRouter('one', [networkId]), await makeRouter('other')]
     const isLeaving = async () => (await findRouter(database.db, id))?.networks[0]?.isLeaving
@@ -138,7 +138,7 @@ describe('a network that was not put to a router after all', () => {
 })
 
 describe('an update that was not written', () => {
-  test('leaves a network the name that it shall have now', async () => {
+  test('leaves a network its desired name', async () => {
     const id = await makeNetwork('first')
     const name = async () => (await findNetwork(database.db, id))?.name
     const withdraw = (desired: string | undefined) => transaction((tx) => withdrawNetworkName(tx, id, desired))

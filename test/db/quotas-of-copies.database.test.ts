@@ -76,7 +76,7 @@ test('a custom image takes more when it turns out to be larger, and what it has 
   expect(await used('custom_image_gibibytes')).toBe(0)
 })
 
-test('what was there before counts as it is billed, whatever the limit', async () => {
+test('what existed before counts as it is billed, for any limit', async () => {
   const { db } = database
   await run((tx) => claimBackup(tx, { accountId, backupId: 'old', sizeGibibytes: 0 }))
   await sql`delete from account_quota where account_id = ${accountId} and name = 'backup_gibibytes'`.execute(db)

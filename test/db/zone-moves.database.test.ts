@@ -102,7 +102,7 @@ async function moved(): Promise<ServerDemand> {
 }
 
 describe('a server on its way to another zone', () => {
-  test('holds everything twice, and is told of its own zone only', async () => {
+  test('claims everything twice, and reports its own zone only', async () => {
     const demand = demandOf(zones[0])
     const before = await claim(demand)
     expect(await reserve(demand)).toEqual({ operationId: OPERATION, zone: zones[1], node: `${zones[1]}-node` })
@@ -212,7 +212,7 @@ describe('is refused, and holds nothing there', () => {
     ;(await nothingThere()).toEqual([7, 1])
   })
 
-  test('one of a group for servers of its own zone', async () => {
+  test('one of a group for servers of the same zone', async () => {
     const [groupId, [zone]] = [newUuid(systemRandom), zones]
     await transaction((tx) =>
       addServerGroup(tx, accountId, {

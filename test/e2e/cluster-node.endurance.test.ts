@@ -233,7 +233,7 @@ describe.skipIf(!isThere)(title, () => {
   )
 
   test(
-    'a snapshot comes back, and its node goes on',
+    'a snapshot is restored, and its node continues',
     async () => {
       const { client: api } = cloud
       await kubectl('create', 'configmap', 'kept')

@@ -109,7 +109,7 @@ const untilRecovered = (server: Server, lost: string) =>
     PATIENCE_MILLISECONDS,
   )
 
-it('makes two servers on one node, of which one shall be restarted elsewhere', async () => {
+it('makes two servers on one node, one of which is to be restarted elsewhere', async () => {
   const made = async (hostname: string, plan: object) => {
     const { server, operation } = await customer.createServer({
       zone: 'eu-1a',
@@ -179,7 +179,7 @@ it('lets the host in again with another boot, without its guests', async () => {
   expect(await customer.server(kept.id)).toMatchObject({ state: 'started' })
 })
 
-it('fences a host that lost its power by itself, and its servers go on elsewhere', async () => {
+it('fences a host that lost its power by itself, and its servers start elsewhere', async () => {
   expect(await customer.finished((await customer.change('POST', `/v1/servers/${cold.id}/start`)).id)).toMatchObject({
     status: 'succeeded',
   })

@@ -74,7 +74,7 @@ it('the operator listener has metrics for operators only', async () => {
   expect([allowed.status, await allowed.text()]).toEqual([200, expect.stringContaining('svccloud_webhook_served 1')])
 })
 
-it('every other process answers on a port of its own', async () => {
+it('every other process answers on a separate port', async () => {
   const records = JSON.parse(await readFile(join(data, 'processes.json'), 'utf8')) as {
     name: string
     metricsUrl?: string

@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)(title, () => {
     await running('app', 2)
   })
 
-  test('a restore is seen by whoever watched before: a client, controllers, kubelets', async () => {
+  test('a restore is seen by everybody who watched before: a client, controllers, kubelets', async () => {
     const { host } = pool.hosted
     const { controlPlaneId: id } = pool
     await pool.apply(deployment({ name: 'kept', replicas: 2, cpu: '20m' }))

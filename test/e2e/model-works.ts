@@ -164,7 +164,7 @@ export function modelTests(running: () => Product): void {
     )
   })
 
-  it('stands in the audit log by the names of its tokens', async () => {
+  it('is in the audit log by the names of its tokens', async () => {
     const { body } = await customer.request<{
       items: { action: string; outcome: string; token_name: string | null }[]
     }>('GET', '/v1/audit')

@@ -35,7 +35,7 @@ const nodeOf = async (id: string) =>
   (await running().query('select node from placement where server_id = $1', [id]))[0]?.['node']
 
 test.runIf(!missing)(
-  'the guide of nodes says what works, and servers go on meanwhile',
+  'the guide of nodes works, and servers keep running',
   async () => {
     const { endpoints } = running()
     const customer = await Customer.signUp(running, 'nodes@example.com')

@@ -137,7 +137,7 @@ describe.skipIf(why !== undefined)(`an ordinary user${why === undefined ? '' : `
     expect(await ssh(`printf '${request}' | nc -w 5 169.254.169.254 80 | head -1`)).toContain('403 Forbidden')
   })
 
-  it('is told of an address of the loopback, which leads to the server', async () => {
+  it('gets an address of the loopback, which points to the server', async () => {
     const [host, port] = twinIn(server.ssh_command)
     expect(host.split('.').slice(2)).toEqual(server.public_ipv4.split('.').slice(2))
     expect(await bannerAt(host, port)).toMatch(/^SSH-2\.0-/)

@@ -118,7 +118,7 @@ it('servers say how they are reached', async () => {
   }
 })
 
-it('are entered by ssh and scp through the door', async () => {
+it('are entered by ssh and scp through the twin', async () => {
   expect(await ssh('one', 'hostname')).toBe('one\n')
   await cli('scp', '--identity', join(data, 'key'), join(data, 'key.pub'), 'two:/tmp/copied')
   expect(await ssh('two', 'cat /tmp/copied')).toBe(await readFile(join(data, 'key.pub'), 'utf8'))

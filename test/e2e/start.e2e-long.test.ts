@@ -134,7 +134,7 @@ it('takes its settings from the environment too', async () => {
   )
 })
 
-it.each([0, 60, 200])('can be stopped %i ms after it began to start', async (milliseconds) => {
+it.each([0, 60, 200])('can be stopped %i ms into its start', async (milliseconds) => {
   const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -188,7 +188,7 @@ it('leaves nothing of an ephemeral cloud, guests included', async () => {
   expect(await guestsOf(data)).toEqual([])
 })
 
-describe("a cluster and a database of one's own", () => {
+describe('your own cluster and database', () => {
   const children: ChildProcess[] = []
   afterAll(async () => {
     for (const child of children) {

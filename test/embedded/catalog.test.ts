@@ -66,7 +66,7 @@ it('has the zones and nodes that were asked for, in the region that it offers', 
   ])
 })
 
-it('names the management controller of every node, and holds what lets in', async () => {
+it('names the management controller of every node, and has the credentials', async () => {
   const objects = objectsOf(
     await catalogFor(parseNodes('here=2'), {
       url: 'https://127.0.0.1:1',

@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it('ends no supervisor: what ended meanwhile is there again soon after there is room', async () => {
+it('ends no supervisor: stopped programs are back soon after there is space', async () => {
   const file = join(folder, 'main.mjs')
   await writeFile(file, `process.send({ ready: true }); process.on('disconnect', () => process.exit())`)
   const leader = join(disk, 'leader')

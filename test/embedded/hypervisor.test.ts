@@ -63,7 +63,7 @@ describe('QEMU that is there', () => {
     expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, printed: [] }),
   )
 
-  it('is left alone when guests shall be simulated, and that is printed', async () => {
+  it('is left alone when guests are to be simulated, and that is printed', async () => {
     expect(await ensured('simulated', true)).toEqual({
       answer: 'simulated',
       printed: [expect.stringMatching(/^WARNING: guests are simulated/)],

@@ -73,7 +73,7 @@ it('takes the agent and the guests of its own node with it, and comes back as an
   }
 })
 
-it('remembers its boots, and one that had no power begins another', async () => {
+it('remembers its boots, and one that had no power starts another', async () => {
   const first = await open()
   await first.powerOff()
   await first.powerOn()

@@ -26,7 +26,7 @@ test('a first start may be killed anywhere', async () => {
   await expect(requireStores(folder, USED, [])).resolves.toBeUndefined()
 })
 
-test('a store that is empty while the other is not is not begun anew, unless the operator says so', async () => {
+test('a store that is empty while the other is not is initialised again only if the operator asks for it', async () => {
   await begin()
   await noteStores(folder, USED)
   await expect(requireStores(folder, USED, [])).resolves.toBeUndefined()

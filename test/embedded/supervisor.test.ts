@@ -71,7 +71,7 @@ it('starts a killed child again and says so', async () => {
   expect(said).toEqual([expect.stringMatching(/^example ended with SIGKILL; starting it again/)])
 })
 
-it('goes on when what a start needs cannot be written, and says why', async () => {
+it('continues when what a start needs cannot be written, and says why', async () => {
   let asked = 0
   const example = await component(SERVES, async () => {
     asked++

@@ -29,6 +29,6 @@ describe('a router', () => {
     ['nowhere what is no address', 'nowhere', undefined],
   ])('leads %s', (_what, destination, way) => expect(wayOf(router, destination)).toEqual(way))
 
-  test('leads nowhere outside without NAT', () =>
+  test('reaches nothing outside without NAT', () =>
     expect(wayOf({ ...router, natEnabled: false }, '192.0.2.1')).toBeUndefined())
 })

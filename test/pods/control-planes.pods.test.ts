@@ -195,7 +195,7 @@ it('a control plane gets ready at its endpoint, and takes tokens of people', asy
   expect((await stranger.send('GET', '/api/v1/nodes')).status).toBe(401)
 })
 
-it('etcd lets in nobody else, and pods reach nothing of the host cluster', async () => {
+it('etcd admits nobody else, and pods reach nothing of the host cluster', async () => {
   const namespace = namespaceOf(desired.id)
   const own = await kubectl(
     '-n',
@@ -352,7 +352,7 @@ it('a reader that answers what nobody asked is replaced, and another one answers
   expect(await kubectl(...reader, 'jsonpath={.spec.template.spec.containers[0].command}')).toContain('pod/reader.ts')
 }, 400_000)
 
-it('a snapshot comes back, also when the host process is killed meanwhile', async () => {
+it('a snapshot is restored, also when the host process is killed during it', async () => {
   const admin = await adminOf()
   await admin.send('POST', CONFIG_MAPS, configMap('kept'))
   const [snapshotId, restoreId] = [newUuid(systemRandom), newUuid(systemRandom)]

@@ -94,7 +94,7 @@ test('its own API answers it, and gives it what its account may have', async () 
   )
 })
 
-test('the control plane of another account is another one: its certificate, and whom it lets in', async () => {
+test('the control plane of another account is another one: its certificate, and whom it admits', async () => {
   const { hostname, port } = new URL(other.endpoint ?? '')
   const path = '/api/v1/namespaces/default/secrets'
   const [verified, trusted, secrets] = await fromPod(
@@ -106,7 +106,7 @@ test('the control plane of another account is another one: its certificate, and 
   expect(verified).toMatch(/CERT|SIGNATURE|unable to verify/)
 })
 
-test('tunnels let in nodes of their own cluster only', async () => {
+test('tunnels admit nodes of their own cluster only', async () => {
   const { host = '', port } = other.forNodes?.tunnel ?? {}
   const own = cluster.state.forNodes?.tunnel
   for (const said of await fromPod([https(host, port), true], [https(own?.host ?? '', own?.port), true]))
@@ -135,7 +135,7 @@ test('etcd and the programs of control planes are at no address of the machine',
     expect(said).toBe('ECONNREFUSED')
 })
 
-test('the kubelet of its node lets nobody in, and the node sees what runs on it only', async () => {
+test('the kubelet of its node admits nobody, and the node sees what runs on it only', async () => {
   const kubelet = (path: string): readonly [string, boolean] => [https(cluster.machine.address, 10_250, path), true]
   expect(await fromPod(kubelet('/pods'), kubelet('/run/default/visitor/visitor'))).toEqual(['403', '403'])
   await kubectl('create', 'secret', 'generic', 'elsewhere', '--from-literal=key=value')

@@ -201,7 +201,7 @@ async function giveAddresses(): Promise<void> {
 const readHost = async (id: string) => cloud.kubectl.get(KubernetesHost, { name: id })
 
 it(
-  'a bootstrap makes a host that answers, of a real control plane and a kubelet that stands in for the guest',
+  'a bootstrap makes a host that answers, of a real control plane and a kubelet that replaces the guest',
   async () => {
     const now = systemClock.now()
     const [row] = await ensureKubernetesHosts(database.db, ['eu-1'], { now, newId: () => newUuid(systemRandom) })

@@ -46,8 +46,8 @@ const PROVEN: Readonly<Record<string, readonly [file: string, name: string]>> = 
   ...Object.fromEntries(SEEN_IN_LOOP.map((field) => [field, [LOOP, EACH] as const])),
   'server.public_ipv4': [PUBLIC, GUESTS],
   'server.public_ipv6': [PUBLIC, GUESTS],
-  'server.ssh_command': [PRODUCT, 'are entered by ssh and scp through the door'],
-  'server.ssh.host': [PRODUCT, 'are entered by ssh and scp through the door'],
+  'server.ssh_command': [PRODUCT, 'are entered by ssh and scp through the twin'],
+  'server.ssh.host': [PRODUCT, 'are entered by ssh and scp through the twin'],
   'interfaces.ipv4_address': [PRIVATE, BOTH],
   'interfaces.ipv6_address': [PRIVATE, BOTH],
   'floating_ip.address': [

@@ -86,7 +86,7 @@ test('every argument and every field of an answer of an MCP tool has a descripti
   expect(missing).toEqual([])
 })
 
-test('no description is left of a field that is gone', () => {
+test('no description is left of a removed field', () => {
   const names = new Set(
     (['customer', 'operator'] as const).flatMap((audience) =>
       fieldsOf(JSON.parse(JSON.stringify(documentFor(audience))) as Document).map(({ place }) =>

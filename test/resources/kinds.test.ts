@@ -40,7 +40,7 @@ test.each(kinds)('kubectl explains %s and every field of it', (_kind, { descript
 /** Stored objects have it: under another name their controllers would never let them go. */
 test('the finalizer of a kind is its name', () => expect(finalizerOf(ServerGroup)).toBe('svccloud.dev/server-group'))
 
-test('every kind has short names of its own', () => {
+test('every kind has distinct short names', () => {
   expect(RESOURCES.filter(({ shortNames }) => shortNames.length === 0).map(({ kind }) => kind)).toEqual([])
   const names = RESOURCES.flatMap(({ shortNames, singular, plural }) => [...shortNames, singular, plural])
   expect(new Set(names).size).toBe(names.length)
@@ -49,7 +49,7 @@ test('every kind has short names of its own', () => {
 /** A NodeReport has no health: its age is that of the Lease beside it. */
 const judged = kinds.filter(([kind]) => kind !== 'NodeReport')
 
-test.each(judged)('health and newest generation of %s can be told by tools', (_kind, { kind, status }: Resource) => {
+test.each(judged)('tools can read health and newest generation of %s', (_kind, { kind, status }: Resource) => {
   const { properties = {} } = schemaOf(status, 'status') as Schema
   expect(Object.keys(properties)).toEqual(
     expect.arrayContaining(kind === 'Operation' ? ['observedGeneration'] : ['observedGeneration', 'conditions']),

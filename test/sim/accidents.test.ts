@@ -112,7 +112,7 @@ it('takes no finalizer from what is there, and deletes nothing that hosts hold',
   expect(violations).toEqual([])
 })
 
-it('keeps guest and disk whose objects are gone without a word to the host', async () => {
+it('keeps guest and disk whose objects are missing without an order to the host', async () => {
   const violations = await inWorld({ without: 'asking' }, async (life) => {
     const { before } = await started(life)
     await takeFinalizers(life)

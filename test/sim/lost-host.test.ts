@@ -59,7 +59,7 @@ async function loseHost(options: WorldOptions): Promise<{
   return { before, after, violations: [...violations] }
 }
 
-it('a guest goes on elsewhere once the power of its host is cut, and never twice', async () => {
+it('a guest starts elsewhere once the power of its host is cut, and never twice', async () => {
   const { before, after, violations } = await loseHost({})
   expect([before.length, after.length, violations]).toEqual([1, 1, []])
   expect(after).not.toEqual(before)

@@ -69,7 +69,7 @@ async function exchangeAddress(options: WorldOptions) {
   return { before, after, firewall, violations: world.isolationViolations() }
 }
 
-it('gives an address to another server once the first is out of the network, and tells when hosts filter', async () => {
+it('gives an address to another server once the first has left, and reports when hosts filter', async () => {
   const { before, after, firewall, violations } = await exchangeAddress({})
   expect(after.ipv4_address).toBe(before.ipv4_address)
   expect(firewall['firewall'] ?? firewall).toMatchObject({ generation: 1, applied_generation: 1 })

@@ -146,7 +146,7 @@ it.each([
   ['tools/test.ts', undefined],
 ])('knows the tier of %s', (file, name) => expect(tierOf(file)?.name).toBe(name))
 
-it('begins with the longest files, which are all there', () => {
+it('starts with the longest files, all of which exist', () => {
   expect(LONGEST.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   const others = ['test/one.test.ts', 'test/two.test.ts']
   const files = [...others, ...LONGEST.toReversed()].map((file) => ({ moduleId: join(ROOT, file) }))

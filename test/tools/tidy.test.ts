@@ -147,7 +147,7 @@ describe('nouns', () => {
     expect(fault('apiserver/nouns/server/create.ts', './deep/one.ts')).toEqual([])
   })
 
-  it('see all of themselves, and whatever is no noun', () => {
+  it('see all of themselves, and everything that is no noun', () => {
     expect(faults('db/server/sizes.ts', './claims.ts')).toEqual([])
     expect(faults('db/server/sizes.ts', '../placement/placement.ts')).toEqual([])
     expect(faults('apiserver/server/create.ts', '../../db/server/claims.ts')).toEqual([])

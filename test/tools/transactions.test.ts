@@ -40,7 +40,7 @@ describe('inside a transaction, a wait is found', () => {
     const lines = declared.split('\n').length
     expect(linesOf(`${declared}\n${inside('return tell()')}`)).toEqual([lines + 2])
   })
-  test('whatever it is called', () => {
+  test('with any name', () => {
     expect(linesOf('\nasync function add(t: Transaction<Tables>) {}')).toEqual([2])
     expect(linesOf('\nawait db.transaction().execute(async (trx) => {})')).toEqual([2])
     expect(linesOf('\nawait db.transaction().execute(async () => {})')).toEqual([2])

@@ -238,7 +238,7 @@ test.each(['before', 'after'] as const)('one that is killed %s any request is fo
   }
 })
 
-test('a balancer that people delete is made anew, and what they change of it is put back', async () => {
+test('a deleted balancer is created again, and changes to it are reverted', async () => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()
@@ -261,7 +261,7 @@ test.each([
   [402, 'Add a payment method.'],
   [409, 'The zone eu-1a has no load balancers.'],
   [422, 'The quota of load balancers is used up.'],
-])('a refusal (%i) is told, and tried again later each time, until it is none', async (status, detail) => {
+])('a refusal (%i) is reported, and retried later each time, until there is none', async (status, detail) => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()
@@ -299,7 +299,7 @@ test('UDP is refused in words, and a service beside it gets what it asks for', a
   expect([...cluster.platform.balancers.values()]).toMatchObject([{ labels: { 'kubernetes-service': 'shop/other' } }])
 })
 
-test('one whose making failed is told of and made anew', async () => {
+test('one whose creation failed is reported and created again', async () => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()
@@ -333,7 +333,7 @@ test('one that is protected keeps its service, which says why', async () => {
   expect(await cluster.service()).toBeUndefined()
 })
 
-test('who waits is told when the platform lets nobody in', async () => {
+test('the service reports it when the platform admits nobody', async () => {
   const cluster = await openCluster()
   await cluster.addService()
   const controller = await cluster.open()
@@ -348,7 +348,7 @@ test('who waits is told when the platform lets nobody in', async () => {
   expect(cluster.platform.balancers.size).toBe(1)
 })
 
-test('what others change at the same moment stays, and is nobody to be told of', async () => {
+test('changes by others at the same moment are kept, and nobody is to be informed', async () => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()
@@ -383,7 +383,7 @@ test('what others change at the same moment stays, and is nobody to be told of',
   expect((await cluster.events()).filter((text) => text.startsWith('SyncLoadBalancerFailed'))).toEqual([])
 })
 
-test('what a service asks for and its balancer cannot become is told', async () => {
+test('what a service requests and its balancer cannot be is reported', async () => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()
@@ -394,7 +394,7 @@ test('what a service asks for and its balancer cannot become is told', async () 
   await eventually('the event', async () => (await cluster.events()).some((text) => text.includes('keeps plan')))
 })
 
-test('a cluster that is being deleted changes nothing any more', async () => {
+test('a cluster that is being deleted changes nothing', async () => {
   const cluster = await openCluster()
   await cluster.addNode('web-0')
   await cluster.addService()

@@ -92,7 +92,7 @@ test('a service holds on, gets a balancer, and says where it is', () => {
   expect(world.service?.status?.loadBalancer?.ingress).toEqual([{ ip: '198.51.100.5', ipMode: 'VIP' }])
 })
 
-test('who must begin with a PROXY header goes by the balancer, from inside too', () => {
+test('clients that must send a PROXY header use the balancer, from inside too', () => {
   const annotations = { 'svccloud.dev/load-balancer-proxy-protocol': 'v1' }
   const world = { ...newWorld(), service: newService({}, { annotations }) }
   finish(world)
@@ -117,7 +117,7 @@ test('what cannot be is refused, and what was there stays', () => {
   expect(world.balancers).toEqual(before)
 })
 
-test('a service goes when its balancer is gone, and not before', () => {
+test('a service is deleted when its balancer is, and not before', () => {
   const world = newWorld()
   finish(world)
   world.service &&= {
@@ -184,7 +184,7 @@ const DISTURBANCES: Readonly<Record<string, (world: World) => void>> = {
 }
 const [NAMES, STEP] = [Object.keys(DISTURBANCES), 'step']
 
-test('whatever happens between two steps, it ends with one balancer, or with none', () => {
+test('it ends with one balancer, or with none, for any event between two steps', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(STEP, ...NAMES), { maxLength: 40 }), fc.boolean(), (events, isDeleted) => {
       const world = newWorld()

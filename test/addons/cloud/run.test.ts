@@ -81,7 +81,7 @@ test('a change of a service, and what decides of a node, wake it; the rest of a 
   await end()
 })
 
-test('a pass that failed is made again, later each time, and one that did not begins anew', async () => {
+test('a failed pass is repeated, later each time, and a successful one resets the delay', async () => {
   const failure = new Error('not now')
   const { slept, end } = open([failure, failure, failure, 5_000, failure])
   await until(

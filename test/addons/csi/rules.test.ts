@@ -84,7 +84,7 @@ test.each([
   [new TypeError('a bug'), undefined],
 ])('what is refused has a code: %s', (error, code) => expect(refusalOf(error)?.code).toBe(code))
 
-test('a second call for a volume is aborted while the first goes on, and none is in the way afterwards', async () => {
+test('a second call for a volume is aborted during the first, and neither blocks later ones', async () => {
   const once = oneAtATime()
   let end = () => {}
   const first = once('a', () => new Promise<void>((resolve) => void (end = resolve)))
@@ -101,7 +101,7 @@ const answered = <Value>(value: Value, headers: Record<string, string> = {}) => 
   response: new Response(null, { status: 202, headers }),
 })
 
-test('what was made and deleted today is made anew, and what is there is not', async () => {
+test('what was created and deleted today is created again, and what exists is not', async () => {
   const keys: string[] = []
   const there = new Set<number>()
   const make = () =>

@@ -111,7 +111,7 @@ describe('an agent of a simulated host', () => {
     expect([world.host.running(), world.disks.size]).toEqual([[], 0])
   })
 
-  it('keeps a disk that its guest has open, also when the spec has gone on to another one', async () => {
+  it('keeps a disk that its guest has open, also when the spec has changed to another one', async () => {
     await world.createInstance()
     await running()
     world.killAgent()
@@ -185,7 +185,7 @@ describe('an agent of a simulated host', () => {
     expect((await running()).status?.detail).toBeUndefined()
   })
 
-  it('adopts what it finds after it was killed, and knows what happened meanwhile', async () => {
+  it('adopts what it finds after a kill, and notices what happened in between', async () => {
     await world.createInstance()
     await running()
     world.killAgent()
@@ -201,7 +201,7 @@ describe('an agent of a simulated host', () => {
     expect((await stopped()).status).toMatchObject({ endReason: 'crashed', incarnation: 1 })
   })
 
-  it('has at most one guest and ends it, killed at whatever instant', async () => {
+  it('has at most one guest and stops it, killed at any instant', async () => {
     for (let instant = 0; instant < 400; instant += 16) {
       const each = await openAgentWorld(instant + 1)
       each.startAgent()
@@ -330,7 +330,7 @@ describe('an agent of a simulated host', () => {
     expect([status?.detail, world.disks.size]).toEqual(['volume boot is lost', 0])
   })
 
-  it('begins nothing on a disk that another host was given, by a state of Kubernetes from before that', async () => {
+  it('starts nothing on a disk that another host was given, by an older state of Kubernetes', async () => {
     const key = { namespace: NAMESPACE, name: 'boot' }
     const disk = async () => world.settled(world.store.get(Volume, key))
     const serve = (id: string | null) =>
@@ -385,7 +385,7 @@ describe('an agent of a simulated host', () => {
     expect(world.images.size).toBe(0)
   })
 
-  it("ends nothing for another object of the guest's name, says so, and goes on once the guest has ended", async () => {
+  it("stops nothing for another object of the guest's name, and continues once the guest has stopped", async () => {
     await world.createInstance()
     await running()
     world.killAgent()
@@ -500,7 +500,7 @@ describe('an agent of a simulated host', () => {
     expect([world.host.running(), world.ledger.get(INSTANCE)?.incarnation ?? 0]).toEqual([[], 0])
   })
 
-  it('knows how a guest ended also when it dies as soon as that guest is gone', async () => {
+  it('knows how a guest ended also when it dies right after that guest', async () => {
     world.killAgent()
     world.startAgent({ diesWithGuest: true })
     await world.createInstance()
@@ -568,7 +568,7 @@ describe('an agent of a simulated host', () => {
     expect(Date.parse((await renewedAt()) ?? '') - Date.parse(later ?? '')).toBeGreaterThan(0)
   })
 
-  it('says how much is on the host, anew within 30 s where there is nothing', async () => {
+  it('reports what is on the host, again within 30 s when it is empty', async () => {
     const status = async () =>
       (await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.status
     const heldAt = async () => Date.parse((await status())?.heldAt ?? '')

@@ -137,7 +137,7 @@ async function arrives(id: string, from: NodeName, to: NodeName, policy: Migrati
   await countsOn(to)
 }
 
-it('stays where it is when it may not stand still for long enough, and goes on there', async () => {
+it('stays and keeps running when the allowed pause is too short', async () => {
   await send('op-strict', 'alpha', 'beta', 'strict', 12)
   const { status, transfer } = await sendingEnd('alpha', 'op-strict')
   expect({ state: status.state, phase: transfer.phase, detail: transfer.detail }).toEqual({
@@ -151,7 +151,7 @@ it('stays where it is when it may not stand still for long enough, and goes on t
   await countsOn('alpha')
 })
 
-it('arrives under the default policy, once it may stand still for as long as its rest takes', async () => {
+it('arrives under the default policy, once the pause may be as long as the rest takes', async () => {
   await arrives('op-default', 'alpha', 'beta', 'default')
 })
 

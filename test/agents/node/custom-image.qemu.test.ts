@@ -20,7 +20,7 @@ import { startHostileServer } from './images/import/hostile-server.ts'
 const MARKER = 'booted from the image'
 const NAME = 'acct-1.mine'
 
-it('a guest boots the copy of an image, also when the image is gone', async () => {
+it('a guest boots the copy of an image, also when the image is deleted', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-image-'))
   const disk = Buffer.concat([bootSector(`${MARKER}\r\n`), Buffer.alloc(1024 * 1024 - 512)])
   const server = await startHostileServer((_request, response) => void response.end(disk))

@@ -61,7 +61,7 @@ async function attemptOf(attempt: number): Promise<NonNullable<InstanceStatus['t
   return transfer
 }
 
-it('is not sent while it has the device, goes on meanwhile, and is sent once it has released it', async () => {
+it('is not sent while it has the device, keeps running, and is sent once it has released it', async () => {
   const pool = await hosts.pool()
   await hosts.boot('alpha', pool, SCRIPT)
   const key = { namespace: nodeNamespace('alpha'), name: DATA.volume }

@@ -95,7 +95,7 @@ describe.runIf(isRoot())('guests of an agent that is root', () => {
     expect([0, userIn(USER_RANGE, A), userIn(USER_RANGE, B)]).not.toContain((await stat(disk.path)).uid)
   })
 
-  it('go on as root when an agent of before has started them, and get disks of guests that have users', async () => {
+  it('keep running as root when an earlier agent started them, and get disks of guests that have users', async () => {
     await hypervisor.close()
     const old = await host().attach({ range: undefined })
     await old.start(await machine.definition(B, 1, 'own-1'))

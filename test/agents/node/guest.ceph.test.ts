@@ -198,7 +198,7 @@ it('is backed up while it runs, from the last backup on wherever it ran since, a
   }
 })
 
-it('writes nothing once its host is fenced, and goes on elsewhere with what it had written', async () => {
+it('writes nothing once its host is fenced, and continues elsewhere with what it had written', async () => {
   const { ceph } = cluster
   const caps = 'allow command "osd blocklist", allow command "osd blocklist ls"'
   const key = (await ceph.administer('auth', 'get-or-create-key', `client.${FENCE}`, 'mon', caps)).trim()

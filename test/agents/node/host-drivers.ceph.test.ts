@@ -16,7 +16,7 @@ const impatient: Clock = {
 }
 const OTHER_KEY = 'AQDHhgJrgFUZEBAA8UZ3rvAdc/YbzFYu4bKpKA=='
 
-it('begins without the pool, and has it as soon as it is let in', async () => {
+it('starts without the pool, and has it as soon as it is admitted', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-host-'))
   await mkdir(join(folder, 'data'))
   const { user, pool, keyring, configuration } = cluster.ceph

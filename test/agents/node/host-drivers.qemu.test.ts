@@ -32,7 +32,7 @@ const open = () =>
     log: silentLog,
   })
 
-it('begins without it, and has it as soon as it is mounted', async () => {
+it('starts without it, and has it as soon as it is mounted', async () => {
   await mkdir(join(folder, 'data'))
   const before = await open()
   const { pools } = before.volumes

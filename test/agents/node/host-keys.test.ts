@@ -15,7 +15,7 @@ const key = (fill: number): string => {
 const block = (...keys: readonly string[]): string =>
   ['', '-----BEGIN SSH HOST KEY KEYS-----', ...keys, '-----END SSH HOST KEY KEYS-----', ''].join('\r\n')
 
-it('are read from the block, whatever is written between its lines', () => {
+it('are read from the block, with any text between its lines', () => {
   const noise = '[  OK  ] Reached target cloud-init.target.'
   expect(lastHostKeys(block(`${key(1)} root@web`, noise, key(2)))).toEqual([key(1), key(2)])
   expect(lastHostKeys(`${block(key(1))}${block(key(2))}`)).toEqual([key(2)])
@@ -23,7 +23,7 @@ it('are read from the block, whatever is written between its lines', () => {
   expect(lastHostKeys(block('ssh-ed25519 AAAA', noise))).toBeUndefined()
 })
 
-it('are those that the guest printed first since its start, in whatever pieces they come', () => {
+it('are those that the guest printed first since its start, in pieces of any size', () => {
   const line = new ConsoleLine()
   const hostKeys = openHostKeys({ console: () => line })
   const printed: string[] = []

@@ -60,7 +60,7 @@ describe('a sign of life', () => {
     })
   })
 
-  it('is the host, when the agent is gone and its port refuses', async () => {
+  it('is the host, when the agent has stopped and its port refuses', async () => {
     const server = createPlainServer()
     const port = await listen(server)
     open.splice(open.indexOf(server), 1)

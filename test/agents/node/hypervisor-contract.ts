@@ -245,7 +245,7 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
       await expect(world.settled(hypervisor.plugDisk(NAME, disk))).rejects.toThrow(Unavailable)
     })
 
-    it('tells a guest that vanished from one that powered itself off', async () => {
+    it('distinguishes a guest that vanished from one that powered itself off', async () => {
       await start()
       await world.killGuest(NAME)
       await stateBecomes('gone')

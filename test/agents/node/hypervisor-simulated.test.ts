@@ -84,7 +84,7 @@ moveContract(async () => {
   return { ...time, hosts: [hostOf(alpha), hostOf(beta)] }
 })
 
-it('runs on at most one host at every instant, whatever breaks when', async () => {
+it('runs on at most one host at every instant, with any fault at any time', async () => {
   const reached = new Set<string>()
   for (let seed = 0; seed < 300; seed++) {
     const { alpha, beta, network, scheduler, settled } = openPair(seed)
@@ -173,7 +173,7 @@ it('may be lost with the network at the instant of the hand-over, and then runs 
   ])
 })
 
-it('is not sent any more once it has powered itself off', async () => {
+it('is no longer sent once it has powered itself off', async () => {
   const { alpha, beta, settled, until } = openPair(5)
   const [source, target] = [alpha.attach(), beta.attach()]
   await settled(source.start(definitionOf('g', 1)))

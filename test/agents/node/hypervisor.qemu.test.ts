@@ -17,7 +17,7 @@ it('believes in an accelerator that boots a marker, and in no other', async () =
   expect(await bootsTrial('tcg', systemClock)).toBe(true)
 })
 
-it('has a disk for as long as its process has the file open, whatever is said of the device', async () => {
+it('has a disk for as long as its process has the file open, with any report of the device', async () => {
   const { host, definition, disk, close } = await openQemuMachine()
   const hypervisor = await host(0).attach()
   await hypervisor.start(await definition('a', 1, 'own-0'))
@@ -37,7 +37,7 @@ it('has a disk for as long as its process has the file open, whatever is said of
   await close()
 })
 
-it('says that a guest has a disk only where its device leads to that very file', async () => {
+it('reports a disk of a guest only where its device refers to that very file', async () => {
   const { host, definition, disk, volumes, close } = await openQemuMachine()
   let hypervisor = await host(0).attach()
   await hypervisor.start(await definition('a', 1, 'own-0'))

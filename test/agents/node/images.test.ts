@@ -68,7 +68,7 @@ describe('an ISO image', () => {
     })
   })
 
-  it('is the same for the same input, in whatever order', () => {
+  it('is the same for the same input, in any order', () => {
     const [a, b] = [Buffer.from('a'), Buffer.from('b')]
     expect(writeIso('cidata', { a, b })).toEqual(writeIso('cidata', { b, a }))
   })

@@ -737,7 +737,7 @@ describe('the plan of an Instance', () => {
     expect(planInstance(instance, observed, NOW).map(summaryOf)).toEqual(row.does)
   })
 
-  describe('tells the progress of a sending once a second', () => {
+  describe('reports the progress of a sending once a second', () => {
     const current = transfer({ role: 'send', iteration: 7, reportedAt: NOW.toISOString() })
     const tellsOf = (told: Partial<Transfer>, known: Transfer = current) => {
       const instance: InstanceObject = {
@@ -778,7 +778,7 @@ describe('the plan of an Instance', () => {
       expect(tellsOf({ reportedAt: secondsAgo(0.25) }, { ...current, phase: 'failed' })).toEqual([7]))
   })
 
-  it('never starts an incarnation that the ledger knows, and never two guests, whatever it sees', () => {
+  it('never starts an incarnation that the ledger knows, and never two guests, for any observation', () => {
     for (const incarnation of [0, 1, 2]) {
       for (const known of [0, 1, 2]) {
         for (const state of [undefined, 'running', 'off', 'gone'] as const) {
@@ -876,7 +876,7 @@ describe('the plan of an Instance', () => {
     )
   })
 
-  it('brings nothing to life twice, whatever was asked, known and observed', () => {
+  it('starts nothing twice, for any request, record and observation', () => {
     fc.assert(
       fc.property(worlds, (world) => {
         const { wanted, power, here, known, receiveOrder, sendOrder, noted } = world

@@ -76,7 +76,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 const until = (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
 
 describe('the console of a guest', () => {
-  it('tells the tail, the status, then what happens, and its own end', async () => {
+  it('sends the tail, the status, then what happens, and its own end', async () => {
     const stream = await open('GET')
     expect(stream.fingerprint).toBe(certificate.fingerprint)
     await until(() => linesOf(stream.text()).length === 2)
@@ -120,7 +120,7 @@ describe('the console of a guest', () => {
     await expect.poll(async () => (await open('GET')).status).toBe(200)
   })
 
-  it('gives back the stream of a reader that takes nothing any more', async () => {
+  it('releases the stream of a reader that stops reading', async () => {
     await listener.stop()
     // what comes later comes a hundred times sooner
     const clock = { ...systemClock, after: (late: number, work: () => void) => systemClock.after(late / 100, work) }
@@ -162,7 +162,7 @@ describe('the console of a guest', () => {
   })
 })
 
-it('tells callers with the token what the guests have moved', async () => {
+it('reports to callers with the token what the guests have transferred', async () => {
   const answer = await open('GET', '/v1/usage')
   await answer.ended
   expect(answer.status).toBe(200)
@@ -172,7 +172,7 @@ it('tells callers with the token what the guests have moved', async () => {
   expect((await open('GET', '/v1/usage', undefined, 'bad')).status).toBe(401)
 })
 
-it('a certificate is kept, and made anew when it runs out', async () => {
+it('a certificate is kept, and renewed when it expires', async () => {
   expect((await openCertificate(folder, systemClock, systemRandom)).fingerprint).toBe(certificate.fingerprint)
   const later = { ...systemClock, now: () => new Date(systemClock.now().getTime() + 3_400 * 86_400_000) }
   expect((await openCertificate(folder, later, systemRandom)).fingerprint).not.toBe(certificate.fingerprint)

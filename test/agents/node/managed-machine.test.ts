@@ -117,7 +117,7 @@ it('takes no report of another machine for one of this', async () => {
   expect([after.running, after.report, after.reportedAt]).toEqual([undefined, before.report, before.reportedAt])
 })
 
-it('goes on asking a guest that says something else each time', async () => {
+it('keeps asking a guest that answers differently each time', async () => {
   await writeDocument(1)
   await deliver(1)
   await running(1)
@@ -129,7 +129,7 @@ it('goes on asking a guest that says something else each time', async () => {
   await statusWhen(({ detail }) => detail === 'look 25')
 })
 
-it('tells a guest that does not answer any more from one that is silent for a moment', async () => {
+it('distinguishes a guest that no longer answers from one that is silent for a moment', async () => {
   await writeDocument(1)
   await deliver(1)
   await running(1)

@@ -40,7 +40,7 @@ const tokenFor = async (seconds: string, of: Partial<RequestingGuest> = {}) =>
   )
 
 describe('the metadata service', () => {
-  it('tells a guest with a token what it is', async () => {
+  it('returns its data to a guest with a token', async () => {
     const token = await tokenFor('60')
     const { status, type, body } = await ask({ headers: { 'x-metadata-token': token } })
     expect([status, type]).toEqual([200, 'application/json'])
@@ -165,7 +165,7 @@ describe('the port that guests are joined to', () => {
     })
   const REQUEST = 'PUT /metadata/v1/token HTTP/1.1\r\nHost: 169.254.169.254\r\nX-Metadata-Token-TTL: 60\r\n\r\n'
 
-  it('answers the guest whose secret comes first, in whatever pieces, and closes', async () => {
+  it('answers the guest whose secret comes first, in pieces of any size, and closes', async () => {
     expect(await talk(`good\n${REQUEST}`)).toMatch(/^HTTP\/1.1 200 OK\r\n/)
     expect(await talk('go', 'od', '\n', REQUEST.slice(0, 10), REQUEST.slice(10))).toMatch(/\r\nconnection: close\r\n/i)
   })

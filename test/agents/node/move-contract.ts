@@ -121,7 +121,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
         (guest) => guest?.state === 'running' && guest.transfer?.phase === 'failed',
       )
 
-    it.each(['shared', 'own'] as const)('goes on at the receiver and nowhere else (disk: %s)', async (disk) => {
+    it.each(['shared', 'own'] as const)('continues at the receiver and nowhere else (disk: %s)', async (disk) => {
       await boot(disk)
       await send(await awaitGuest(disk))
       const left = await isHandedOver()
@@ -169,7 +169,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await talks(() => source)
     })
 
-    it('goes on at the sender when nobody waits for it, and may be sent again', async () => {
+    it('continues at the sender when nobody waits for it, and may be sent again', async () => {
       await boot('shared')
       const reception = await awaitGuest('shared')
       await world.hosts[1].killGuest(NAME)
@@ -197,7 +197,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       expect((await world.settled(target.inspect(NAME)))?.state).not.toBe('running')
     })
 
-    it('stays when it is told so before the hand-over, and is on exactly one host whenever it is told', async () => {
+    it('stays when ordered before the hand-over, and is on exactly one host at any time of the order', async () => {
       await boot('shared')
       await send(await awaitGuest('shared'))
       await world.settled(source.cancelSend(NAME))

@@ -157,7 +157,7 @@ describe.each([
   ['shared storage', true],
   ['disks of their own', false],
 ])('a guest that counts, between hosts with %s', (_where, isShared) => {
-  it('goes on counting wherever it is', { timeout: STORY_MILLISECONDS }, async () => {
+  it('keeps counting on every host', { timeout: STORY_MILLISECONDS }, async () => {
     const pool = isShared ? await hosts.pool() : undefined
     expect(pool !== undefined).toBe(isShared)
     let at: NodeName = 'alpha'
@@ -190,7 +190,7 @@ describe.each([
   })
 })
 
-it('copies the disk of a guest that stands still', async () => {
+it('copies the disk of a paused guest', async () => {
   await hosts.createVolume('alpha', { source: { kind: 'template', name: 'tiny-linux' } })
   const { origin } = await hosts.volumeWhen('the disk', 'alpha', ({ state }) => state === 'ready')
   await hosts.store.patch(Volume, volumeKey('alpha'), { spec: { serve: { id: 'op-cold', secretName: KEY_SECRET } } })

@@ -58,7 +58,7 @@ describe('a guest that was moved', () => {
   }
   const listeningAt = ({ transfer }: Guest) => ({ host: transfer?.host ?? '', port: transfer?.port ?? 0 })
 
-  it('goes on printing where no agent listens yet', async () => {
+  it('keeps printing where no agent listens yet', async () => {
     expect(source.console(NAME).write(Buffer.from('while :; do echo something to read; done\n'))).toBe(true)
     await goesOnAt(source)
     const awaited = await target.receive(guest, RECEPTION)

@@ -21,7 +21,7 @@ test('the first host names a pool, and others find it', async () => {
   expect([(await openOn('a')).id, (await openOn('b')).id]).toEqual([id, id])
 })
 
-test('where nothing is mounted any more there is no pool, and none is made', async () => {
+test('where nothing is mounted there is no pool, and none is created', async () => {
   const { id } = await openOn('a')
   await rename(path(), join(folder, 'elsewhere'))
   await mkdir(path())

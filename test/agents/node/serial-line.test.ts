@@ -45,7 +45,7 @@ it('passes on what is printed, also what comes last', async () => {
   expect(printed).toBe('boot\ngood night\n')
 })
 
-it('types into the pipe, also after the one who typed before has gone, and not more than the guest takes', async () => {
+it('types into the pipe, also after the previous typist has left, and not more than the guest accepts', async () => {
   const guest = await openInputPipe(folder)
   const taken = (length: number) => {
     const bytes = Buffer.alloc(length)

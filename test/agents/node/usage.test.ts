@@ -40,7 +40,7 @@ function open() {
 }
 
 describe('usage of a host', () => {
-  it('is what each guest has moved since its process began', async () => {
+  it('is what each guest has transferred since its process started', async () => {
     const { host, usage } = open()
     host.guest = guest(1)
     host.counters = counted(7)

@@ -51,7 +51,7 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       expect((await volumes.list()).map(({ name }) => name)).toEqual(['b'])
     })
 
-    it('notes beside what lies in a pool which host has it, and lets one of several change that', async () => {
+    it('records beside a disk in a pool which host has it, and lets one of several change that', async () => {
       const other = await world.openOther()
       const [pool = ''] = volumes.pools
       await volumes.create({ name: 'a', sizeGibibytes: 1, pool })
@@ -117,7 +117,7 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await expect(volumes.takeSnapshot('nobody', 's1')).rejects.toThrow('not here')
     })
 
-    it('shares what lies in the pool with the hosts that have mounted it, and with nobody what does not', async () => {
+    it('shares disks in the pool with the hosts that have mounted it, and other disks with nobody', async () => {
       const other = await world.openOther()
       const [pool = ''] = volumes.pools
       expect(other.pools).toEqual([pool])
@@ -155,7 +155,7 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await expect(volumes.create({ name: 'b', sizeGibibytes: 1, pool: 'another' })).rejects.toThrow('not mounted')
     })
 
-    it('tells what it holds when others have removed it from the pool, so that it can be let go', async () => {
+    it('reports a disk that others have removed from the pool, so that it can be released', async () => {
       const other = await world.openOther()
       const [pool = ''] = volumes.pools
       await volumes.create({ name: 'a', sizeGibibytes: 1, pool })

@@ -125,7 +125,7 @@ describe('volumes in a pool', () => {
     expect(await room()).toEqual({ s2: 2 * object })
   })
 
-  it('a template comes to the pool once, whoever is first, and volumes begin as it at once', async () => {
+  it('a template is copied to the pool once, by any host, and volumes are cloned from it at once', async () => {
     const other = await world.openOther()
     await Promise.all([
       volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template, pool }),

@@ -88,7 +88,7 @@ it('says how much room each snapshot alone keeps', async () => {
   await world.close()
 })
 
-it('no program of the host opens what a disk names that a guest has written anew', async () => {
+it('no program of the host opens files that a header rewritten by a guest names', async () => {
   const world = await openFolder()
   const volumes = await world.open()
   for (const name of ['a', 'b', 'other']) await volumes.create({ name, sizeGibibytes: 1, source: world.template })
@@ -117,7 +117,7 @@ it('a volume in a pool needs nothing of the host that made it, wherever the pool
   await world.close()
 })
 
-it('a copy from another host is whole and stands alone', async () => {
+it('a copy from another host is complete and independent', async () => {
   const world = await openFolder()
   const [volumes, other] = [await world.open(), await world.openOther()]
   await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
@@ -130,7 +130,7 @@ it('a copy from another host is whole and stands alone', async () => {
   await world.close()
 })
 
-it('a copy into a pool takes the place of what lies there, and goes with its host when it was cut short', async () => {
+it('a copy into a pool replaces an existing disk, and is removed with its host when it was interrupted', async () => {
   const world = await openFolder()
   const [volumes, other] = [await world.open(), await world.openOther()]
   const [pool = ''] = other.pools

@@ -160,7 +160,7 @@ test('what is typed arrives in the order in which it came', async () => {
   expect(guest.typed).toEqual(texts)
 })
 
-test('a stopped guest, an unknown one, a detached serial port and a silent host are told apart', async () => {
+test('a stopped guest, an unknown one, a detached serial port and a silent host are distinguished', async () => {
   const agents = connect()
   guest.isRunning = false
   expect(await agents.write('n1', INSTANCE, Buffer.from('x'))).toBe('stopped')
@@ -174,7 +174,7 @@ test('a stopped guest, an unknown one, a detached serial port and a silent host 
   expect(await connect({ token: 'bad' }).write('n1', INSTANCE, Buffer.from('x'))).toBe('unreachable')
 })
 
-test('another certificate is never told the token', async () => {
+test('another certificate never receives the token', async () => {
   const before = asked
   const agents = connect({ fingerprint: '0'.repeat(64) })
   expect(await agents.write('n1', INSTANCE, Buffer.from('x'))).toBe('unreachable')

@@ -140,7 +140,7 @@ describe('read', () => {
     expect([third.text.length, third.has_more]).toEqual([16_384, true])
     stream.close()
   })
-  test('tells output that repeats itself apart, leaves out nothing, and cuts no character', async () => {
+  test('distinguishes repeated output, omits nothing, and cuts no character', async () => {
     const stream = await watch(await ada.token('read_write'))
     await stream.next()
     const prompt = '# '.repeat(100)
@@ -272,7 +272,7 @@ describe('stream', () => {
     await until(() => host.connections.length === 0)
   })
 
-  test('ends for who loses the right to it, and goes on for who keeps it', async () => {
+  test('ends for clients that lose the right to it, and continues for others', async () => {
     const join = async (email: string) => {
       const person = await cloud.signUp(email)
       const accountId = ada.accountId

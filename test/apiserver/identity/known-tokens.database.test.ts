@@ -82,7 +82,7 @@ test('tokens that are asked for together are one query', async () => {
   expect(queries()).toBe(2)
 })
 
-test('tokens in use are read anew together, before they are needed', async () => {
+test('tokens in use are refreshed together, before they are needed', async () => {
   const { clock, findAll, queries } = open()
   await findAll()
   for (let round = 1; round <= 5; round += 1) {
@@ -117,7 +117,7 @@ test('a revoked token stops within the time that answers are kept, also when it 
   expect(await known.find(text)).toBeUndefined()
 })
 
-test('what nobody uses any more is not read again', async () => {
+test('unused tokens are not refreshed', async () => {
   const { clock, findAll, known, queries } = open()
   await findAll()
   clock.move(6)

@@ -26,7 +26,7 @@ const staff = (...words: string[]) =>
     env: { ...process.env, DATABASE_URL: database.url, SVCCLOUD_SEALING_KEYS: SEALING_KEYS },
   })
 
-test('is printed, once it stands in the log of staff and in the chain of the account', async () => {
+test('is printed, once it is in the log of staff and in the chain of the account', async () => {
   const { accountId } = await cloud.signUp('kept@example.com')
   const sealing = createSealing(parseSealingKeys(SEALING_KEYS), systemRandom)
   const sealedKey = sealing.seal(KEY, backupKeyOwner(accountId))

@@ -62,7 +62,7 @@ describe('a BMC that speaks IPMI', () => {
     expect(await log()).not.toContain('secret')
   })
 
-  it('that lets nobody in proves nothing', async () => {
+  it('that admits nobody proves nothing', async () => {
     await expect(open('192.0.2.7', 'wrong').powerState()).rejects.toThrow('Unable to establish')
     await expect(open('192.0.2.7', 'wrong').powerOff()).rejects.toThrow(PowerControlFailed)
   })

@@ -127,12 +127,12 @@ describe('a BMC that speaks Redfish', () => {
     await expect(open({ authority: undefined }).powerState()).rejects.toThrow(PowerControlFailed)
   })
 
-  it('lets nobody in with a wrong password', async () => {
+  it('admits nobody with a wrong password', async () => {
     await expect(open({ password: 'wrong' }).powerOff()).rejects.toThrow('with 401: Sign in')
     expect(machines[1].power).toBe(true)
   })
 
-  it('that is gone proves nothing', async () => {
+  it('that is missing proves nothing', async () => {
     await simulator.stop()
     await expect(open().powerState()).rejects.toThrow('cannot be reached')
   })

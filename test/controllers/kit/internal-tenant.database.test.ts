@@ -29,7 +29,7 @@ beforeEach(() => {
   gateway = openSimulatedObjectStorage(['z1'], 'rgw')
 })
 
-test('each account and zone has one of its own, which stays the same', async () => {
+test('each account and zone has a separate one, which stays the same', async () => {
   const parts = partsOf(single)
   const [one, two] = [await createAccount(database.db), await createAccount(database.db)]
   const first = await openInternalTenant(parts, backupsOf(one))
@@ -48,7 +48,7 @@ test('each account and zone has one of its own, which stays the same', async () 
   expect([...single.tenants.values()].map(({ buckets }) => buckets?.length)).toEqual([1, 1, 1])
 })
 
-test('a store that has forgotten one is told again; one that is away is believed to know what it knew', async () => {
+test('a store that has forgotten one is informed again; an unavailable one is assumed to be unchanged', async () => {
   const parts = partsOf(single)
   const id = backupsOf(await createAccount(database.db))
   const before = await openInternalTenant(parts, id)
@@ -73,7 +73,7 @@ test('what is there stays there when the zone gets a gateway, which takes what i
   expect((await openInternalTenant(both, backupsOf(young))).store.backend).toBe('rgw')
 })
 
-test('those of accounts that are gone are taken away, also when the store was away at first', async () => {
+test('those of deleted accounts are removed, also when the store was unavailable at first', async () => {
   const parts = partsOf(single)
   const [kept, gone] = [await createAccount(database.db), newUuid(systemRandom)]
   for (const owner of [kept, gone]) await openInternalTenant(parts, backupsOf(owner))

@@ -10,7 +10,7 @@ describe('shards', () => {
   })
   test('the work of no zone is done once', () =>
     expect([zones, others].filter((shard) => shard.hasCommonWork)).toEqual([others]))
-  test('each has a leader of its own, whatever the order of its zones', () => {
+  test('each has a separate leader, for any order of its zones', () => {
     expect(zones.name).toBe('controllers-a.b')
     expect(others.name).toBe('controllers')
   })
@@ -18,7 +18,7 @@ describe('shards', () => {
   test.each(['a', 'zones:', 'zones:A', 'others:a,', 'zone:a'])('refuses %j', (text) =>
     expect(() => parseShard(text)).toThrow('names no shard'),
   )
-  test('objects go by the zone of their spec', () => {
+  test('objects belong to the shard of the zone in their spec', () => {
     const inZone = (zone: string) => ({ apiVersion: 'v1', kind: 'Any', metadata: { name: 'x' }, spec: { zone } })
     expect(inShard(zones)(inZone('a'))).toBe(true)
     expect(inShard(zones)(inZone('c'))).toBe(false)

@@ -140,7 +140,7 @@ describe.each(SOLD.map((sold) => [sold[0].kind, sold[1], sold] as const))('%s, %
     }
   })
 
-  test('goes on when a request or the platform began it', async () => {
+  test('continues when a request or the platform started it', async () => {
     const accountId = await open(false)
     const others = [
       { actor: 'user:grace', requestId: newUuid(systemRandom) },
@@ -178,7 +178,7 @@ test('a server is a machine only of what the account has been granted, though no
   expect(await machineOf('edge:web')).not.toBe('StateNotAllowed')
 })
 
-test('a router without NAT costs nothing more and is arranged anew by an account that is suspended', async () => {
+test('a router without NAT costs nothing more and can be rearranged by an account that is suspended', async () => {
   const accountId = await open(true)
   const [router] = SOLD.filter(([type]) => type === Router)
   if (router === undefined) throw new Error('no router')

@@ -44,7 +44,7 @@ const storage = (tier: StorageSpec['tier'], sizeGibibytes: number, status?: 'run
   },
 })
 
-test('storages are told by zone and tier, with what is done to them', async () => {
+test('storages are counted by zone and tier, with the operations on them', async () => {
   const storages: StorageObject[] = []
   const registry = openRegistry({ isProcessWide: false })
   const volumes = [{ status: { state: 'ready' } }, { status: { state: 'lost' } }]

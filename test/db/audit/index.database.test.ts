@@ -170,7 +170,7 @@ test.each<[string, (accountId: string) => Promise<void>, number]>([
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'broken', break: { sequence } })
 })
 
-test('a verified tail that was written anew, hashes and head and all, is found', async () => {
+test('a rewritten verified tail, with its hashes and head, is found', async () => {
   const accountId = await chainOf(5)
   expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
   const rows = await database.db

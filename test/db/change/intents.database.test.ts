@@ -54,7 +54,7 @@ test('only old intents are listed, the oldest first, whole', async () => {
   expect(await listIntents(database.db, before, { limit: 10, after: old })).toEqual([])
 })
 
-test('a page goes on between intents of one instant', async () => {
+test('a page continues between intents of one instant', async () => {
   const made = [1, 2, 3].map(() => intentAt('2025-12-31T00:00:00Z'))
   await database.db.transaction().execute((tx) => recordIntents(tx, made))
   const before = new Date('2025-12-31T00:00:01Z')

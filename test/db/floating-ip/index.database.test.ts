@@ -98,7 +98,7 @@ test('a pool and a quota that are spent refuse', async () => {
 })
 
 describe('a public target', () => {
-  test('leads to the public address of the server, and moves in one step', async () => {
+  test('points to the public address of the server, and moves in one step', async () => {
     const [one, other] = [await makeServer(), await makeServer()]
     await allocate('ip', atPublic(one))
     const first = await forwarding('ip')
@@ -121,7 +121,7 @@ describe('a public target', () => {
 })
 
 describe('a private target', () => {
-  test('leads to the interface, through the router that has NAT', async () => {
+  test('points to the interface, through the router that has NAT', async () => {
     const server = await makeServer({ isIn: true })
     await route(true)
     await allocate('ip', atPrivate(server))

@@ -36,7 +36,7 @@ test('what is asked for while a statement is under way is read by the next one',
   expect(await Promise.all(later)).toEqual(['b after 0', 'a after 0', 'c after 0'])
 })
 
-test('nobody is told what was so before they asked', async () => {
+test('no caller gets a state from before its request', async () => {
   const reads = held()
   void reads.ask('a')
   await settle()
@@ -48,7 +48,7 @@ test('nobody is told what was so before they asked', async () => {
   expect(await later).toBe('a after 1')
 })
 
-test('what cannot be read is the trouble of whoever asked for it', async () => {
+test('an unreadable row fails only its own callers', async () => {
   const reads = openGroupRead<string, string>(async (items) => {
     if (items.includes('bad')) throw new Error('bad')
     return items.map((item) => `${item}!`)

@@ -72,7 +72,7 @@ test('one whose zone has given all of them away gets nothing, and what one gives
   expect(await held('two')).toEqual(['198.51.104.3', '2001:db8:4::1'])
 })
 
-test('nobody is told to exchange the prefix of a load balancer, which keeps it', async () => {
+test('nobody is asked to exchange the prefix of a load balancer, which keeps it', async () => {
   await giveStanding(database.db, accountId)
   await pool('ipv6', '2001:db8:5::/48')
   await claim('one')

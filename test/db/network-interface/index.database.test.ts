@@ -52,7 +52,7 @@ const attach = (serverId: string, demand: InterfaceDemand = network) =>
 const interfacesOf = async (serverId: string) =>
   (await findServerClaims(database.db, { accountId, serverId }))?.interfaces ?? []
 
-test('a server that is made in a network holds an interface there, with addresses and a MAC of its own', async () => {
+test('a server that is made in a network has an interface there, with its addresses and its MAC', async () => {
   const [one, other] = [await makeServer([network]), await makeServer([network])]
   const [first, second] = [await interfacesOf(one), await interfacesOf(other)]
   expect(first).toMatchObject([{ networkId: network.networkId, slot: 1, ipv4Address: '10.1.0.2', isLeaving: false }])
@@ -129,7 +129,7 @@ describe('is refused', () => {
 })
 
 describe('leaving a network', () => {
-  test('keeps the addresses until the guest has let go', async () => {
+  test('keeps the addresses until the guest has released them', async () => {
     const server = await makeServer([network])
     const of = { accountId, serverId: server, networkId: network.networkId }
     await transaction((tx) => leaveNetwork(tx, of))

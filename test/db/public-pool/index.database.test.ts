@@ -203,7 +203,7 @@ describe('renumbering', () => {
     expect(await held(demand)).toEqual([fresh.cidr.replace('/63', '1')])
   })
 
-  test('ends when as many lead to the server as may', async () => {
+  test('ends when as many point to the server as may', async () => {
     const pools = ['a', 'b'].map((name, number) =>
       ipv6(56, { id: `${zone}-${name}`, cidr: `2001:db8:${tests.toString(16)}0${number}::/56` }),
     )

@@ -96,7 +96,7 @@ describe('a change of size', () => {
     expect(await everywhere(server)).toEqual([grown, grown, grown])
   })
 
-  test('that begins or ends twice counts once; the end of another changes nothing', async () => {
+  test('that starts or ends twice counts once; the end of another changes nothing', async () => {
     const server = await place(room(2))
     expect(await begin(server, room(4))).toEqual(await begin(server, room(4)))
     await end(server, { isDone: false }, 'op-0')
@@ -140,7 +140,7 @@ describe('a change of size', () => {
   test.each([
     ['up', room(2), room(4)],
     ['down', room(4), room(2)],
-  ])('%s of one server by many at once begins once', async (_way, before, after) => {
+  ])('%s of one server by many at once starts once', async (_way, before, after) => {
     const server = await place(before)
     const outcomes = await Promise.all([1, 2, 3, 4].map((number) => refusal(begin(server, after, `op-${number}`))))
     expect(outcomes.toSorted()).toEqual(['state_not_allowed', 'state_not_allowed', 'state_not_allowed', undefined])

@@ -10,7 +10,7 @@ import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 
-test('an old log is sealed in its order, whole, and goes on', async () => {
+test('an old log is sealed in its order, completely, and continues', async () => {
   const { db } = database
   await sql`create table staff_audit_entry (id uuid, at timestamptz, body jsonb)`.execute(db)
   const accountId = newUuid(systemRandom)

@@ -157,7 +157,7 @@ test('a snapshot that was taken before a restore keeps the data in their place, 
   await transact(ending('server', 'server.delete'))
 })
 
-test('what holds data on a host is told with the server that has them', async () => {
+test('what holds data on a host is listed with the server that has it', async () => {
   const transact = (work: Work) => database.db.transaction().execute(work)
   const hold = (snapshotId: string, more: object) => (tx: Transaction<Tables>) =>
     claimSnapshot(tx, {

@@ -147,7 +147,7 @@ describe('a storage that is attached', () => {
     expect(await usedOn(nodes[0])).toBe(BOOT_GIBIBYTES)
   })
 
-  test('has a slot of its own, and one more than there are is refused', async () => {
+  test('has a separate slot, and one more than there are is refused', async () => {
     const serverId = await placeServer()
     for (let count = 0; count < DATA_STORAGES_PER_SERVER_MAXIMUM; count++)
       await attach(await makeStorage(nodes[0], 1), serverId)
@@ -208,7 +208,7 @@ describe('while its server moves', () => {
     expect([await usedOn(nodes[0]), await usedOn(nodes[1])]).toEqual([10, BOOT_GIBIBYTES + 10])
   })
 
-  test('a move waits for a storage that lies on its node and is not with the guest yet', async () => {
+  test('a move waits for a storage that is on its node and not with the guest yet', async () => {
     const { serverId, free } = await world()
     await attach(free, serverId)
     await expect(reserve(serverId)).rejects.toThrow(Unavailable)

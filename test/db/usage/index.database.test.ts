@@ -57,7 +57,7 @@ describe('readings', () => {
     ])
   })
 
-  test('of a new process begin anew, and those of two nodes add up: a guest that restarted or moved', async () => {
+  test('of a new process restart at zero, and those of two nodes add up: a guest that restarted or moved', async () => {
     await record([reading(100)])
     await record([reading(100), reading(30, { epoch: `node-1/${serverUid}/2` })])
     await record([reading(50, { epoch: `node-2/${serverUid}/2` })])
@@ -91,7 +91,7 @@ describe('readings', () => {
   })
 })
 
-test('steps go when no series shows them any more; the transfer stays', async () => {
+test('steps are deleted when no series shows them; the transfer stays', async () => {
   await record([reading(100)])
   const inTwoHours = new Date(now.getTime() + 7_200_000)
   await pruneUsage(database.db, inTwoHours)

@@ -52,7 +52,7 @@ describe('a sealed entry', () => {
   test('never says the account', () => expect(entry).not.toHaveProperty('account_id'))
 })
 
-test('whatever customers write can be sealed and verifies', () => {
+test('everything that customers write can be sealed and verifies', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -36,7 +36,7 @@ function hoursFrom(start: Date, count: number, rest: Partial<MeteredHours> = {})
   }))
 }
 
-test('a month of 730 hours costs the monthly price, whatever it is, and no month costs more', () => {
+test('a month of 730 hours costs the monthly price, for every price, and no month costs more', () => {
   for (let price = 0; price <= 200_000; price += price < 5_000 ? 1 : 997)
     expect([price, amountAfter(730, price), amountAfter(744, price)]).toEqual([price, price, price])
   expect(amountAfter(672, 499)).toBe(460)
@@ -67,7 +67,7 @@ test('plans share 730 hours in the order of time', () => {
   })
 })
 
-test('the estimate adds the hours that are left to what goes on, and nothing to what has ended', () => {
+test('the estimate adds the remaining hours to what runs, and nothing to what has ended', () => {
   const live: LiveResource = { ...thing, monthlyCents: 499, meteredUntil: new Date('2026-03-02T00:00:00Z') }
   const ended = hoursFrom(MARCH.start, 10, { resource: 2, resourceId: 'gone' })
   const lines = billMonth(MARCH, { hours: [...hoursFrom(MARCH.start, 24), ...ended], transfers: [], live: [live] })

@@ -15,7 +15,7 @@ test('an archive may hold eight times its storage, and 50 GiB at least', () => {
   expect([1, 6, 7, 100].map((storage) => archiveQuotaBytes(storage) / GIBIBYTE)).toEqual([50, 50, 56, 800])
 })
 
-test('what is above four times the storage is billed, by begun GiB', () => {
+test('usage above four times the storage is billed, rounded up to GiB', () => {
   const billed = [0, 40, 40.001, 41, 41.5, 80].map((used) => billedArchiveGibibytes(gibibytes(used), 10))
   expect(billed).toEqual([0, 0, 1, 1, 2, 40])
 })

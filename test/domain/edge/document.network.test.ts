@@ -44,7 +44,7 @@ const INPUTS: readonly EdgeMachineInput[] = Array.from({ length: 2 ** EDGE_ROLES
     })),
   )
 
-it('gives nftables rulesets that it takes, whatever the roles', async () => {
+it('gives valid nftables rulesets, for all roles', async () => {
   expect(INPUTS).toHaveLength(14)
   for (const input of INPUTS) {
     const file = join(folder, 'rules.nft')

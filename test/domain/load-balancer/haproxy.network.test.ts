@@ -60,7 +60,7 @@ test('HAProxy takes as many members as a backend may have', async () => {
   expect(await complaintOf({ frontends: [frontendOf()], backends: [backendOf({ members })] })).toBe('')
 })
 
-test('HAProxy takes whatever can be accepted', async () => {
+test('HAProxy takes everything that can be accepted', async () => {
   await fc.assert(
     fc.asyncProperty(Configurations, async (configuration) => {
       expect(await complaintOf(configuration)).toBe('')

@@ -205,7 +205,7 @@ describe('what the state allows', () => {
   )
 })
 
-test('a configuration has one digest, in whatever order a store keeps its members', () => {
+test('a configuration has one digest, with members stored in any order', () => {
   const { frontends, backends } = EVERYTHING
   const turned = frontends.map((one) => Object.fromEntries(Object.entries(one).toReversed()) as typeof one)
   expect(configurationDigest({ frontends: turned, backends })).toBe(configurationDigest(EVERYTHING))

@@ -66,7 +66,7 @@ test('the router has the first address, hosts the others but the last', () => {
   expect([formatAddress('ipv4', first), formatAddress('ipv4', last)]).toEqual(['10.1.0.18', '10.1.0.30'])
 })
 
-test('a prefix of its own begins with fd and has the random bytes', () => {
+test('a private prefix starts with fd and has the random bytes', () => {
   expect(ulaPrefix(Uint8Array.of(1, 2, 3, 4, 5, 6, 7))).toBe('fd01:203:405:607::/64')
   expect(ulaPrefix(Uint8Array.of(255, 255, 255, 255, 255, 255, 255))).toBe('fdff:ffff:ffff:ffff::/64')
 })
@@ -86,7 +86,7 @@ describe('static routes', () => {
     ['half of everything, with NAT', [route('0.0.0.0/1', '10.1.0.9'), route('128.0.0.0/1', '10.1.0.9')], true],
     ['all of IPv6, with NAT', [route('::/0', 'fd00::9')], true],
     ['the prefix of translators', [route('64:ff9b::/96', 'fd00::9')], false],
-  ])('may lead to %s', (_what, routes, natEnabled) => expect(routesFault(routes, { natEnabled })).toBeUndefined())
+  ])('may point to %s', (_what, routes, natEnabled) => expect(routesFault(routes, { natEnabled })).toBeUndefined())
 
   test.each([
     ['bits beyond the prefix', [route('10.9.0.1/16', '10.1.0.9')], 'destination', /no bits/],
@@ -110,7 +110,7 @@ describe('static routes', () => {
       routesFault([route('fd01:0::/64', 'fd00::9'), route('FD01::/64', 'fd00::8')], { natEnabled: false }),
     ).toMatchObject({ index: 1, field: 'destination' }))
 
-  test('lead somewhere only where a network of the router has the next hop', () => {
+  test('are active only where a network of the router has the next hop', () => {
     const networks = [{ ipv4Cidr: '10.1.0.0/24', ipv6Prefix: 'fd00:1::/64' }]
     const routes = [
       { ...route('10.9.0.0/16', '10.1.0.9'), comment: 'a' },

@@ -90,7 +90,7 @@ describe('among nodes that can hold it', () => {
         ]),
       ),
     ).toEqual(['c', 'b', 'a']))
-  test('equal ones go by name', () =>
+  test('equal ones are ordered by name', () =>
     expect(names(rankNodes(demand(), [node({ node: 'b' }), node({ node: 'a' })]))).toEqual(['a', 'b']))
 })
 

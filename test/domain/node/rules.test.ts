@@ -54,7 +54,7 @@ const RULES = {
 
 describe.each(Object.entries(RULES))('%s', (_verb, rule) => {
   test('is accepted of an idle node', () => expect(judged(() => rule(node()))).toBe('accepted'))
-  test('waits for another operation, whose id is told', () => {
+  test('waits for another operation, and names its id', () => {
     expect(judged(() => rule(node(busy)))).toEqual(BUSY)
     expect(() => rule(node(busy))).toThrow(
       expect.objectContaining({ members: expect.objectContaining({ active_operation_id: 'op' }) }),
@@ -85,7 +85,7 @@ test('a node is emptied while it is ready or cordoned', () =>
 describe('fencing', () => {
   test('takes what does not answer', () =>
     expect(accepting((state) => requireFenceable(node({ state }), false))).toEqual(['unreachable']))
-  test('takes by force whatever has run guests', () =>
+  test('takes by force everything that has run guests', () =>
     expect(accepting((state) => requireFenceable(node({ state }), true))).toEqual(
       NODE_STATES.filter((state) => state !== 'provisioning' && state !== 'fenced'),
     ))

@@ -51,7 +51,7 @@ test.each([
   [540, 14],
   [600, 15],
 ])(
-  'a guest that is given %i seconds to shut down leaves its operation time to go on: %i minutes in all',
+  'a guest with %i seconds to shut down leaves its operation enough time: %i minutes in all',
   (graceSeconds, minutes) => {
     const now = new Date('2026-01-01T00:00:00Z')
     expect(deadlineOf('server.stop', now, { graceSeconds })).toEqual(new Date(now.getTime() + minutes * 60_000))

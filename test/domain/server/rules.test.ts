@@ -145,7 +145,7 @@ describe('what is allowed', () => {
     ],
   ])('%s', (_which, facts, expected) => expect(table(facts)).toEqual(expected))
 
-  test('nothing while an operation runs, whatever else is in the way', () => {
+  test('nothing while an operation runs, whether or not it would be refused otherwise', () => {
     const busy = { activeOperation: BUSY, isProtected: true, isHostUnreachable: true, state: 'error' } as const
     expect(new Set(Object.values(table(busy)))).toEqual(new Set(['409 operation_in_progress']))
   })
@@ -168,7 +168,7 @@ describe('what is allowed', () => {
 describe('a server of a lost node', () => {
   const release = (facts: Partial<ServerFacts>) =>
     judgedBy(() => requireReleasable(server({ isHostUnreachable: true, ...facts })))
-  test('is given up whatever waits for its node', () => {
+  test('is abandoned even if something waits for its node', () => {
     expect(release({ state: 'error' })).toBe(ALLOWED)
     expect(release({ activeOperation: BUSY })).toBe(ALLOWED)
     expect(release({ isDeleting: true, state: 'deleting' })).toBe(ALLOWED)

@@ -16,7 +16,7 @@ import {
 const counters = (diskReadBytes: number): Counters => ({ ...NO_COUNTERS, diskReadBytes })
 
 describe('readings of counters', () => {
-  it('add up to the newest one, in whatever order and however often they come', () => {
+  it('add up to the newest one, in any order and number', () => {
     fc.assert(
       fc.property(fc.array(fc.nat()), (values) => {
         let known = NO_COUNTERS
@@ -50,7 +50,7 @@ describe('a series', () => {
     ).toBe(true)
   })
 
-  it('begins with the step that is as long ago as the period is long', () => {
+  it('starts with the step that is as old as the period is long', () => {
     expect(seriesStart('1h', now)).toEqual(new Date('2026-03-01T09:18:00Z'))
     expect(seriesStart('24h', now)).toEqual(new Date('2026-02-28T10:30:00Z'))
     for (const period of METRICS_PERIODS) expect(seriesOf(period, [], now)[0]?.at).toEqual(seriesStart(period, now))

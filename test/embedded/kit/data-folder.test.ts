@@ -132,7 +132,7 @@ describe('what an earlier run left', () => {
     expect(signalProcess(child.pid, 0)).toBe(true)
   })
 
-  it('is known at every moment, also while it is written down anew', async () => {
+  it('is known at every moment, also while it is being rewritten', async () => {
     const folder = await prepareDataFolder(root)
     const records = [{ name: 'postgres', pid: 1 }]
     await recordProcesses(folder, records)

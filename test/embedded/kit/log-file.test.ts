@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-it('keeps a file that grew too long once, and its writer goes on at the start', async () => {
+it('keeps one older file when it grew too long, and its writer continues at the start', async () => {
   const writer = await openLogFile(file)
   await writer.write('first\n')
   await truncate(file, 20 * MEBIBYTE)

@@ -18,7 +18,7 @@ function listen(port: number): Promise<void> {
   })
 }
 
-test('no port is chosen twice, nor one that the system gives to anybody meanwhile', async () => {
+test('no port is chosen twice, nor one that the system has assigned in between', async () => {
   const ports = []
   for (let count = 0; count < 40; count++) ports.push(await probePort(HOST, 0))
   expect(new Set(ports).size).toBe(ports.length)

@@ -70,7 +70,7 @@ test('error texts show the beginning of long values, and a bounded number of fau
   expect([patched.status, (patched.headers['warning'] ?? '').length < 20_000]).toEqual([201, true])
 })
 
-test('a quota counts objects of its namespace, whoever makes them and however many at once', async () => {
+test('a quota counts objects of its namespace, for any creator and number of requests at once', async () => {
   const world = await openWidgetWorld()
   const names = (hard: object) => ({
     apiVersion: 'v1',

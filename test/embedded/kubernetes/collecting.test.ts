@@ -30,7 +30,7 @@ test('an object whose owner does not exist goes', async () => {
   await expect.poll(() => names(world)).toEqual([])
 })
 
-test('an object with another owner stays and forgets the one that is gone', async () => {
+test('an object with another owner stays and forgets the deleted one', async () => {
   const world = await openWidgetWorld()
   const one = (await world.post(WIDGETS, widget('one'))).body
   const two = (await world.post(WIDGETS, widget('two'))).body
@@ -76,7 +76,7 @@ test('orphans keep living without their owner', async () => {
   expect((await world.get(`${WIDGETS}/child`)).body.metadata.ownerReferences).toBeUndefined()
 })
 
-test('a namespace takes its contents with it and lets nothing in meanwhile', async () => {
+test('a namespace takes its contents with it and admits nothing until then', async () => {
   const world = await openWidgetWorld()
   await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
   const inside = '/apis/example.dev/v1/namespaces/n/widgets'

@@ -216,7 +216,7 @@ test('lists come in pages that show one moment', async () => {
   expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion)
 })
 
-test('whatever changes between pages, they show the moment of the first, and how much is left', async () => {
+test('pages show the moment of the first despite later changes, and how much is left', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   const change = fc.record({ name: fc.constantFrom(...names), isRemoval: fc.boolean() })
   const between = fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 6 })

@@ -36,7 +36,7 @@ test.each(NAMES)('a label called %s is stored by a change that adds nothing else
   expect((await world.get(`${WIDGETS}/a`)).body.metadata.labels).toEqual({ other: 'x', [name]: 'x' })
 })
 
-test('a status member that is gone is removed, whatever it is called', () => {
+test('a removed status member is removed, with any name', () => {
   expect(mergePatch({ constructor: 1, kept: 1 }, { kept: 1 })).toEqual({ constructor: null })
 })
 

@@ -119,7 +119,7 @@ test('members that occur twice are found wherever they are', () => {
   expect(parseJson('{"a":1,"b":{"c":[{"d":1,"d":2}]},"a":{"x":"}\\"{"}}').duplicates).toEqual(['b.c[0].d', 'a'])
 })
 
-test('protobuf becomes the JSON that it stands for', () => {
+test('protobuf becomes the equivalent JSON', () => {
   const field = (number: number, bytes: Buffer) =>
     Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
   const text = (number: number, value: string) => field(number, Buffer.from(value))

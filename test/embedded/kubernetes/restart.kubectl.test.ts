@@ -42,7 +42,7 @@ afterAll(async () => {
 })
 
 it(
-  'a watch ends, a wait goes on, nothing that was written is lost',
+  'a watch ends, a wait continues, nothing that was written is lost',
   () =>
     tryRestart(join(folder, 'admin.kubeconfig'), async () => {
       await kill()

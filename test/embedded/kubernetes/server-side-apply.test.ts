@@ -63,7 +63,7 @@ test('an update takes the fields that it changes, and only those', async () => {
   )
 })
 
-test('items of a keyed list belong to whoever brought them', async () => {
+test('items of a keyed list belong to those who added them', async () => {
   const world = await openWidgetWorld()
   await world.apply(PATH, config({ size: 'small', parts: [{ name: 'x', weight: 1 }, { name: 'z' }] }), by('one'))
   const both = await world.apply(PATH, config({ parts: [{ name: 'y', weight: 2 }] }), by('two'))
@@ -72,7 +72,7 @@ test('items of a keyed list belong to whoever brought them', async () => {
   expect(left.body.spec.parts.map((part: any) => part.name)).toEqual(['z', 'y'])
 })
 
-test('the status has owners of its own', async () => {
+test('the status has separate owners', async () => {
   const world = await openWidgetWorld()
   await world.apply(PATH, config({ size: 'small' }), by('one'))
   const status = await world.apply(

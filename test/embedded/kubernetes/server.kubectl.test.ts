@@ -45,7 +45,7 @@ test('the kubeconfig is for its owner only', async () => {
   expect((await stat(server.kubeconfig)).mode & 0o777).toBe(0o600)
 })
 
-test('a kind of its own is applied, shown, changed, explained and deleted', async () => {
+test('a custom kind is applied, shown, changed, explained and deleted', async () => {
   await kubectl('wait', '--for=condition=Established', 'crd/widgets.example.dev', '--timeout=10s')
   expect(await apply(widget('one'))).toBe('widget.example.dev/one created\n')
   expect(await apply(widget('one'))).toBe('widget.example.dev/one unchanged\n')

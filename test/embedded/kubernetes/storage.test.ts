@@ -30,7 +30,7 @@ async function logFile(): Promise<string> {
   return join(folder, name)
 }
 
-test('what was written is there after a restart, and watches go on from their revision', async () => {
+test('what was written is there after a restart, and watches resume from their revision', async () => {
   const first = await openWidgetWorld({ storage: await open() })
   const made = await first.post(WIDGETS, widget('a'))
   await first.merge(`${WIDGETS}/a`, { spec: { replicas: 4 } })
@@ -89,7 +89,7 @@ test('snapshots take the place of old logs and lose nothing', async () => {
   expect(second.core.engine.store.revision()).toBeGreaterThanOrEqual(revision)
 })
 
-test('a log is read whole however long it is, also lines that begin in one piece and end in another', async () => {
+test('a log of any length is read completely, also lines that start in one piece and end in another', async () => {
   const recordAt = (revision: number, text: string): StoredRecord => ({
     revision,
     storageKey: '/configmaps',

@@ -89,7 +89,7 @@ test('a watch from a revision is not given it again when it becomes durable', as
   expect(await namesUntilNote(subscription)).toEqual(['next'])
 })
 
-test('a watch that begins with the state is not answered before that state is durable', async () => {
+test('a watch that starts with the state is not answered before that state is durable', async () => {
   const storage = slowStorage()
   const world = await openWidgetWorld({ storage })
   storage.hold()
@@ -108,7 +108,7 @@ test('a watch that begins with the state is not answered before that state is du
   await world.core.close()
 })
 
-test('a table that is watched shows every row as old as it is, long after the watch began', async () => {
+test('a watched table shows the age of every row, long after the watch started', async () => {
   let passedMilliseconds = 0
   const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() + passedMilliseconds) }
   const world = await openWidgetWorld({ clock })

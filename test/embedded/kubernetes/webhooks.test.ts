@@ -207,7 +207,7 @@ test('the deletion of a namespace is tried again after a refusal', async () => {
   await expect.poll(async () => (await world.get('/api/v1/namespaces/n')).status).toBe(404)
 }, 60_000)
 
-test('an object that changes while its namespace asks is judged anew', async () => {
+test('an object that changes while its namespace asks is judged again', async () => {
   let world: World | undefined
   let isFirst = true
   const made = await hooked(({ operation, oldObject }) => {

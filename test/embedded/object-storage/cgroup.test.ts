@@ -16,7 +16,7 @@ async function openFolder(controllers: string) {
   return { folder: join(folder, 'unit'), mounts }
 }
 
-test('each engine has a group of its own below that of this process, where it may make one', async () => {
+test('each engine has a separate group below that of this process, where it may make one', async () => {
   const { folder, mounts } = await openFolder('cpu memory pids\n')
   // The kernel removes what a group has with it.
   const trial = openBounds({ own: '0::/unit\n', mounts })

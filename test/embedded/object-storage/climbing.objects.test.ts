@@ -66,7 +66,7 @@ async function attack(way: 'door' | 'past', where: 'cells' | 'open', share: numb
 }
 
 test.runIf(isRoot())(
-  'nothing outside of a tenant changes or is read, whatever it asks for, and every request is answered',
+  'nothing outside of a tenant changes or is read, for any request, and every request is answered',
   { timeout: 240_000 },
   async () => {
     const result = await attack('door', 'cells', 23)

@@ -204,7 +204,7 @@ async function openHastyStore({ certificate, key, authority }: Awaited<ReturnTyp
 const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const LARGE = 'x'.repeat(100_000)
 
-test('a connection that has carried a body goes on only behind one that was read, and with its tenant', async () => {
+test('a connection that has carried a body is reused only after one that was read, and by its tenant', async () => {
   const { send, came } = await openFrontEnd()
   const put = { method: 'PUT', body: 'x' }
   for (const [sent, by] of [

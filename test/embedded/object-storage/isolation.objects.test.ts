@@ -47,7 +47,7 @@ async function digestOf(folder: string, leavesOut: string): Promise<string> {
   return hash.digest('hex')
 }
 
-test.runIf(isRoot())('an engine has a user, a root and namespaces of its own, and no right', async () => {
+test.runIf(isRoot())('an engine has a separate user, root and namespaces, and no right', async () => {
   const cells = await openTestEngines()
   expect(cells.isolation.kind).toBe('uid')
   const [ada, bob] = [await cells.open('ada'), await cells.open('bob')]
@@ -194,7 +194,7 @@ test.runIf(isRoot())(
   120_000,
 )
 
-test('a key of one tenant is no key of another, whatever bucket it names', async () => {
+test('a key of one tenant is no key of another, for any bucket it names', async () => {
   const cells = await openTestEngines()
   const [ada, bob] = [await cells.open('ada'), await cells.open('bob')]
   await cells.send(bob, { method: 'PUT', target: `/${bob.bucket}/kept`, body: 'of bob' })

@@ -72,7 +72,7 @@ test('buckets and older versions come over, each noted before; those of others s
   expect(await start(folder)).toBe(0)
 })
 
-test('stopped at any point, also twice, it goes on and ends the same', async () => {
+test('stopped at any point, also twice, it resumes and ends the same', async () => {
   const whole = await start(await openBefore())
   expect(whole).toBe(12)
   for (let first = 0; first < whole; first++)

@@ -57,7 +57,7 @@ const statusOf = async (pid: number): Promise<Readonly<Record<string, string>>> 
       .map(([name = '', value = '']) => [name, value.trim()]),
   )
 
-test.runIf(isRoot())('clients are served by a user of its own, without rights or a way to gain any', async () => {
+test.runIf(isRoot())('clients are served by a separate user, without rights or a way to gain any', async () => {
   const { folder, start, tell } = await open()
   const storage = await start()
   const { secretAccessKey } = await tell('ada')

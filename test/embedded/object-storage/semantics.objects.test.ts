@@ -227,7 +227,7 @@ test('what is said of an object holds as its bytes are, also several spaces', as
   expect([status, headers['x-amz-meta-colour']]).toEqual([200, kept['x-amz-meta-colour']])
 })
 
-test('who names a bucket of no prefix of theirs is told which it is', async () => {
+test('a bucket name without the prefix is answered with the prefix', async () => {
   const { client, settings } = await openTenant()
   const error = await client
     .send(new s3.CreateBucketCommand({ Bucket: 'my-bucket' }))
@@ -243,7 +243,7 @@ test('no more buckets are made at a time than one after the other', async () => 
   expect((await client.send(new s3.ListBucketsCommand({}))).Buckets).toHaveLength(100)
 })
 
-test('a bucket in which the engine has begun something goes', async () => {
+test('a bucket in which the engine has started something can be deleted', async () => {
   const { client, at } = await openTenant()
   const { UploadId } = await client.send(new s3.CreateMultipartUploadCommand({ ...at, Key: 'd/large' }))
   await client.send(new s3.AbortMultipartUploadCommand({ ...at, Key: 'd/large', UploadId }))

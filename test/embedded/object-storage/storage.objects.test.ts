@@ -132,7 +132,7 @@ describe('a client of Amazon’s', () => {
     ])
   })
 
-  test('hears why an object cannot lie below another, however large it is', async () => {
+  test('gets the reason why an object cannot be below another, for any size', async () => {
     const ada = await openTenant()
     await put(ada, 'a', 'an object')
     for (const bytes of [1, 100_000, 8 * MEBIBYTE]) {

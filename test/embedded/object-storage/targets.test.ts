@@ -144,7 +144,7 @@ test('a silent engine fails its request, and is asked once', async () => {
   expect(asked).toBe(1)
 })
 
-test('there are no more than 4096 connections, and who asks for one is told to come again', async () => {
+test('there are no more than 4096 connections, and further clients are asked to come again', async () => {
   const targets = openTargets()
   const begin = () =>
     httpRequest({ agent: targets.of({ id: 'ada' }, { socketPath: '/nowhere/s3' }, false) }).on('error', () => {})

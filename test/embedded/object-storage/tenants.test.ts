@@ -48,7 +48,7 @@ const settingsWith = (secretAccessKey: string, toldAt?: number) => ({
   ...defined({ toldAt }),
 })
 
-test('what comes later than something newer is refused, also by a front end that was started anew', async () => {
+test('a command older than the current state is refused, also by a front end that was restarted', async () => {
   const { open, secrets } = await openFrontEndTenants()
   const tenants = await open()
   await tenants.put('ada', settingsWith('older', at(-20)))

@@ -40,7 +40,7 @@ it('routers and nodes have an address each, which is none of the servers', () =>
     expect(contains(networkOf(SERVERS.ipv4), parseAddress(address)?.value ?? 0n)).toBe(false)
 })
 
-it('a zone keeps its number whatever zones come and go', () => {
+it('a zone keeps its number when other zones are added or removed', () => {
   const first = numberZones(['a', 'b'], {})
   expect(first).toEqual({ a: 0, b: 1 })
   expect(numberZones(['c', 'b'], first)).toEqual({ a: 0, b: 1, c: 2 })

@@ -6,7 +6,7 @@ import { BRIDGE_LINES, OUTSIDE_MAC } from '../../../embedded/ovn/bridges.ts'
 
 const run = promisify(execFile)
 
-test('the machine has the same address outside at every start, whoever is wired to it', async () => {
+test('the machine has the same address outside at every start, for any neighbours', async () => {
   // A bridge without an address of its own takes the lowest one of those that are wired to it.
   const wire = [
     'ip link add o0 address 02:00:00:00:00:01 type veth peer name other',

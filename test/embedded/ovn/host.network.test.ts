@@ -27,7 +27,7 @@ async function open(...lines: readonly string[]): Promise<Space> {
   return space
 }
 
-test('a node whose guests have kept its namespace is wired to a new cloud before the old one is gone', async () => {
+test('a node whose guests have kept its namespace is wired to a new cloud before the old one has stopped', async () => {
   const addresses = { host: '192.0.2.1', tunnel: '198.51.100.1', prefix: 24 }
   const [node, before] = [await open(), await open(...BRIDGE_LINES)]
   await wire({ middle: before, number: 0, addresses }, node)

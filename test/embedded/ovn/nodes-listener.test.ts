@@ -28,7 +28,7 @@ async function say(port: number, text: string): Promise<string> {
   return heard
 }
 
-test('the host of control planes is told which port a node came to', async () => {
+test('the host of control planes learns the port from which a node came', async () => {
   const socket = join(folder, 'nodes.sock')
   const firstPort = await probePort('127.0.0.1', 0)
   servers.push(...(await openNodesListener({ address: '127.0.0.1', firstPort, ports: 1, socket })))

@@ -91,7 +91,7 @@ it('takes what the machine has', async () => {
   expect(await find(false)).toEqual({ found: machine, printed: [] })
 })
 
-it('downloads what is missing, with libraries of its own, once', async () => {
+it('downloads what is missing, with separate libraries, once', async () => {
   await mirror()
   const { found, printed } = await find()
   if (typeof found === 'string') throw new Error(found)
@@ -111,7 +111,7 @@ it('downloads what is missing, with libraries of its own, once', async () => {
 const libraryPath = async (folder: string) =>
   (await run('ovn-controller', [], { env: { PATH: `${join(folder, 'bin')}:${PATH}` } })).stdout.trim()
 
-it('runs what is beside it once its folder was moved, whatever is where that was', async () => {
+it('runs the programs beside it once its folder was moved, for any content of the old place', async () => {
   await mirror()
   await find()
   await rename(join(home, 'programs'), join(home, 'moved'))

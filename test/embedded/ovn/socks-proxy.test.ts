@@ -46,7 +46,7 @@ it('joins what comes to a server, to the last byte', async () => {
   expect({ ...rest, characters: printed.length }).toEqual({ complaint: '', code: 0, characters: input.length })
 })
 
-it('leads to no other address, and to no name', async () => {
+it('reaches no other address, and no name', async () => {
   const other = await listen(
     createServer((socket) => void socket.pipe(socket)),
     '127.0.0.4',

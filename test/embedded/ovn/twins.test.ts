@@ -28,7 +28,7 @@ const ask = async (host: string, port = 0): Promise<string> => {
   }
 }
 
-it('lead to the servers that are there, and to no others', async () => {
+it('point to the existing servers, and to no others', async () => {
   const twins = await start([30_022, 30_080])
   const port = twins.ports.get(30_080)
   twins.follow(new Set(['198.18.3.4', '198.18.3.5']))
@@ -40,7 +40,7 @@ it('lead to the servers that are there, and to no others', async () => {
   expect(await ask(`${twins.loopback}.3.5`, port)).toBe('198.18.3.5 30080')
 })
 
-it('two clouds have networks of their own, and leave them to the next', async () => {
+it('two clouds have separate networks, and leave them to the next', async () => {
   const [first, second] = [await start([30_022]), await start([30_022])]
   expect(first.loopback).not.toBe(second.loopback)
   first.close()

@@ -6,7 +6,7 @@ import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { MANIFESTS, settingsFrom } from '../../controllers/nouns/kubernetes-host/host-cluster.ts'
 
-test('manifests go into the namespace of the host process, and are told apart', async () => {
+test('manifests are applied to the namespace of the host process, and are distinguished', async () => {
   const settings = await settingsFrom({ region: 'eu-1', manifests: MANIFESTS })
   expect(settings).toMatchObject({
     region: 'eu-1',

@@ -36,7 +36,7 @@ async function opened(gateways: unknown, environment: Parameters<typeof openObje
 }
 
 describe('object storage', () => {
-  test('of no environment is nowhere, for the reason that is told or one of its own', async () => {
+  test('of no environment is nowhere, with the reason given, or a default one', async () => {
     const never = await openObjectStorage({}, systemClock)
     expect(offerIn(never, 'a')).toEqual({ obstacle: expect.stringContaining('SVCCLOUD_RGW_FILE') })
     const told = await openObjectStorage({ objectStorageObstacle: 'nobody built it' }, systemClock)

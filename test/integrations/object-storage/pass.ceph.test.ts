@@ -194,7 +194,7 @@ test('in parts goes over, and its digest is held against what was sent', async (
   expect(await pass(moving, 'exact', new Date(Date.now() + 3_600_000))).toMatchObject({ changed: 0 })
 })
 
-test('that changed meanwhile is brought over by the passes behind, and what has gone goes', async () => {
+test('that changed in between is copied by later passes, and removed ones are removed', async () => {
   const moving = await openMoving()
   const { before, after, bucket } = moving
   for (const key of ['same size', 'said', 'tagged', 'gone']) await put(before, bucket, key, 'one')
@@ -235,7 +235,7 @@ test('a target that holds something else is found out', async () => {
   expect(await pass(moving, 'check')).toMatchObject({ changed: 2 })
 })
 
-test('goes on where it was, over more than a page', async () => {
+test('continues where it was, over more than a page', async () => {
   const moving = await openMoving()
   const { before, after, bucket } = moving
   const keys = Array.from({ length: 120 }, (_none, index) => `dir-${index % 7}/${index}`)
@@ -255,7 +255,7 @@ test('what keeps versions cannot be moved, and says so', async () => {
   expect(await moveObstacle(moving.source)).toContain(`${bucket} keeps versions`)
 })
 
-test('at the door a tenant that has moved is the gateway’s, by the same address and key', async () => {
+test('at the proxy a tenant that has moved is the gateway’s, by the same address and key', async () => {
   const moving = await openMoving()
   const { before, after, bucket, id, settings } = moving
   await put(before, bucket, 'old', 'here')
@@ -300,7 +300,7 @@ const contextOf = (moving: Moving, now = () => new Date()) => ({
   patience,
 })
 
-test('a mover that dies behind every step loses nothing, whatever is written meanwhile', async () => {
+test('a mover that dies after every step loses nothing of concurrent writes', async () => {
   const moving = await openMoving()
   const { before, after, bucket, id, settings } = moving
   for (const key of ['one', 'two', 'three']) await put(before, bucket, key, key)

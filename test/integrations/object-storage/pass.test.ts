@@ -64,7 +64,7 @@ function openMove(rates: StoreRates) {
   }
 }
 
-test('go on while one request in a hundred fails, and are exact at the end', async () => {
+test('continue while one request in a hundred fails, and are exact at the end', async () => {
   const { pass, source, target } = openMove(A_HUNDREDTH)
   expect(await pass('live')).toMatchObject({ objects: OBJECTS, changed: OBJECTS, next: undefined })
   for (const kind of ['exact', 'prune'] as const) await pass(kind)

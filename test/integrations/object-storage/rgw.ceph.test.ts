@@ -77,7 +77,7 @@ const refusal = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error ? error.name : String(error)),
   )
 
-test('who comes by the name of archives, as the machines of databases do, finds the bucket that was made', async () => {
+test('clients with the name of archives, such as machines of databases, find the created bucket', async () => {
   const prefix = 'archived1-'
   const { settings } = await openTenant({ bucketPrefix: prefix, buckets: [`${prefix}archive`] })
   const here = { address: '127.0.0.1', family: 4 }
@@ -124,7 +124,7 @@ describe('two tenants', () => {
 })
 
 describe('a tenant', () => {
-  test('is as it was told, again and again', async () => {
+  test('is as configured, again and again', async () => {
     const { id, settings, change } = await openTenant()
     await change({})
     const { accessKeyId, secretAccessKey, quotaBytes } = settings
@@ -206,7 +206,7 @@ describe('a tenant', () => {
     expect(await refusal(put(ada, 'new', 'x'))).toBe('accepted')
   })
 
-  test('that was suspended past the platform is served again when it is told', async () => {
+  test('that was suspended past the platform is served again after an order', async () => {
     const ada = await openBucket(await openTenant())
     await real.gateway.administer('user', 'suspend', '--uid', gatewayUserOf(ada.id))
     expect(await refusal(put(ada, 'new', 'x'))).not.toBe('accepted')
@@ -241,7 +241,7 @@ describe('a tenant', () => {
   })
 })
 
-test('whoever has no right to manage users is answered nothing', async () => {
+test('a client without the right to manage users is answered nothing', async () => {
   const ada = await openTenant()
   const { accessKeyId, secretAccessKey } = ada.settings
   const stranger = openGateway({ ...real.gateway.address, credentials: { accessKeyId, secretAccessKey } })

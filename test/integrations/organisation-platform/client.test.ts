@@ -23,7 +23,7 @@ const CLUSTER = {
   stacks: [{ name: 'csi-driver', version: '0.1.0' }],
 }
 
-test('a cluster is told, said again, and taken back however often', async () => {
+test('a cluster is registered, again, and removed, any number of times', async () => {
   const told = { cluster_id: 'c-shop', url: 'https://platform.test/shop', agent: [] }
   expect(await client().register(CLUSTER)).toEqual(told)
   expect(await client().register(CLUSTER)).toEqual(told)

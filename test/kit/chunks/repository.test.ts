@@ -70,7 +70,7 @@ it('restores what was written, with zeros where nothing was', async () => {
 })
 
 it.each(['error', 'short', 'truncated', 'wrong', 'absent'] as const)(
-  'gets over a store whose every second answer is a lie (%s)',
+  'copes with a store whose every second answer is a lie (%s)',
   async (fault: Fault) => {
     const counts = new Map<string, number>()
     server.fault = ({ method, key }) => {

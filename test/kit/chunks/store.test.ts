@@ -51,7 +51,7 @@ describe.each([
     expect(await store.get('c/a', 100)).toBeUndefined()
   })
 
-  it('lists what begins with a prefix, over as many pages as it takes', async () => {
+  it('lists what starts with a prefix, over all its pages', async () => {
     const store = await openStore()
     expect(await namesIn(store, 'c/')).toEqual([])
     const names = ['c/a1', 'c/a2', 'c/a3', 'c/a4', 'c/b1', 'c/b2', 'c/b3']
@@ -91,7 +91,7 @@ it('a folder that cannot be read is a failure, not an absence', async () => {
   await expect(openFolderStore(file).put('c/a', Buffer.alloc(1))).rejects.toThrow(StoreFailed)
 })
 
-it('S3 fails on whatever is not an honest answer', async () => {
+it('S3 fails on everything that is not an honest answer', async () => {
   const { server, store } = await newS3()
   await store.put('c/a', Buffer.from('content of some length'))
   server.fault = () => 'error'
@@ -115,7 +115,7 @@ it('S3 takes a missing bucket for a failure, never for an empty one', async () =
   await expect(namesIn(store, 'c/')).rejects.toThrow('NoSuchBucket')
 })
 
-it('a place is a folder or a bucket, with a part of its own for each account', async () => {
+it('a place is a folder or a bucket, with a separate part for each account', async () => {
   const folder = await newFolder()
   await openStoreAt({ location: folder, environment: {}, clock: systemClock }, 'acct').put('c/a', Buffer.from('a'))
   expect(await readdir(join(folder, 'acct', 'c'))).toEqual(['a'])
@@ -162,7 +162,7 @@ describe('signatures are those of the examples in the API reference of S3', () =
   })
 })
 
-it('a server that cannot now is told from one that refuses', async () => {
+it('a server that is temporarily unable is distinguished from one that refuses', async () => {
   const { server, store } = await newS3()
   const failure = () => store.put('c/a', Buffer.from('a')).catch((error: unknown) => error)
   server.fault = () => 'error'

@@ -67,7 +67,7 @@ test('every answer and refusal of a route is there, refusals as problem document
   }
 })
 
-test('every reference leads somewhere, and answers may gain fields', () => {
+test('every reference resolves, and answers may gain fields', () => {
   const text = JSON.stringify(document)
   for (const [, kind = '', name = ''] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g))
     expect(document.components).toHaveProperty([kind, name])

@@ -110,7 +110,7 @@ test('the request of a tool is a part of the one that it is made for', async () 
   expect(inner).toMatchObject({ traceId: outer?.traceId, parentSpanId: outer?.spanId })
 })
 
-test('a path that no route has is told by its method alone; a bug marks its span', async () => {
+test('an unknown path is recorded by its method alone; a bug marks its span', async () => {
   await send({ target: '/v1/nothing/secret' })
   await send({
     answer: async () => {

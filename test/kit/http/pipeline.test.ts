@@ -262,7 +262,7 @@ function openPipeline(
 const thing = (more: object = {}) => JSON.stringify({ name: 'abc', ...more })
 
 test(
-  'every response has a request id of our own, is never stored, ' + 'and carries a problem document when refused',
+  'every response has a separate request id, is never stored, ' + 'and carries a problem document when refused',
   async () => {
     const { send } = openPipeline()
     const good = await send('/v1/things', { as: 'writer', headers: { 'x-request-id': 'mine' } })
@@ -480,7 +480,7 @@ describe('input', () => {
     ).toBe(200)
   })
 
-  test('a body over the limit is 413, told or found out', async () => {
+  test('a body over the limit is 413, declared or found out', async () => {
     const { send } = openPipeline()
     const large = thing({ name: 'x'.repeat(1_048_577) })
     async function* chunks() {
@@ -533,7 +533,7 @@ describe('input', () => {
 })
 
 describe('limits', () => {
-  test('a caller has 600 requests a minute and 120 at once, and is told so on every answer', async () => {
+  test('a caller has 600 requests a minute and 120 at once, as every answer says', async () => {
     const { send, clock } = openPipeline()
     const first = await send('/v1/things', { as: 'writer' })
     expect(first.headers).toMatchObject({
@@ -807,7 +807,7 @@ describe('a stream of events', () => {
     expect(stream.waiting).toEqual([])
   })
 
-  test('goes on while nobody can say who calls, and asks again', async () => {
+  test('continues while nobody can say who calls, and asks again', async () => {
     let isDown = false
     const stream = await open(() => {
       if (isDown) throw new Error('the database does not answer')
@@ -819,7 +819,7 @@ describe('a stream of events', () => {
     expect(stream.waiting.length).toBe(1)
   })
 
-  test('asks nothing any more once it is over', async () => {
+  test('asks nothing once it is over', async () => {
     const gone = new AbortController()
     const [left, read] = [await open(() => writer, gone.signal), await open(() => writer)]
     gone.abort()

@@ -6,7 +6,7 @@ import { route } from '../../../kit/http/route.ts'
 const read = { id: 'read', method: 'GET', path: '/v1/things', area: '', summary: '', answers: { 204: null } } as const
 const operators = { ...read, audience: 'operator', credentials: ['operator'], permission: null } as const
 
-test('a route of the operator listener needs a staff role, whatever else decides for tokens', () => {
+test('a route of the operator listener needs a staff role, with any other rule for tokens', () => {
   // @ts-expect-error: nothing decides which operators may call
   route(operators)
   // @ts-expect-error: nothing decides which of the staff may call

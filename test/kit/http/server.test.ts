@@ -56,7 +56,7 @@ test('while it drains it serves on, and every connection ends with its next answ
   for (const _ of [1, 2]) expect(await headersOf()).toBe('close')
 })
 
-test('behind HTTPS everything, pages too, tells browsers to come back over HTTPS only', async () => {
+test('behind HTTPS everything, pages too, asks browsers to come back over HTTPS only', async () => {
   for (const isSecure of [true, false]) {
     await server?.stop(0)
     const { port } = await start(async () => json(200, {}), {
@@ -117,7 +117,7 @@ test('a response before the end of the body ends the connection', async () => {
   expect(heard.toLowerCase()).toContain('connection: close')
 })
 
-test('the head of a stream arrives before its first chunk, and the stream hears when its client has gone', async () => {
+test('the head of a stream arrives before its first chunk, and the stream notices when its client leaves', async () => {
   const ended = Promise.withResolvers<void>()
   const first = Promise.withResolvers<void>()
   const { port } = await start(async ({ signal }) => ({

@@ -49,7 +49,7 @@ describe('what is known never goes back', () => {
     cache.takeEvent({ type: 'MODIFIED', object: thing('a', 15) })
     expect(valueOf(cache, 'a')).toBe(15)
   })
-  test('the answer of a write that comes after the watch told of the removal does not bring the object back', () => {
+  test('the answer of a write after the watch reported the removal does not bring the object back', () => {
     const cache = open()
     cache.takeEvent({ type: 'MODIFIED', object: thing('a', 11) })
     cache.takeEvent({ type: 'DELETED', object: thing('a', 12) })
@@ -81,7 +81,7 @@ describe('what is known never goes back', () => {
   })
 })
 
-test('a list tells how many objects differed from what was known', () => {
+test('a list reports how many objects differed from the cache', () => {
   const cache = openCache()
   expect(cache.takeList(list(10, thing('a', 5), thing('b', 6), thing('c', 7)))).toBe(3)
   expect(cache.takeList(list(12, thing('a', 5), thing('b', 11)))).toBe(2)
@@ -156,7 +156,7 @@ const history = fc.array(
 )
 
 test(
-  'whatever of it comes late, twice, by the watch, a list or a write: the end is the state of the server, and the ' +
+  'late and repeated news by the watch, a list or a write: the end is the state of the server, and the ' +
     'indexes agree',
   () => {
     fc.assert(

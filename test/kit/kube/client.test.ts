@@ -260,7 +260,7 @@ describe('a watch', () => {
   })
 })
 
-test('lines are what stands between newlines, wherever the chunks are cut; a rest is no line', async () => {
+test('lines are the text between newlines, for any cut of the chunks; a rest is no line', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'ü', '€', '𝄞', ' '), maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(

@@ -57,7 +57,7 @@ const post = (path: string, object: object) =>
     body: JSON.stringify(object),
   })
 
-test('metrics are for whoever the cluster lets get their path, probes for everybody', async () => {
+test('metrics are for users with the right to get their path, probes for everybody', async () => {
   const alice = `Bearer ${await cluster.issue({ user: 'alice', groups: [] }, join(folder, 'alice'))}`
   for (const wrong of [undefined, 'Bearer nobody', 'Basic YWxpY2U6', alice.replace('Bearer', 'Token')]) {
     const refused = await read(wrong)

@@ -55,7 +55,7 @@ function openCluster({
 const key = { namespace: 'acct-1', name: 'a' }
 
 describe('a process that is refused for lack of a right', () => {
-  test('makes all bindings of such a namespace, and goes on when they are known', async () => {
+  test('makes all bindings of such a namespace, and continues when they exist', async () => {
     const { guarded, made } = openCluster({ lag: 3 })
     expect(await guarded.get(Secret, key)).toBe('found')
     expect(made).toEqual(['acct-1/cloud-accounts', 'acct-1/cloud-namespaces'])
@@ -95,7 +95,7 @@ describe.each([
     new ApiError({ code: 403, reason: 'Forbidden', message: 'x', causes: [{ reason: 'NamespaceTerminating' }] }),
   ],
 ])('in a namespace that %s', (_what, bindFails) => {
-  test('nothing is found, and what is deleted is gone', async () => {
+  test('nothing is found, and what was deleted no longer exists', async () => {
     const { guarded } = openCluster({ bindFails })
     expect(await guarded.get(Secret, key)).toBeUndefined()
     await expect(guarded.delete(Secret, key)).resolves.toBeUndefined()

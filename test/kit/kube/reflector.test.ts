@@ -173,7 +173,7 @@ test('bookmarks keep a quiet watch alive', async () => {
 })
 
 test.each(['status', 'event'] as const)(
-  'a version that the server no longer has (410 as %s) means a list, which also tells of what went meanwhile',
+  'a version that the server no longer has (410 as %s) means a list, which also reports intermediate removals',
   async (how) => {
     const world = await openWorld()
     await put(world, 'a')
@@ -358,7 +358,7 @@ const program = fc.array(
 )
 
 test(
-  'whatever goes wrong on the way, nothing known goes back, and some time after it ends the cache is the state of ' +
+  'for any fault on the way, the cache never goes back, and some time after it ends the cache is the state of ' +
     'the server',
   async () => {
     await fc.assert(

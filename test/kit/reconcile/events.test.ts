@@ -71,7 +71,7 @@ test('an event is about its object, by the fields that kubectl describe looks fo
   ).toHaveLength(1)
 })
 
-test('what passes is recorded only when it lasts, with the time at which it began', async () => {
+test('what passes is recorded only when it lasts, with the time of its start', async () => {
   const { world, recorder, events } = await open()
   const one = recorder()
   const began = { ...STARTED, isTransient: true }
@@ -151,7 +151,7 @@ test('what happens again after a minute is written, counted as often as it happe
   expect((await events())[0]?.series?.count).toBe(4)
 })
 
-test('an event that has expired begins anew', async () => {
+test('an expired event starts again', async () => {
   const { world, recorder, events } = await open()
   const one = recorder()
   one.record(ROOT, REFUSED)

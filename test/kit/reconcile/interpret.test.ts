@@ -96,7 +96,7 @@ describe('ensure', () => {
   })
 })
 
-test('remove is free when the object is gone or going', async () => {
+test('remove is free when the object is deleted or in deletion', async () => {
   const { act, writes, children } = await open()
   const remove: Action = { do: 'remove', type: Child, key: { namespace: NAMESPACE, name: 'c' } }
   await act([remove])
@@ -246,7 +246,7 @@ test('change is conditional, free when true, and what follows builds on it', asy
   expect(writes).toEqual(['PATCH parents/p', 'PATCH parents/p/status'])
 })
 
-test('the earliest wait counts, and the plan goes on behind it', async () => {
+test('the earliest wait counts, and the plan continues after it', async () => {
   const { act, children } = await open()
   expect(await act([{ do: 'wait', seconds: 5, for: 'x' }, ensure('c'), { do: 'wait', seconds: 2, for: 'y' }])).toEqual({
     waitSeconds: 2,
@@ -265,7 +265,7 @@ test('finalized writes the status first and lets the root go', async () => {
   expect(parents.size).toBe(0)
 })
 
-test('the root stays until whoever wants to be told of its end was told', async () => {
+test('the root stays until everybody who wants to learn of its end has', async () => {
   const { act, world, root } = await open({ size: 1 }, { finalizers: [FINALIZER] })
   await world.settled(world.admin.delete(Parent, { namespace: NAMESPACE, name: 'p' }))
   await world.pass(10)
@@ -360,7 +360,7 @@ describe('operation', () => {
     await expect(act(plan, { operations: records(log), mayAct: () => false })).rejects.toThrow(Unavailable)
     expect([log, (await root()).status]).toEqual([[], undefined])
   })
-  test('that it begins and ends is told once each, whatever is tried again', async () => {
+  test('its start and end are reported once each, for any retries', async () => {
     const { act } = await open({ size: 1, operation: STANZA })
     const told: EventDraft[] = []
     const more = {

@@ -190,7 +190,7 @@ const program = fc.array(
   { minLength: 3, maxLength: 15 },
 )
 
-test('whatever is cut, crashes or stops: never two who may act, and when it is over somebody leads', async () => {
+test('with any cuts, crashes and stops: never two who may act, and when it is over somebody leads', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(10_000), program, async (seed, steps) => {
       const world = await openWorld(seed)

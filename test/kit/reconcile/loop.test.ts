@@ -142,7 +142,7 @@ const childrenOf = async (world: World) =>
 const inMinutes = (world: World, minutes: number) =>
   new Date(world.scheduler.now().getTime() + minutes * 60_000).toISOString()
 
-test('brings roots to what they ask for, follows changes, and lets them go with everything they have', async () => {
+test('brings roots to what they request, follows changes, and removes them with everything they have', async () => {
   const world = await openWorld()
   const controller = run(world, sizing)
   await create(world, 'a', { size: 3 })
@@ -316,7 +316,7 @@ describe('a reconcile that loses a race is no warning', () => {
     await controller.stop()
   })
 
-  test('when its namespace is deleted meanwhile', async () => {
+  test('when its namespace is deleted in between', async () => {
     const world = await openWorld()
     const warnings: string[] = []
     const races = { count: 0 }
@@ -468,7 +468,7 @@ describe('deadlines', () => {
     }
   }
 
-  test('the plan is asked when the deadline passes, and its verdict stands', async () => {
+  test('the plan is asked when the deadline passes, and its verdict counts', async () => {
     const world = await openWorld()
     const controller = run(world, stuck)
     await create(world, 'a', { size: 1, operation: stanza(world) })
@@ -517,7 +517,7 @@ describe('deadlines', () => {
   })
 })
 
-test('stopping finishes the turn that has begun and starts no other', async () => {
+test('stopping finishes the current turn and starts no other', async () => {
   const world = await openWorld()
   let begun = 0
   const controller = run(
@@ -561,7 +561,7 @@ const program = fc.array(
 )
 
 test(
-  'whatever is lost on the way and whenever the process dies: in the end every root is what it asks for, and what ' +
+  'with any losses on the way and deaths of the process: in the end every root is what it asks for, and what ' +
     'is gone left nothing',
   async () => {
     await fc.assert(

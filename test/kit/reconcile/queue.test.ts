@@ -149,7 +149,7 @@ describe('delays', () => {
   })
 })
 
-test('failures wait from 5 ms to 1000 s, spread over the upper half, and start anew when forgotten', async () => {
+test('failures wait from 5 ms to 1000 s, spread over the upper half, and start again when forgotten', async () => {
   const { scheduler, queue } = open()
   const wait = async () => {
     const from = scheduler.nowMilliseconds
@@ -199,7 +199,7 @@ const steps = fc.array(
   { maxLength: 60 },
 )
 
-test('metrics tell how many keys wait of both priorities, and how long the work took', async () => {
+test('metrics show how many keys wait of both priorities, and how long the work took', async () => {
   const { queue, registry, pass } = open()
   queue.add('a')
   queue.add('b', 'low')

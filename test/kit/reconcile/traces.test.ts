@@ -64,7 +64,7 @@ const child: Action = {
   draft: { metadata: CHILD, spec: { parent: 'p', index: 0 } },
 }
 
-test('an operation is reconciled in its trace, which goes on in what is made and ends in one span', async () => {
+test('an operation is reconciled in its trace, which continues in what is made and ends in one span', async () => {
   const { world, caches, children, control, make, later } = await open()
   const operation = stanza(later(60), TRACEPARENT)
   await make(operation)
@@ -116,7 +116,7 @@ test('what was made for an operation is followed until its deadline, and only wh
   expect(reconciles).toMatchObject([{ traceId: TRACE, attributes: { 'svccloud.object': `${NAMESPACE}/open` } }])
 })
 
-test('an operation that a plan begins has a trace of its own, never that of the operation before', async () => {
+test('an operation that a plan starts has a separate trace, never that of the operation before', async () => {
   const { world, caches, make, later, options, parents } = await open()
   const made = await make(stanza(later(60), TRACEPARENT))
   const stop = new AbortController()

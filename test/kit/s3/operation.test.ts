@@ -64,7 +64,7 @@ describe('the table', () => {
   })
 })
 
-describe('whatever is not in the table is refused', () => {
+describe('everything that is not in the table is refused', () => {
   test.each([
     ['GET', '/one-b?session'],
     ['GET', '/one-b?inventory'],
@@ -107,7 +107,7 @@ describe('whatever is not in the table is refused', () => {
     expect(codeOf(method, target, header)).toBe('501 NotImplemented'),
   )
 
-  test('copying a range into an object of its own is no operation', () => {
+  test('copying a range into a separate object is no operation', () => {
     const headers = ['x-amz-copy-source', 'one-b/x', 'x-amz-copy-source-range', 'bytes=0-1']
     expect(codeOf('PUT', '/one-b/a', headers)).toBe('501 NotImplemented')
     expect(codeOf('PUT', `/one-b/a?partNumber=1&uploadId=${UPLOAD}`, headers)).toBe('UploadPartCopy')

@@ -26,7 +26,7 @@ function held(itemsMaximum?: number) {
 /** Until everything that can go on has gone on. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-it('does together what is asked for in one turn, and then what has come meanwhile', async () => {
+it('does together what is requested in one turn, and then what came in between', async () => {
   const { begun, ask } = held()
   const first = [ask('a', 1), ask('a', 2)]
   await settle()
@@ -44,7 +44,7 @@ it('does together what is asked for in one turn, and then what has come meanwhil
   expect(await Promise.all(second)).toEqual(['a3', 'a4', 'a5'])
 })
 
-it('never lets a key wait for another, and begins anew after the last', async () => {
+it('never lets a key wait for another, and starts again after the last', async () => {
   const { begun, ask } = held()
   const answers = [ask('a', 1), ask('b', 2)]
   await settle()

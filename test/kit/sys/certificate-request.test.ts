@@ -33,7 +33,7 @@ test('says the names that it asks for, addresses in one form', async () => {
   expect(readCertificateRequest(await requestFor(NAME, []))).toMatchObject({ dnsNames: [], hasMore: false })
 })
 
-test('tells when it asks for more', async () => {
+test('reports when it asks for more', async () => {
   const more = [
     await requestFor(NAME, [names([{ type: 'url', value: 'https://kubernetes.default/' }])]),
     await requestFor(NAME, [names([{ type: 'email', value: 'a@example.test' }])]),

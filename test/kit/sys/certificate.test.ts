@@ -6,7 +6,7 @@ import { systemRandom as random } from '../../../kit/sys/random.ts'
 const now = new Date('2026-01-02T03:04:05Z')
 const authority = await makeCertificate({ commonName: 'ca', days: 10, isAuthority: true, now, random })
 
-it('an authority signs for the hosts of a server, for as long as it was told', async () => {
+it('an authority signs for the hosts of a server, for the requested time', async () => {
   const made = await makeCertificate({
     commonName: 'server',
     days: 5,

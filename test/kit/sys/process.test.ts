@@ -16,7 +16,7 @@ process.once('disconnect', () => {
 sendToParent({ here: true })
 `
 
-test('whoever tells something to a parent that is gone does not fail of it', async () => {
+test('sending to a dead parent does not fail the sender', async () => {
   const child = spawn(nodeBinary(), ['--input-type=module', '--eval', CODE], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

@@ -19,7 +19,7 @@ test(
   },
 )
 
-test('fractions lie in [0, 1) and differ', () => {
+test('fractions are in [0, 1) and differ', () => {
   const fractions = Array.from({ length: 1_000 }, () => systemRandom.fraction())
   expect(fractions.every((fraction) => fraction >= 0 && fraction < 1)).toBe(true)
   expect(new Set(fractions).size).toBeGreaterThan(990)

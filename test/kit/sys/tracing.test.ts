@@ -138,7 +138,7 @@ test.each([{ OTEL_SDK_DISABLED: 'true' }, { OTEL_TRACES_EXPORTER: 'none' }])(
   },
 )
 
-test('a collector that refuses is told to the log, and stops nothing', async () => {
+test('a refusing collector is logged, and stops nothing', async () => {
   const server = createServer((_request, response) => void response.writeHead(400).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const warnings: string[] = []
@@ -155,7 +155,7 @@ test('a collector that refuses is told to the log, and stops nothing', async () 
   expect(warnings).toContain('traces are not exported')
 })
 
-test('a span that is known at its end only never ends before it began', async () => {
+test('a span that is known at its end only never ends before its start', async () => {
   const collector = await startCollector()
   const warned: unknown[] = []
   const traces = await startTraceExport({

@@ -15,7 +15,7 @@ const nothing = { plan: undefined, zone: undefined, template: undefined, haObsta
 const commandOf = (system: object, status: Partial<ServerStatus>, surroundings = {}): string | null =>
   toServerView(server(system, status), { ...nothing, ...surroundings }).ssh_command
 
-test('the command to sign in names the user of the template, also when that is gone', () => {
+test('the command to sign in names the user of the template, also when that is deleted', () => {
   const template = { ...TINY_LINUX, defaultUser: 'debian' }
   expect(commandOf({ template: 't' }, {}, { template })).toBe('ssh debian@203.0.113.2')
   expect(commandOf({ template: 't' }, { sshUser: 'debian' })).toBe('ssh debian@203.0.113.2')
@@ -24,7 +24,7 @@ test('the command to sign in names the user of the template, also when that is g
   expect(commandOf({ customImageId: 'i' }, {})).toBe('ssh root@203.0.113.2')
 })
 
-test('the command to sign in goes by the twin of an address where the machine has one', () => {
+test('the command to sign in uses the twin of an address where the machine has one', () => {
   const proxy = { publicNetwork: { proxy: 'socks5://127.0.0.1:1080' } }
   const status = { publicIpv4: '198.18.0.9', sshUser: 'root' }
   const twins = (sshPort: number) => ({ servers: '198.18', loopback: '127.19', sshPort })

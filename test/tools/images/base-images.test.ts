@@ -4,7 +4,7 @@ import { baseImages } from '../../../tools/images/base-images.ts'
 
 const DIGEST = `sha256:${'a'.repeat(64)}`
 
-test('a release can name every image that the Dockerfile begins with by its digest', async () => {
+test('a release can name every base image of the Dockerfile by its digest', async () => {
   const dockerfile = await readFile('Dockerfile', 'utf8')
   const [image, ...others] = baseImages(dockerfile)
   expect([image, others]).toEqual([{ name: expect.stringMatching(/^node:/), isPinned: false }, []])

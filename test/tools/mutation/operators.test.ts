@@ -47,7 +47,7 @@ test.each<readonly [string, string, readonly string[]]>([
   expect([...all].sort()).toEqual([...expected].sort())
 })
 
-describe('mutants of our own source', () => {
+describe("mutants of the product's source", () => {
   const names = readdirSync(join(ROOT, 'domain'), { encoding: 'utf8', recursive: true })
   const files = names.filter((name) => name.endsWith('.ts')).map((name) => `domain/${name}`)
   test('can all be parsed, differ from it and from each other, and are on the line that they say', () => {

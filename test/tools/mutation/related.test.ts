@@ -22,7 +22,7 @@ test('the mirrored test is first, then the nearest, and none that is far away', 
   ])
 })
 
-test('a mirrored test needs no import, whatever its tier is', () => {
+test('a mirrored test needs no import, in every tier', () => {
   expect(testsFor('db/quotas.ts', tests, { of: new Map() })).toEqual(['test/db/quotas.database.test.ts'])
 })
 

@@ -9,7 +9,7 @@ const BUSY = 'const end = process.cpuUsage().user + 3e5; while (process.cpuUsage
 const ORPHAN = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(BUSY)}],
   { detached: true, stdio: ['ignore', 'inherit', 'ignore'] }).unref()`
 
-it('counts what outlives whoever started it, and nothing else', async ({ skip }) => {
+it('counts processes that outlive their parents, and nothing else', async ({ skip }) => {
   const [meter, idle] = [await openGroup(), await openGroup()]
   if (meter === undefined || idle === undefined) return skip('there are no control groups, or no right to make one')
   const [program = '', ...flags] = meter.within([process.execPath, '-e', ORPHAN])

@@ -48,7 +48,7 @@ it.each([
   expect(next.get(String(file))?.map(({ digest }) => digest)).toEqual(digests)
 })
 
-it('leaves out files that are gone', () =>
+it('leaves out deleted files', () =>
   expect([...updated(RECORD, [], 'c9', new Set(['test/b.test.ts'])).keys()]).toEqual(['test/b.test.ts']))
 
 const given = (file: string, digest: string, nameHash = '00000001') => ({ file, digest, nameHash })

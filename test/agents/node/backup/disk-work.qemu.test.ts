@@ -195,7 +195,7 @@ it('never restores to a disk that a guest has', async () => {
   await expect(run(jobOf('restore', 'b1'))).rejects.toThrow('guest')
 })
 
-it('verifies by reading, and removes what nobody names any more', async () => {
+it('verifies by reading, and removes what nothing names', async () => {
   await write('write -P 1 0 4M')
   await run(jobOf('write', 'b1'))
   expect(await run(jobOf('verify', 'b1'))).toMatchObject({ sizeBytes: GIBIBYTE })

@@ -77,7 +77,7 @@ async function restore(backup: string, repository = open()): Promise<string> {
 }
 const compare = (one: string, other: string) => runProgram('qemu-img', ['compare', one, other])
 
-it('a full backup restores to an identical disk, over whatever was there', async () => {
+it('a full backup restores to an identical disk, over any content', async () => {
   let progress: BackupProgress | undefined
   const manifest = await backUp('b1', { onProgress: (each) => void (progress = each) })
   expect(await compare(disk, await restore('b1'))).toContain('Images are identical')
@@ -134,7 +134,7 @@ it('a chunk that is there, but not whole, is sent again', async () => {
   expect(await compare(disk, await restore('b1'))).toContain('Images are identical')
 })
 
-it('is not complete when its parent was removed meanwhile: its chunks may have been swept', async () => {
+it('is not complete when its parent was removed in between: its chunks may have been swept', async () => {
   const parent = await backUp('b1')
   await bitmap('--add', 'from-b1')
   await open().removeManifest('b1')

@@ -152,7 +152,7 @@ async function backUp(backup: string, parent?: Manifest, ...meanwhile: string[])
   return { point, manifest }
 }
 
-it('reads the disk as it was at the point, whatever is written meanwhile', async () => {
+it('reads the disk as it was at the point, despite later writes', async () => {
   await write('write -P 1 0 4M', 'write -P 2 30M 1M')
   const before = await copyNow('before')
   const { point, manifest } = await backUp('b1', undefined, 'write -P 9 1M 2M', 'write -P 9 50M 1M', 'discard 30M 1M')

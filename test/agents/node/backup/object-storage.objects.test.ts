@@ -152,7 +152,7 @@ test('a backup is whole there, and nobody reads it with the key of another accou
   expect(refused).not.toBeInstanceOf(StoreAway)
 })
 
-test('a backup is copied from the store of one zone to that of another, and stands there alone', async () => {
+test('a backup is copied from the store of one zone to that of another, and is independent there', async () => {
   await openPlace('copied')
   await openPlace('copied', 'z2')
   await newDisk('v5', 4)

@@ -142,7 +142,7 @@ it('claims nothing of a point whose guest had thawed itself', async () => {
   expect(await freezer().whileFrozen(guest(), work)).toMatchObject({ isFrozen: false })
 })
 
-it('goes on thawing an agent that does not confirm it', async () => {
+it('keeps thawing an agent that does not confirm it', async () => {
   let refusals = 3
   await serve((command, id, socket) =>
     command === 'guest-fsfreeze-thaw' && refusals-- > 0 ? undefined : honest(command, id, socket),

@@ -5,7 +5,7 @@ import { archiveIn, commit, reportWhen, rowsOf, useArchive } from './archived-da
 
 const { store, open, restored } = useArchive()
 
-test('a machine that runs follows an archive that begins later, is another one, or was made anew', async () => {
+test('a running machine follows an archive that starts later, is another one, or was recreated', async () => {
   const machine = await open()
   await machine.tell()
   await until(

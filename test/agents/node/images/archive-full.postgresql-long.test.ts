@@ -10,7 +10,7 @@ const HALF_MEBIBYTE = 512 * 1024
 /** Of noise, between the two backups: several segments. */
 const WRITES = 96
 
-test('a full archive gives up its oldest backup before its time, and goes on', async () => {
+test('a full archive drops its oldest backup early, and continues', async () => {
   const repository = await store().newRepository()
   const machine = await archived(repository)
   await machine.query('create table sale (row int)')

@@ -74,7 +74,7 @@ test.each([
   expect((await readFile(disk())).equals(before)).toBe(true)
 })
 
-test('one that was not finished is made anew', async () => {
+test('one that was not finished is created again', async () => {
   await newDisk('half of it')
   await noteBegun(SERIAL)
   expect(await haveFileSystem()).toBe('')
@@ -82,7 +82,7 @@ test('one that was not finished is made anew', async () => {
   expect(await notes()).toEqual([])
 })
 
-test('one that was finished stays, whoever did not live to say so', async () => {
+test('one that was finished is kept, even if the completion was not reported', async () => {
   await newDisk('')
   await noteBegun(SERIAL)
   expect(await haveFileSystem()).toBe('')

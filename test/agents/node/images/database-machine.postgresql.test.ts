@@ -157,7 +157,7 @@ it('does not say that a password holds that nothing has taken', async () => {
   )
 })
 
-it('finds the data of an exchanged machine and makes none anew', async () => {
+it('finds the data of a replaced machine and creates none', async () => {
   await machine.tell()
   await healthy()
   await machine.query('create table sale as select 7 as amount')

@@ -245,7 +245,7 @@ test('moments are not said to be archived that the server takes for it while seg
   expect(await call('confirmed', true)).toEqual([])
 })
 
-test('what was skipped needs a full backup that began after it', async () => {
+test('a gap needs a full backup that started after it', async () => {
   const start = 1_767_225_600 + 1_800
   expect(await call('is_due', null, start)).toBe(false)
   expect(await call('is_due', { resumedAt: start + 1 }, start)).toBe(true)
@@ -279,7 +279,7 @@ test('a pause is over once segments are archived again and a moment after it can
   expect(await call('on_record', later, false)).toBe(false)
 })
 
-test('a backup that fails after the pause pauses anew: segments without one before them are of no use', async () => {
+test('a backup that fails after the pause starts a new one: segments need a backup before them', async () => {
   expect(await call('after_backup', null, 1)).toBe(false)
   expect(await call('after_backup', RECORD, 0)).toBe(false)
   expect(await call('after_backup', RECORD, 1)).toBe(true)

@@ -7,7 +7,7 @@ import { commit, reportWhen, rowsOf, useArchive } from './archived-database.ts'
 
 const { store, archived, restored } = useArchive()
 
-test('a store that is away is the last attempt’s failure, writes go on, and nothing of them is lost', async () => {
+test('an unavailable store is the last attempt’s failure, writes continue, and none of them is lost', async () => {
   const repository = await store().newRepository()
   const origin = await archived(repository)
   await origin.query('create table sale (row int)')
@@ -25,7 +25,7 @@ test('a store that is away is the last attempt’s failure, writes go on, and no
   expect(await rowsOf(await restored(repository, latestAt))).toEqual([1])
 })
 
-test('what can be restored is still known by a machine that begins anew while the store is away', async () => {
+test('a machine that restarts while the store is unavailable still reports what can be restored', async () => {
   const repository = await store().newRepository()
   const machine = await archived(repository)
   const known = await reportWhen(machine, 'a backup', ({ backups }) => backups.some((each) => each.isRestorable))

@@ -170,7 +170,7 @@ test('a server that has archived nothing yet, as after a crash, confirms no mome
   expect(await call('points_confirmed', pending, [])).toEqual(pending)
 })
 
-test('pgBackRest is told whole numbers, newer versions refuse others', async () => {
+test('pgBackRest gets whole numbers, newer versions refuse others', async () => {
   const repository = { bucket: 'b', endpoint: 'e', accessKeyId: 'k', secretAccessKey: 's', region: 'r', cipherKey: 'c' }
   const section = { archive: { repository: { ...repository, port: 443 }, retentionDays: 7 } }
   const text = await call('pgbackrest_conf', section, 'archive')
@@ -191,7 +191,7 @@ test('an archive is opened when it is another one, and again while nothing gets 
   expect(await call('openings', looks)).toEqual([0, 2, 4])
 })
 
-test('a store that holds up whoever asks it is said to have archived nothing since', async () => {
+test('a store that delays requests is reported as having archived nothing since', async () => {
   expect(await call('said', '', 1_000, 1_100)).toBe('')
   expect(await call('said', '', 1_000, 1_200)).toBe(
     'What was written has not been archived since 1970-01-01T00:16:40.000Z.',
@@ -213,14 +213,14 @@ test('a store that does not answer is not taken for an empty archive', async () 
   expect(await call('archive_read', info(2, 'no valid backups'))).toEqual(['', []])
 })
 
-test('a backup that failed is told of for as long as one is due', async () => {
+test('a failed backup is reported as long as one is due', async () => {
   const now = Date.parse('2026-01-02T12:00:00Z') / 1_000
   expect(await call('failure_after', [], now)).toBe('it failed')
   expect(await call('failure_after', [{ start: now - 86_400 }], now)).toBe('it failed')
   expect(await call('failure_after', [{ start: now - 3_600 }], now)).toBe('')
 })
 
-test('what a push that failed is told of is its error, and not what its program advises', async () => {
+test('the failure of a push is its error, and not the advice of its program', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-push-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const path = join(folder, 'archive-push.log')

@@ -140,7 +140,7 @@ test('the token that the platform signs is one of the service account of adminis
   expect(await kubectl('get', 'storageclass,ingressclass,deployment', '-A')).toMatch(/svccloud[^]*coredns/)
 })
 
-test('one of its administrators ends, no other does, and nothing is started anew for it', {
+test('one of its administrators ends, no other does, and nothing is restarted for it', {
   timeout: 120_000,
 }, async () => {
   const admins = async () => {

@@ -124,7 +124,7 @@ it('runs all that a machine can run, says so, and stops what the next document l
   expect(await machine.run('ip', 'link')).not.toContain('nat64')
 })
 
-it('has the key of a bastion that it is given, and else one of its own', async () => {
+it('uses the key of a bastion that it gets, and otherwise generates one', async () => {
   const { publicKey, privateKey: hostKey } = hostKeyOf(Buffer.alloc(32, 7))
   const bastion = { authorizedKeys: [] }
   const scanned = () => machine.run('ssh-keyscan', '-T', '5', '-t', 'ed25519', '127.0.0.1')
@@ -152,7 +152,7 @@ const POSTGRESQL = {
   settings: {},
 }
 
-it('goes on with what it ran when a document is refused or does not run', async () => {
+it('keeps running the old document when a new one is refused or does not run', async () => {
   await machine.apply(document(1))
   const nonsense = document(2, { haproxy: { config: 'global\nfrontend x\n  nonsense\n', certificates: {} } })
   expect(await machine.apply(nonsense)).toMatchObject({

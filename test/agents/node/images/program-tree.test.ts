@@ -42,7 +42,7 @@ function ask(socket: string, name: string, request: object): Promise<unknown> {
   }).finally(() => client.close())
 }
 
-test('the driver of volumes runs from its tree, and tells a kubelet what it is', { timeout: 60_000 }, async () => {
+test('the volume driver runs from its tree, and identifies itself to a kubelet', { timeout: 60_000 }, async () => {
   await putProgram(folder, 'addons/csi/main.ts')
   const [socket, registry] = [join(folder, 'csi.sock'), join(folder, 'reg.sock')]
   child = spawn(join(folder, 'node'), [join(folder, 'addons/csi/main.ts'), 'node'], {

@@ -75,7 +75,7 @@ it('reaches the neighbours of an interface without its router', async () => {
   expect(await ip('guest', `route get 10.1.0.77 from ${OWN.private}`)).not.toContain(' via ')
 })
 
-it('is run again when an address has gone, and when the link was down', async () => {
+it('is run again when an address was removed, and when the link was down', async () => {
   await apply()
   const before = await rules()
   await apply()

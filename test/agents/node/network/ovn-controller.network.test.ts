@@ -50,7 +50,7 @@ test('says when it was started, and another moment after it was killed and start
   expect(await started((value) => value !== undefined && value !== first)).toBeGreaterThan(first ?? 0)
 })
 
-test('has no value while Open vSwitch does not answer, and what else is read goes on', async () => {
+test('has no value while Open vSwitch does not answer, and other metrics are still read', async () => {
   await kill('ovsdb-server')
   expect(await metric()).toBeUndefined()
 })

@@ -35,7 +35,7 @@ it('is measured beside, and known afterwards', async () => {
   expect(measures).toBe(1)
 })
 
-it('is measured anew when it is old, and of other snapshots at once; what was known is said meanwhile', async () => {
+it('is measured again when it is old, at once for other snapshots; until then the last value is reported', async () => {
   room.of('v', [SNAPSHOT])
   await changed(1)
   answer = async () => new Map([['s1', 9]])

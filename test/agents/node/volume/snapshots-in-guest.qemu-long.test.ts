@@ -93,7 +93,7 @@ it('claim nothing of a guest that thawed by itself, and are taken once all the s
   await type('touch /data/written && echo "it is thawed"', /^it is thawed\r?$/m)
 })
 
-it('wait for a backup without freezing the guest, and backups go on from the last one after them', async () => {
+it('wait for a backup without freezing the guest, and later backups are incremental', async () => {
   await type(agentOf({ beforeFreezing: 'echo is""-asked >&2' }), /agent-is-up\r?$/m)
   const isAsked = () => text().match(/is-asked\r?$/gm)?.length ?? 0
   await type('echo one > /data/file; sync; echo "written one"', /^written one\r?$/m)

@@ -149,7 +149,7 @@ test.each([
   },
 )
 
-test('a database that goes away after the write does not take the answer back; the intent stays', async () => {
+test('a database that fails after the write does not revoke the answer; the intent stays', async () => {
   fault = async (request, serve) => {
     const response = await serve(request)
     if (isServerWrite(request)) await database.breakConnections()
@@ -168,7 +168,7 @@ test('a database that goes away after the write does not take the answer back; t
   await cloud.db.deleteFrom('change_intent').execute()
 })
 
-test('a change that is overtaken is judged anew and made', async () => {
+test('a change that is overtaken is judged again and made', async () => {
   const { body } = await create()
   const key = { namespace: accountNamespace(ada.accountId), name: body['server'].id }
   let overtaken = 0

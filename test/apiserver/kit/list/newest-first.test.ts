@@ -18,7 +18,7 @@ const objectOf = (name: number, second: number, version: number, namespace: stri
     },
   }) as unknown as Parameters<Cache<never, never>['apply']>[0]
 
-test('pages are what sorting everything would give, whatever came, changed and went', () => {
+test('pages are those of a full sort, after any creations, changes and deletions', () => {
   const change = fc.record({ name: fc.nat(30), namespace: fc.constantFrom('a', 'b'), isRemoved: fc.boolean() })
   fc.assert(
     fc.property(

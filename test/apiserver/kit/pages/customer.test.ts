@@ -71,7 +71,7 @@ describe('every page', () => {
   )
 })
 
-test('the root leads to the documentation', async () => {
+test('the root redirects to the documentation', async () => {
   const response = await fetch(`${origin}/`, { redirect: 'manual' })
   expect([response.status, response.headers.get('location')]).toEqual([302, '/docs'])
 })

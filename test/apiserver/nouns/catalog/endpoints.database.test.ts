@@ -74,7 +74,7 @@ describe('templates', () => {
   test('of a zone that is not there are refused', async () =>
     expect((await list('?zone=nowhere')).body).toMatchObject({ status: 400, errors: [{ field: 'zone' }] }))
 
-  test('that a server may have been made from are read by name, also when they are not listed any more', async () => {
+  test('that a server may have been made from are read by name, also when they are no longer listed', async () => {
     expect((await ada.send('GET', '/v1/templates/gone')).body).toMatchObject({
       template: { name: 'gone', unavailable_at: PAST },
     })

@@ -166,7 +166,7 @@ test.each([
   expect(reply.status, JSON.stringify(reply.body)).toBe(status)
 })
 
-test('has a name of its own, changes what may change, and protects itself', async () => {
+test('has a unique name, changes what may change, and protects itself', async () => {
   const id = await made()
   const { body } = await owner.send('GET', `/v1/databases/${id}`)
   expect((await make({ name: body['database'].name })).body).toMatchObject({ reason: 'name_taken' })

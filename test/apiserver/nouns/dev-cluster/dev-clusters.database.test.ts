@@ -67,7 +67,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => cloud.close())
 
-test('it begins as what was asked for, with the warning', async () => {
+test('it starts as requested, with the warning', async () => {
   const { body, headers } = await owner.send('GET', path())
   expect(body['dev_cluster']).toMatchObject({
     id: clusterId,

@@ -106,7 +106,7 @@ test('the portal learns which buttons to draw', async () => {
   expect((await without.openBrowser().send('GET', '/v1/auth/oidc/login')).status).toBe(503)
 })
 
-test('a start sends the browser with state, nonce and PKCE; the cookie tells nothing', async () => {
+test('a start sends the browser with state, nonce and PKCE; the cookie reveals nothing', async () => {
   const browser = open()
   const url = new URL(locationOf(await browser.send('GET', '/v1/auth/oidc/login?prompt=login&connection=github')))
   expect(Object.fromEntries(url.searchParams)).toMatchObject({

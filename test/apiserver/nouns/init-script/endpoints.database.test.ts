@@ -27,7 +27,7 @@ const added = async (more: object = {}): Promise<{ readonly id: string; readonly
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find(({ name }) => name === 'init_scripts')?.used
 
 describe('an init script', () => {
-  test('is made, read, changed and deleted; each change has an entry, none of which tells the content', async () => {
+  test('is made, read, changed and deleted; each change has an entry, none of which contains the content', async () => {
     const usedBefore = (await used()) ?? 0
     const create = await add({ name: 'setup' })
     expect(create.status, create.text).toBe(201)
@@ -74,7 +74,7 @@ describe('an init script', () => {
 
   test('may have 32 KiB', async () => expect((await add({ content: 'ü'.repeat(16_384) })).status).toBe(201))
 
-  test('has a name of its own: 409 name_taken at creation and when renamed, and one of many at once', async () => {
+  test('has a unique name: 409 name_taken at creation and when renamed, and one of many at once', async () => {
     const first = await added({ name: 'mine' })
     const taken = await add({ name: 'mine' })
     expect(taken.body).toMatchObject({

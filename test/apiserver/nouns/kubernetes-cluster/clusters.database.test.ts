@@ -156,7 +156,7 @@ test('a cluster of a name is one, within the quota, and keeps its network', asyn
   for (const each of [id, ...others]) await remove(each)
 })
 
-test('who waits is told what for: nothing is entered, saved or upgraded before it runs', async () => {
+test('the reason for waiting is reported: no access, snapshot or upgrade before it runs', async () => {
   const id = await made()
   for (const [method, rest, body] of [
     ['GET', '/kubeconfig', undefined],

@@ -61,7 +61,7 @@ test('a host that does not answer is listed as such', async () => {
   })
 })
 
-test('each region has a host of its own, which answers for itself', async () => {
+test('each region has a separate host, which answers for itself', async () => {
   cloud.otherControlPlanes.isAway = true
   const states = async () => (await hosts()).map(({ region, state }: Record<string, string>) => [region, state])
   expect(await states()).toEqual([
@@ -157,7 +157,7 @@ describe('where the platform makes hosts', () => {
     expect(await kubectl.list(KubernetesHost, {})).toMatchObject({ items: [] })
   })
 
-  test('it is begun once, goes on after it has failed, and is left alone once it is made', async () => {
+  test('it is started once, continues after a failure, and is left alone once it is complete', async () => {
     await mirrorNode(database.db, {
       node: 'far-1',
       zone: 'ap-1a',

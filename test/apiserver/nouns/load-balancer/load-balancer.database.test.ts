@@ -56,7 +56,7 @@ const members = (id: string) => `/v1/load-balancers/${id}/backends/web/members`
 const certificates = (id: string) => `/v1/load-balancers/${id}/certificates`
 
 describe('making one', () => {
-  test('claims its addresses and begins an operation', async () => {
+  test('claims its addresses and starts an operation', async () => {
     const { status, body } = await creation(CONFIGURATION)
     expect(status).toBe(202)
     expect(body['operation']).toMatchObject({ kind: 'load_balancer.create', status: 'pending' })
@@ -72,7 +72,7 @@ describe('making one', () => {
     expect(held).toContainEqual({ holder: `load_balancer/${body['load_balancer'].id}` })
   })
 
-  test('is refused at the door where its machines have no room, or are beyond the quota', async () => {
+  test('is refused at once where its machines have no capacity, or exceed the quota', async () => {
     const held = () => database.db.selectFrom('quota_holding').select('holder').orderBy('holder').execute()
     const before = await held()
     await database.db.updateTable('node_capacity').set({ cores: 1 }).execute()

@@ -76,7 +76,7 @@ const used = async (name: string, { accountId } = owner) =>
 const problem = ({ status, body }: Reply) => [status, body['reason'], body['resource']?.id, body['errors']?.[0]?.field]
 
 describe('a network', () => {
-  test('has a range of its own and a /64, and an operation that names it', async () => {
+  test('has a unique range and a /64, and an operation that names it', async () => {
     const before = await used('networks')
     const reply = await owner.send('POST', '/v1/networks', {
       body: { zone: cloud.zone, name: 'whole', dns_servers: ['2001:DB8::0:53'], labels: { tier: 'back' } },
@@ -166,7 +166,7 @@ describe('a network', () => {
     await limit(1_000)
   })
 
-  test('changes at once, or by an operation where hosts are told', async () => {
+  test('changes at once, or by an operation where hosts are informed', async () => {
     const { id } = await network()
     const path = `/v1/networks/${id}`
     const quick = await owner.send('PATCH', path, { body: { labels: { a: 'b' }, dhcp_enabled: true } })
@@ -364,7 +364,7 @@ describe('a router', () => {
     expect(rows[0]?.router_id).toBe(winner)
   })
 
-  test('lets go of a network, which another has once nothing leads there', async () => {
+  test('releases a network, which another router gets once nothing routes there', async () => {
     const back = await network()
     const [one, two] = [await router({ network_ids: [back.id] }), await router()]
     const path = `/v1/routers/${one}/networks/${back.id}`

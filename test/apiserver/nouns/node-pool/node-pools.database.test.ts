@@ -136,7 +136,7 @@ test('a pool is shown with its cluster, is one of its name, and its making is in
   await remove(String(pool?.['id']))
 })
 
-test('a change begins an operation, one at a time, and no version goes beyond the control plane', async () => {
+test('a change starts an operation, one at a time, and no version exceeds that of the control plane', async () => {
   const id = await made()
   const update = (body: object, poolId = id) => owner.send('PATCH', `${poolsPath()}/${poolId}`, { body })
   expect((await update({ count: 3 })).body['reason']).toBe('operation_in_progress')

@@ -150,7 +150,7 @@ describe('who may', () => {
     expect((await cloud.send('GET', '/v1/operator/nodes', { headers })).status).toBe(404)
     expect((await cloud.send('GET', '/v1/servers', { headers })).status).toBe(401)
   })
-  test('who may only read is told the verb that is missing', async () => {
+  test('a 403 for readers names the missing verb', async () => {
     await cloud.addNode(name)
     expect((await cloud.operate('rita', 'GET', `/v1/operator/nodes/${name}`)).status).toBe(200)
     const refused = await cloud.operate('rita', 'POST', `/v1/operator/nodes/${name}/cordon`, { reason: 'x' })

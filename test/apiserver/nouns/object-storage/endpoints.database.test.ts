@@ -78,7 +78,7 @@ describe('object storage', () => {
     expect(await list(ada)).toHaveLength(1)
   })
 
-  test('that died half-way is told to no store: its row is given back', async () => {
+  test('that died half-way is announced to no store: its row is released', async () => {
     const ada = await someone()
     const keys = { accessKeyId: 'HALF', bucketPrefix: 'half-', sealedSecret: '', backend: 'svc-s3-single' } as const
     const half = { ...keys, id: 'half', accountId: ada.accountId, zone: cloud.zone, createdAt: new Date() }
@@ -137,7 +137,7 @@ describe('object storage', () => {
     ])
   })
 
-  test('holds no connection while its store is told, however many rotate its key', async () => {
+  test('holds no connection during the call to its store, for any number of concurrent rotations', async () => {
     const [ada, bob] = [await someone(), await someone()]
     await enable(ada)
     const hesitation = Promise.withResolvers<void>()
@@ -160,7 +160,7 @@ describe('object storage', () => {
     expect(await turns()).toBe(0)
   })
 
-  test('is not replaced when the turn was lost meanwhile', async () => {
+  test('is not replaced when the turn was lost in between', async () => {
     const ada = await someone()
     const before = (await enable(ada)).body['credentials']
     const hesitation = Promise.withResolvers<void>()
@@ -204,7 +204,7 @@ describe('object storage', () => {
     expect(await list(ada)).toEqual([])
   })
 
-  test('of a zone with a gateway is on it, and has names of buckets of its own', async () => {
+  test('of a zone with a gateway is on it, and has free names of buckets', async () => {
     const ada = await someone()
     await cloud.admin.create(Zone, {
       metadata: { name: 'replicated' },

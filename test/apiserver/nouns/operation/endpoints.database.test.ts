@@ -130,7 +130,7 @@ test('what has ended and what cannot be undone is not cancelled: 409, audited', 
   expect((await owner.send('POST', `/v1/operations/${randomUUID()}/cancel`)).status).toBe(404)
 })
 
-test('long copies are cancelled by who began them, as long as they go on', async () => {
+test('long copies are cancelled by who requested them, as long as they run', async () => {
   const cancel = (id: string) => owner.send('POST', `/v1/operations/${id}/cancel`)
   const image = await owner.send('POST', '/v1/custom-images', {
     body: {

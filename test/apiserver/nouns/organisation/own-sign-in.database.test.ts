@@ -89,7 +89,7 @@ test('who has a second factor proves it to change the password', async () => {
   expect(stale.status).toBe(401)
 })
 
-test('people see where they are signed in and end one session, of their own only', async () => {
+test('people see where they are signed in and end one session, only their own', async () => {
   const browser = await harness.signUpAndIn('where@example.com')
   const phone = harness.openBrowser('203.0.113.77')
   harness.clock.move(61)

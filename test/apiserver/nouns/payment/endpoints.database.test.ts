@@ -134,7 +134,7 @@ test('while the processor does not answer or refuses, customers get 503 and noth
   expect(await methodsOf(other)).toMatchObject([{ id: card, is_default: false }])
 })
 
-test('whoever has not verified their address saves no payment method', async () => {
+test('a person with an unverified address saves no payment method', async () => {
   const person = await cloud.signUp('unverified@example.com', { isVerified: false })
   const reply = await person.send('POST', '/v1/account/billing/setup-session')
   expect([reply.status, reply.body['reason']]).toEqual([403, 'email_unverified'])

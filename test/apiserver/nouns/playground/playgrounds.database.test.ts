@@ -118,7 +118,7 @@ test('staff end one, and everything of it is in the audit log', async () => {
   expect(written).toContain('playground.start denied user')
 })
 
-test('its time is over when the clock says so, whoever has noticed', async () => {
+test('its time is over when the clock says so, even if nobody has noticed', async () => {
   const { id } = (await start()).body['playground']
   await database.db
     .updateTable('playground')

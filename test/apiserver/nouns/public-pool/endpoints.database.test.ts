@@ -391,7 +391,7 @@ describe('a customer', () => {
     expect(await held(server.id)).toEqual(['2001:db8::1']) // its controller takes the other one
   })
 
-  test('of a hundred who ask at once, each gets an address of its own or is told that there is none', async () => {
+  test('of a hundred concurrent requests, each gets a separate address or the answer that there is none', async () => {
     await working(IPV6)
     await working({ ...IPV4, cidr: '203.0.113.0/27' })
     await cloud.db
@@ -416,7 +416,7 @@ describe('a customer', () => {
 })
 
 test.each(['garbage', '203.0.113.77/29', '2001:db8::/200', '203.0.113.0/32'])(
-  'a pool whose network is "%s", stored past every check, is listed and stands in the way of nothing',
+  'a pool whose network is "%s", stored past every check, is listed and blocks nothing',
   async (cidr) => {
     await cloud.admin.create(PublicPool, {
       metadata: { name: 'wrong' },

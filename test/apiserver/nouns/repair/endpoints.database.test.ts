@@ -222,7 +222,7 @@ describe('fencing a node', () => {
       ).status,
     ).not.toBe(202)
   })
-  test('is not attested of one that answers, by whatever force', async () => {
+  test('is not attested for one that answers, with any force', async () => {
     await addNode(name, { state: 'cordoned' }, {})
     for (const method of ['auto', 'attest'])
       expect((await fenceNode({ method, second_approver: 'bob@example.com', force: true })).body).toMatchObject({
@@ -232,7 +232,7 @@ describe('fencing a node', () => {
       })
     expect((await cloud.admin.get(Node, { name }))?.spec.operation).toBeUndefined()
   })
-  test('attested by one person alone is no request, whatever the node is like', async () => {
+  test('attestation by one person alone is no request, for every node', async () => {
     await addNode(name, { state: 'ready' })
     expect((await fenceNode({ method: 'attest' })).body).toMatchObject({
       status: 400,
@@ -306,7 +306,7 @@ describe('a server of a lost node', () => {
       expect((await olga('POST', `/servers/${unknown}/${path}`, body)).status).toBe(404)
     }
   })
-  test('of whose name there are several is not told to who may not touch all of them', async () => {
+  test('a name that is not unique is not revealed to callers without access to all of them', async () => {
     const [spec, name] = [(await stored(await serverOn(cloud.node)))?.spec, 'twin']
     if (spec === undefined) throw new Error('there is no server to copy')
     for (const namespace of ['twin-1', 'twin-2'].map(accountNamespace)) {
@@ -318,7 +318,7 @@ describe('a server of a lost node', () => {
     await expect.poll(() => recover('olga')).toBe(409)
     expect(await recover('nora')).toBe(403)
   })
-  test('is given up by the fencing of its own node, or by two people while the node is silent', async () => {
+  test('is released by the fencing of its own node, or by two people while the node is silent', async () => {
     await addNode(name, { state: 'unreachable' })
     const id = await serverOn(name, { state: 'error' })
     const release = (body: object) =>

@@ -140,7 +140,7 @@ describe('a server group', () => {
     })
   })
 
-  test('has a name of its own, also among many at once', async () => {
+  test('has a unique name, also among many at once', async () => {
     const first = await added({ name: 'mine' })
     expect((await add({ name: 'mine' })).body).toMatchObject({
       status: 409,
@@ -251,7 +251,7 @@ describe('servers of a group', () => {
     }
   })
 
-  test('keep it from being deleted: 409 in_use until the last one is gone', async () => {
+  test('keep it from being deleted: 409 in_use until the last one is deleted', async () => {
     const zone = await zoneWith('r1/a')
     const group = await added({ zone })
     await joined(group.id, zone)

@@ -118,7 +118,7 @@ test(
   },
 )
 
-test('sign-ups with the address of a user lock nobody out, tell nothing at sign-in, and send few mails', async () => {
+test('sign-ups with the address of a user lock nobody out, reveal nothing at sign-in, and send few mails', async () => {
   const email = 'pestered@example.com'
   await harness.signUpAndIn(email)
   const signUp = async (address: string) => {

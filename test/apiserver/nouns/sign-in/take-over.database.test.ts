@@ -130,7 +130,7 @@ const detailOf = async (owner: Browser, action: string) =>
 const logIn = (browser: Browser, email: string, password: string) =>
   browser.send('POST', '/v1/auth/login', { body: { email, password } })
 
-test('nothing that was made before a reset proved the address lets anybody in afterwards', async () => {
+test('nothing that was made before a reset proved the address admits anybody afterwards', async () => {
   const email = 'victim@example.com'
   const occupied = await occupy(email)
   const owner = await reset(email, { end_tokens: false })
@@ -148,7 +148,7 @@ async function openLink(browser: Browser, token: string) {
 test.each([
   ['in a browser without a session', async () => harness.openBrowser('198.51.100.8')],
   ['in a browser with a session of somebody else', () => harness.signUpAndIn('visitor@example.com')],
-])('nothing that was made before the link was opened %s lets anybody in afterwards', async (where, open) => {
+])('nothing that was made before the link was opened %s admits anybody afterwards', async (where, open) => {
   const email = `linked-${where.length}@example.com`
   const occupied = await occupy(email)
   await occupied.eve.send('POST', '/v1/auth/email-verification')
@@ -162,7 +162,7 @@ test.each([
   expect((await logIn(again, email, OWNERS_PASSWORD)).body).not.toHaveProperty('mfa_required')
 })
 
-test('whoever opens the link in the browser that is signed in keeps everything', async () => {
+test('a person who opens the link in the browser that is signed in keeps everything', async () => {
   const email = 'holder@example.com'
   const { eve: holder, token, accountId } = await occupy(email)
   await holder.send('POST', '/v1/auth/email-verification')

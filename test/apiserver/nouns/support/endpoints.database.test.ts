@@ -129,7 +129,7 @@ test('an elevated session needs a live consent; the code works once and for two 
   })
 })
 
-test('what support may not do, in either mode; and both identities stand in the audit log', async () => {
+test('what support may not do, in either mode; and both identities are in the audit log', async () => {
   const owner = await harness.signUpAndIn('entered@example.com')
   for (const mode of ['read_only', 'elevated'] as const) {
     const support = await enter(owner, mode)

@@ -196,7 +196,7 @@ test('delete_template offers it no more at once, and only once', async () => {
   expect((await olga('DELETE', '/nothing')).status).toBe(404)
 })
 
-test('only whoever has the rights for it changes templates, and customers see none of the routes', async () => {
+test('only people with the rights for it change templates, and customers see none of the routes', async () => {
   const rita = (method: string, path = '', body?: unknown) =>
     cloud.operate('rita', method, `/v1/operator/templates${path}`, body)
   expect((await rita('GET')).status).toBe(200)

@@ -171,7 +171,7 @@ test('a creation that was not written has failed and holds nothing', async () =>
   expect(await cloud.kubectl.get(Secret, secret)).toBeUndefined()
 })
 
-test('a creation whose server is gone already shows in its record', async () => {
+test('a creation whose server is already deleted shows in its record', async () => {
   const { serverId, operationId } = await accepted('server.create')
   const { kind, actor, requestId, requestedAt, deadlineAt } = stanza(operationId, 'server.create')
   await cloud.kubectl.create(Operation, {
@@ -261,7 +261,7 @@ test('a young intent is left to its maker', async () => {
   expect(await audited()).toEqual([])
 })
 
-test('an intent that its maker closes meanwhile gets no second entry', async () => {
+test('an intent that its maker closes in between gets no second entry', async () => {
   const { operationId } = await accepted('server.create')
   const store: Parts['store'] = {
     ...cloud.kubectl,
@@ -282,7 +282,7 @@ test('several sweepers at once write one entry', async () => {
   expect(await held()).toBe(0)
 })
 
-test('a network and a router whose change was not written have the name that they shall have', async () => {
+test('a network and a router whose change was not written have the desired name', async () => {
   const [networkId, routerId] = [id(), id()]
   const inTransaction = <Result>(work: (tx: Transaction<Tables>) => Promise<Result>) =>
     database.db.transaction().execute(work)

@@ -81,7 +81,7 @@ describe('a deletion while an operation runs', () => {
     })
   })
 
-  test('begins when that has ended, also for a controller that did not see it run', () => {
+  test('starts when that has ended, also for a controller that did not see it run', () => {
     const operation = stanza('storage.resize')
     for (const status of ['succeeded', 'failed', 'cancelled'] as const) {
       const over = { ...running(operation), status: { operation: progressOf(operation, { status }) } }

@@ -26,7 +26,7 @@ const step = (name: string, more: Partial<OperationAction> = {}): OperationActio
 
 describe('progress', () => {
   const pending = pendingProgress(stanza)
-  test('begins as pending at the first step', () =>
+  test('starts as pending at the first step', () =>
     expect(pending).toMatchObject({ status: 'pending', step: 'claimed', stepIndex: 0, stepCount: 4 }))
   test('runs from its first turn, since then', () =>
     expect(advance(pending, step('claimed'), NOW)).toMatchObject({ status: 'running', startedAt: NOW.toISOString() }))
@@ -121,7 +121,7 @@ describe('events', () => {
       ['The operation succeeded.', undefined],
     ])
   })
-  test('that a plan tells twice are there once', () => {
+  test('that a plan reports twice exist once', () => {
     const actionLines = [{ kind: 'target_chosen', message: 'Host found.' }]
     const once = [...eventsAfter(record([]), running, actionLines, NOW)] as NonNullable<OperationState['events']>
     expect(eventsAfter(record(once), running, actionLines, NOW)).toHaveLength(1)

@@ -73,7 +73,7 @@ describe('the firewall of a server in OVN', () => {
     expect(new Set(priorities).size).toBe(5)
   })
 
-  test('has one row for rules that follow each other and do the same, whatever goes the other way', () => {
+  test('has one row for consecutive rules with the same action, for any rules of the other direction', () => {
     const port = (portStart: number, changes: Partial<Firewall['rules'][number]> = {}) =>
       rule({ protocol: 'tcp', portStart, ...changes })
     const rows = rowsOf(port(1), port(9, { direction: 'out' }), port(2), port(3, { action: 'drop' }), port(4))

@@ -41,7 +41,7 @@ const reaches = (from: Place, address: string) =>
 /** As wire.py answers. */
 const pulseOf = async (from: Place, name: string) => (await tenants.tell(from, 'pulse', { name })) as Pulse
 
-test('the way outside of a router moves to another host, and connections through it go on', async () => {
+test('the gateway of a router moves to another host, and connections through it survive', async () => {
   const chassis = routerRows(routerFacts('a')).flatMap(({ columns: { options } }) =>
     options !== undefined && typeof options === 'object' && 'chassis' in options ? [String(options['chassis'])] : [],
   )[0]

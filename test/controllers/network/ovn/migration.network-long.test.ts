@@ -93,7 +93,7 @@ const isState = (host: HostName, state: Guest['state']) =>
     })
     .toBe(state)
 
-test('a guest begins connections, and others to it', async () => {
+test('a guest opens connections, and others to it', async () => {
   const { disk } = (await on('h1').order('start', NAME, { interface: wire })) as { readonly disk: string } // it says so
   disks.add(disk)
   const shell = (command: string) => on('h1').shell(NAME, command)
@@ -171,7 +171,7 @@ test.each([
   ).toEqual([])
 })
 
-test('one over which the guest has said nothing since goes on as soon as it does', async () => {
+test('one over which the guest has sent nothing since continues as soon as it does', async () => {
   const before = await restingCount()
   await tenants.tell('world', 'rest', { name: RESTING, isResting: false })
   await on('h1').shell(NAME, 'echo x >> said')

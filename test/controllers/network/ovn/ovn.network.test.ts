@@ -64,7 +64,7 @@ const is = (row: { readonly table: Row['table']; readonly key: string }) => ({
   where: [['_uuid', '==', ['uuid', rowId(ZONE, row)]]],
 })
 
-test('the rows of an owner come, change and go by themselves', async () => {
+test('the rows of an owner are added, changed and removed by themselves', async () => {
   await network(switchRow)
   await server(port('p1'), port('p2'), names('web'), group)
   expect(await sorted('Logical_Switch_Port')).toEqual(['p1', 'p2'])
@@ -99,7 +99,7 @@ test('what is so already is not written again, by the same process or the next',
   expect(await version()).toEqual(before)
 })
 
-test('what has gone is at the same sequence however often that is said, so that hosts can come to it', async () => {
+test('a removed row has the same sequence in every report, so that hosts can reach it', async () => {
   await network(switchRow)
   await server(port('p1'))
   const { sequence } = await server()
@@ -168,7 +168,7 @@ test('what others do to our rows is put right, and theirs stay', async () => {
   await isRight()
 })
 
-test('after the database was away everything is compared anew', async () => {
+test('after an outage of the database everything is compared again', async () => {
   await network(switchRow)
   await server(port('p1'))
   await databases.restart()
@@ -197,7 +197,7 @@ test('two writers at the same time leave no row twice', async () => {
   expect(await databases.rowsOf('Logical_Switch_Port')).toHaveLength(20)
 })
 
-test('a name that somebody else has is told, and stops nobody else', async () => {
+test('a name that somebody else has is reported, and stops nobody else', async () => {
   await network(switchRow)
   await transact(
     { op: 'insert', table: 'Logical_Switch_Port', 'uuid-name': 'theirs', row: { name: 'p1' } },

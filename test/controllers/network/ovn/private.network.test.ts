@@ -61,7 +61,7 @@ describe('a private network', () => {
     await never('b1', GUESTS.a3.ipv4)
   })
 
-  test('tells guests their addresses, names and routes', async () => {
+  test('sends guests their addresses, names and routes', async () => {
     await expect
       .poll(() => tenants.tell('a1', 'lease', { mac: macOf('a1') }), PATIENCE)
       .toMatchObject({
@@ -194,7 +194,7 @@ describe('a guest', () => {
     return seen.includes(mark.slice(0, 12))
   }
 
-  test('reaches nothing of hosts, and no database, whatever it sends there', async () => {
+  test('reaches nothing of hosts, and no database, with any packet', async () => {
     const { run } = tenants.world
     const places = [
       [CENTRAL, 6642],
@@ -323,7 +323,7 @@ describe('a firewall', () => {
     await tenants.float('names', ADDRESS, undefined)
   })
 
-  test('holds for connections that are open: they end when it forbids them, and others go on', async () => {
+  test('applies to open connections: those that it forbids end, and others continue', async () => {
     await tenants.firewall('a1', OPEN)
     for (const [name, port] of [
       ['kept', 1000],
@@ -348,7 +348,7 @@ describe('a firewall', () => {
     await expect.poll(async () => (await heard()).silent, PATIENCE).toBeGreaterThan(3)
   })
 
-  test('is gone when it is off', async () => {
+  test('has no rules when it is off', async () => {
     await tenants.firewall('a1', CLOSED)
     await never('a2', '10.0.0.2')
     await tenants.firewall('a1', NO_FIREWALL)
@@ -358,7 +358,7 @@ describe('a firewall', () => {
 
 describe('a floating IP', () => {
   const ADDRESS = '203.0.113.140'
-  test('leads to an interface, which the outside sees by it', async () => {
+  test('points to an interface, which the outside sees by it', async () => {
     await never('world', ADDRESS)
     await tenants.float('f', ADDRESS, privately('a1'))
     await reaches('world', ADDRESS).toBe('a1 sees 198.51.100.1')
@@ -376,7 +376,7 @@ describe('a floating IP', () => {
     await reaches('world', ADDRESS).toBe('b1 sees 198.51.100.1')
   })
 
-  test("leads to a server's public address, which it keeps", async () => {
+  test("points to a server's public address, which it keeps", async () => {
     await reaches('world', PUBLIC.ipv4).toBe('p1 sees 198.51.100.1')
     await tenants.float('f', ADDRESS, { kind: 'public', serverAddress: PUBLIC.ipv4, nextHop: '198.51.100.1' })
     await reaches('world', ADDRESS).toBe('p1 sees 198.51.100.1')
@@ -390,7 +390,7 @@ describe('a floating IP', () => {
     await reaches('p1', '198.51.100.1').toBe(`world sees ${PUBLIC.ipv4}`)
   })
 
-  test('is under the firewall of what it leads to', async () => {
+  test('is under the firewall of its target', async () => {
     await tenants.float('f', ADDRESS, privately('a1'))
     await reaches('world', ADDRESS).toBe('a1 sees 198.51.100.1')
     await tenants.firewall('a1', {
@@ -402,7 +402,7 @@ describe('a floating IP', () => {
     await tenants.firewall('a1', NO_FIREWALL)
   })
 
-  test('leads nowhere when it is nobody’s', async () => {
+  test('reaches nothing when it is unassigned', async () => {
     await tenants.float('f', ADDRESS, undefined)
     await never('world', ADDRESS)
     await never('a1', ADDRESS)

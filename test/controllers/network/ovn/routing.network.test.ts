@@ -30,7 +30,7 @@ const reaches = (from: Place, address: string) =>
     message: `${from} reaches ${address}`,
   })
 
-describe('guests are told', () => {
+describe('guests get them', () => {
   test('their IPv6 address and their servers of names by DHCPv6', async () => {
     await expect
       .poll(() => tenants.tell('a1', 'lease6', { mac: macOf('a1') }), PATIENCE)
@@ -48,14 +48,14 @@ describe('guests are told', () => {
       })
   })
 
-  test('addresses of their own network, whoever else has the range', async () => {
+  test('addresses of their own network, even if others have the same range', async () => {
     expect(await tenants.tell('b1', 'lease6', { mac: macOf('b1') })).toMatchObject({ address: ipv6Of('b1') })
     expect(await tenants.tell('b1', 'lease', { mac: macOf('b1') })).toMatchObject({ address: '10.0.0.2' })
   })
 })
 
 describe('static routes', () => {
-  test('lead to networks behind a server, and back', async () => {
+  test('reach networks behind a server, and back', async () => {
     await tenants.world.run('a3', 'ip', 'address', 'add', '10.9.0.5/32', 'dev', 'lo')
     await tenants.world.run('a3', 'ip', 'address', 'add', 'fd09::5/128', 'dev', 'lo')
     await tenants.routes([
@@ -77,7 +77,7 @@ describe('static routes', () => {
     expect(String(await tenants.tell('world', 'frames'))).not.toContain('0a090005')
   })
 
-  test('that are gone let nobody speak for anybody', async () => {
+  test('that are removed let nobody use foreign source addresses', async () => {
     await tenants.routes([])
     await reaches('a3', '10.0.0.2').toBe('a1 sees 10.0.1.2')
     expect(await tenants.tell('a3', 'connect', { address: '10.0.0.2', port: 1000, source: '10.9.0.5' })).toBeNull()
@@ -170,7 +170,7 @@ async function compare(staticRoutes: readonly { readonly destination: string; re
 describe('what is too large', () => {
   const FLOATING = '203.0.113.140'
 
-  test('is said to be so to whoever sends it from outside, and what is not passes whole', async () => {
+  test('is reported to senders outside, and other packets pass completely', async () => {
     await tenants.float('f', FLOATING, {
       kind: 'private',
       routerId: 'a',

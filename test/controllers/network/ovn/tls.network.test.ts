@@ -185,7 +185,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('databases at ssl: are written and read by whoever has a certificate of their authority', async () => {
+test('databases at ssl: are written and read by clients with a certificate of their authority', async () => {
   const remote = await serve(await keep('right', await sign(ours, ['127.0.0.1']), ours))
   expect(await writes(remote, await keep('known', await sign(ours), ours))).toBe('written')
   const unknown = await keep('renewed', await sign(foreign), ours)
@@ -194,7 +194,7 @@ test('databases at ssl: are written and read by whoever has a certificate of the
   expect(await writes(remote, unknown)).toBe('written')
 })
 
-test('a database of another authority, or for another host, is told nothing', async () => {
+test('a database of another authority, or for another host, receives nothing', async () => {
   const remote = await serve(await keep('elsewhere', await sign(ours, ['192.0.2.1']), ours))
   expect(await writes(remote, await keep('own', await sign(ours), ours))).toContain('not available')
   const right = await serve(await keep('true', await sign(ours, ['127.0.0.1']), ours))

@@ -119,7 +119,7 @@ const PATIENCE = { timeout: 90_000, interval: 200 }
 const args = () => readFile(join(folderOf(), 'guests', NAME, 'console.log'), 'utf8').catch(() => '')
 const latest = async () => (await args()).trimEnd().split('\n').at(-1) ?? ''
 
-test('the agent says what its host offers, and runs its guest with what the metadata service tells', async () => {
+test('the agent reports what its host offers, and runs its guest with what the metadata service returns', async () => {
   await expect
     .poll(
       async () =>

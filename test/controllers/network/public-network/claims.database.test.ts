@@ -67,7 +67,7 @@ async function portsOfServers() {
 
 const hasRows = (serverUid: string) => Promise.resolve(cloud.ovn.owners.has(`${ZONE} PublicPort/${serverUid}`))
 
-test('a guest has the port that its server has claimed, whatever Instances say', async () => {
+test('a guest has the port that its server has claimed, for any Instances', async () => {
   for (const uid of ['left', 'missing'])
     await cloud.ovn.apply({
       zone: ZONE,

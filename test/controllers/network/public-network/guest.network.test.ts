@@ -115,7 +115,7 @@ describe('the metadata service', () => {
   const read = (guest: GuestName, token: string) =>
     ask(guest, 'GET /metadata/v1.json', `X-Metadata-Token: ${token}\\r\\n`)
 
-  test.each(NAMES)('tells guest %s what it is, and no other', async (guest) => {
+  test.each(NAMES)('returns guest %s its own data, and no other', async (guest) => {
     await expect
       .poll(() => ask(guest, 'GET /meta-data', 'User-Agent: Cloud-Init/test\\r\\n'), { timeout: PATIENCE_MILLISECONDS })
       .toContain(`local-hostname: ${guest}`)

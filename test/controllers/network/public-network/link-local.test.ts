@@ -47,7 +47,7 @@ describe('link-local addresses', () => {
       }),
     ))
 
-  test('stay with who has them, whoever comes, for the next process too', () =>
+  test('stay with their holders, for any newcomer, and for the next process too', () =>
     fc.assert(
       fc.asyncProperty(numbers, numbers, async (before, after) => {
         const ovn = await openZone()

@@ -83,7 +83,7 @@ describe('the port of a server', () => {
   const wanted = { zone: 'z1', port: PORT }
   const applied = { zone: 'z1', digest: digestOf(wanted) }
 
-  test('has what leads to it', () =>
+  test('has what points to it', () =>
     expect(PORT).toEqual({
       name: 'guest',
       macAddress: '52:54:00:00:00:01',

@@ -111,7 +111,7 @@ test('and the network outside, which reaches them', async () => {
     await reaches('world', address)
 })
 
-test('a guest is told its IPv6 address by DHCPv6, as router advertisements say', async () => {
+test('a guest gets its IPv6 address by DHCPv6, as router advertisements say', async () => {
   for (const number of [1, 2]) {
     const ask = () =>
       world.run(`g${number}`, PYTHON, '-c', ASK_DHCPV6, `52:54:00:00:00:0${number}`).then(
@@ -138,7 +138,7 @@ test('a machine that only asks by DHCPv6 answers at the IPv6 address that it is 
   for (const from of ['g1', 'g2', 'world']) await reaches(from, shown)
 })
 
-test('every address of a prefix leads to its guest', async () => {
+test('every address of a prefix is routed to its guest', async () => {
   await world.run('g1', 'ip', 'address', 'add', '2001:db8:1:1:a:b:c:d/128', 'dev', 'eth0', 'nodad')
   await reaches('world', '2001:db8:1:1:a:b:c:d')
 })
@@ -285,7 +285,7 @@ test('a guest can be no router for others: its advertisements and redirects reac
   listener.kill('SIGKILL')
 })
 
-test('a new prefix leads to the guest beside the one before, until that goes', async () => {
+test('a new prefix is routed to the guest beside the old one, until that is removed', async () => {
   await world.run('g1', 'ip', 'address', 'add', '2001:db8:1:ff::1/64', 'dev', 'eth0', 'nodad')
   await bring(port(1, { ipv6Prefixes: ['2001:db8:1:ff::/64', '2001:db8:1:1::/64'] }), port(2))
   await reaches('world', '2001:db8:1:ff::1')

@@ -109,7 +109,7 @@ describe('the public network of a zone', () => {
     )
   })
 
-  test('tells no server of networks whose addresses are not for servers', () =>
+  test('announces to no server networks whose addresses are not for servers', () =>
     expect(
       row(
         rowsOf({

@@ -90,7 +90,7 @@ async function writeAnew(accountId: string, count: number): Promise<void> {
   await grow(accountId, count)
 }
 
-test('a chain that was written anew as a whole is found by what the store testifies, and by nothing else', async () => {
+test('a chain that was rewritten completely is found by what the store testifies, and by nothing else', async () => {
   const parts = await open()
   const [honest, rewritten, cut] = [await chainOf(3), await chainOf(5), await chainOf(5)]
   await checkpointAudit(parts)
@@ -124,7 +124,7 @@ test('the next checkpoint finds it too, names it, and does not testify to what i
   }
 })
 
-test('each is an object of its own, the first of a day with every chain, and none comes too soon', async () => {
+test('each is a separate object, the first of a day with every chain, and none comes too soon', async () => {
   const parts = await open()
   const [one, two] = [await chainOf(1), await chainOf(1)]
   const first = await checkpointAudit(parts)
@@ -146,7 +146,7 @@ test('each is an object of its own, the first of a day with every chain, and non
   expect(texts()[0]).toEqual(whole)
 })
 
-test('what the key did not sign is nobody’s testimony, and a record that was changed leads nowhere', async () => {
+test('what the key did not sign is nobody’s testimony, and a changed record is refused', async () => {
   const parts = await open()
   const chain = await chainOf(3)
   await checkpointAudit(parts)

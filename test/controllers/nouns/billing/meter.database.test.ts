@@ -54,7 +54,7 @@ test('a resource has one row for each clock hour that it existed in, however oft
   expect(await daysDiffer()).toEqual([])
 })
 
-test('a clock that goes back makes nothing anew and loses nothing', async () => {
+test('a clock that goes back repeats nothing and loses nothing', async () => {
   cloud.at('2026-03-01T10:10:00Z')
   cloud.server({ accountId, plan: 'tiny' })
   await cloud.meter()
@@ -90,7 +90,7 @@ test('what is deleted in the first instant of an hour does not cost it', async (
   expect(await hours()).toEqual(range('2026-03-01', 10, 11, 'server tiny 100'))
 })
 
-test('an end that is told late takes back the hours after it, but for those of a closed month', async () => {
+test('a late end removes the hours after it, but for those of a closed month', async () => {
   cloud.at('2026-03-31T20:10:00Z')
   const [late, later] = [cloud.server({ accountId, plan: 'tiny' }), cloud.server({ accountId, plan: 'big' })]
   await cloud.meter()
@@ -110,7 +110,7 @@ test('an end that is told late takes back the hours after it, but for those of a
   expect((await hours()).length).toBe(7)
 })
 
-test('of several plans or sizes in an hour the dearest counts, in whatever order they came', async () => {
+test('of several plans or sizes in an hour the most expensive counts, in any order', async () => {
   cloud.price('storage', 'standard', 5_000, '2026-01-01T00:00:00Z')
   cloud.at('2026-03-01T09:30:00Z')
   const storage = cloud.storage({ accountId, sizeGibibytes: 10 })

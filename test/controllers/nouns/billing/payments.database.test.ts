@@ -212,7 +212,7 @@ test('after the grace period of a failed charge the account is suspended, and pa
   expect(actions.filter((action) => /suspended/.test(action))).toEqual(['account.suspended', 'account.unsuspended'])
 })
 
-test('what the processor never told is found out at night; what differs is reported and not changed', async () => {
+test('unreported changes of the processor are found at night; differences are reported and not changed', async () => {
   const accountId = await owe('good')
   await work()
   paying.fake.chargeDue()
@@ -244,7 +244,7 @@ test('what the processor never told is found out at night; what differs is repor
   expect((await invoiceOf(accountId))?.payment_status).toBe('paid')
 })
 
-test('a draft that came to another sum is taken away and made anew', async () => {
+test('a draft with another sum is removed and created again', async () => {
   const accountId = await owe('good')
   paying.fault((request) => (isPost(request, '/finalize') ? 'lost' : undefined))
   await work()
@@ -272,7 +272,7 @@ test('an invoice whose creation nobody heard of is found when its key is forgott
 })
 
 test.each(['/invoices', '/add_lines', '/finalize'])(
-  'a refusal of %s that the processor would repeat to its key is asked anew with another',
+  'a refusal of %s that the processor would repeat for its key is retried with another',
   async (path) => {
     const accountId = await owe('good')
     let isStruck = false
@@ -354,7 +354,7 @@ test('owners hear once that a payment method or a credit is about to end, howeve
   expect(credit?.body).toMatch(/your credit "Credit \d+", EUR 1\.00, expires on 2026-04-01/)
 })
 
-test('hours go when nobody needs them any more, and what was used stays', async () => {
+test('hours are removed when nobody needs them, and totals are kept', async () => {
   const { db } = database
   const accountId = await owe()
   const paid = await createAccount(db)

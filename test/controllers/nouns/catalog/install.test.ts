@@ -82,7 +82,7 @@ it('removes nothing that a later catalog lacks', async () => {
   expect(await zoneOf()).toMatchObject({ publicNetwork: PUBLIC_NETWORK })
 })
 
-it('reports a field that cannot follow, and goes on', async () => {
+it('reports a field that cannot follow, and continues', async () => {
   await start(ZONE)
   expect(await start({ ...ZONE, region: 'eu-2' })).toMatchObject([
     expect.stringContaining('Zone eu-1a: region cannot follow the catalog: '),

@@ -102,7 +102,7 @@ test('a storage that was deleted gives back quota and room, and no other does', 
   expect(await sweep(HOUR_MILLISECONDS)).toBe(0)
 })
 
-test('a storage keeps its room until its host has let go of the disk', async () => {
+test('a storage keeps its capacity until its host has released the disk', async () => {
   await claimDisk('lost')
   await wasDeleted('Storage', 'lost')
   const volume = { namespace: nodeNamespace(NODE), name: newUuid(systemRandom) }
@@ -168,7 +168,7 @@ test('a custom image that is just being asked for keeps its quota', async () => 
   expect([await sweep(HOUR_MILLISECONDS), await held()]).toEqual([1, {}])
 })
 
-test('a custom image keeps its quota until its hosts have let go of it', async () => {
+test('a custom image keeps its quota until its hosts have released it', async () => {
   await claimImage('lost')
   await wasDeleted('CustomImage', 'lost')
   const key = { namespace: nodeNamespace(NODE), name: `${namespace}.lost` }

@@ -56,7 +56,7 @@ const spare = async () => {
   return (await spareDisksOf({ caches, store }, { namespace: NAMESPACE, uid: 'u' })).map(({ name }) => name)
 }
 
-test('an exchange is an operation of the server, and never takes the place of one that goes on', async () => {
+test('an exchange is an operation of the server, and never replaces a running one', async () => {
   await beginExchange({ store, clock }, KEY, '2')
   const first = await operationNow()
   expect(first).toMatchObject({
@@ -68,7 +68,7 @@ test('an exchange is an operation of the server, and never takes the place of on
   expect(await operationNow()).toEqual(first)
 })
 
-test('while it goes on no disk is spare; afterwards the one is that the machine does not boot from', async () => {
+test('no disk is spare while it runs; afterwards it is the one that the machine does not boot from', async () => {
   await Promise.all([disk(KEY.name), disk('op-1'), disk('data', false)])
   expect(await spare()).toEqual([])
   await finish('failed')

@@ -14,7 +14,7 @@ const database = (zone: string, status: Partial<DatabaseStatus>): KubeObject<Dat
 })
 const backups = { isOpen: true, failure: '', observedAt: NOW.toISOString(), gaps: [], backups: [] }
 
-test('what fails, what is behind and what ends is told, of databases that have run', async () => {
+test('failures, delays and expiries are reported, for databases that have run', async () => {
   const databases: KubeObject<DatabaseSpec, DatabaseStatus>[] = []
   const registry = openRegistry({ isProcessWide: false })
   openDatabaseMetrics(() => databases, registry, { now: () => NOW })

@@ -420,7 +420,7 @@ describe('its state', () => {
     expect(state).toBe(expected)
   })
 
-  test('says that it is not healthy while its machine does not run what it shall', () => {
+  test('reports that it is not healthy while its machine does not run what it must', () => {
     expect(statusOf(RUNNING, settled(RUNNING))).toMatchObject({
       isHealthy: true,
       isConfigurationApplied: true,
@@ -473,7 +473,7 @@ test('its machine knows a verifier of the password and the disk with its data', 
   expect(document?.nftables).toContain('    ip saddr 10.0.0.0/24 tcp dport 5432 accept\n')
 })
 
-test('its machine is told of its archive, and of its origin until it has begun', () => {
+test('its machine gets its archive, and its origin until it has started', () => {
   const repository = {
     endpoint: 'archive.internal',
     port: 443,

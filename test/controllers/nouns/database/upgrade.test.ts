@@ -65,7 +65,7 @@ describe('a newer image', () => {
   ])('is not due %s', (_when, given) => expect(due(given)).toBeUndefined())
 })
 
-test('the window begins with the daily backup, and may end the next day', () => {
+test('the window starts with the daily backup, and may end the next day', () => {
   expect(upgradeWindowAt('30 23 * * *', at('00:30'))?.toISOString()).toBe('2026-01-01T23:30:00.000Z')
   expect(upgradeWindowAt('30 23 * * *', at('01:30'))).toBeUndefined()
   expect(upgradeWindowAt('30 23 * * *', at('23:30'))?.toISOString()).toBe('2026-01-02T23:30:00.000Z')

@@ -100,7 +100,7 @@ const statusOf = (cluster: DevClusterObject, observed: Observed, now = NOW) =>
 const kinds = (cluster: DevClusterObject, observed: Observed, now = NOW) =>
   plan(cluster, observed, now).map((action) => (action.do === 'effect' ? action.name : action.do))
 
-test('its name is claimed, then its server is made, then that is told what to run', () => {
+test('its name is claimed, then its server is made, then that gets its configuration', () => {
   expect(kinds(clusterOf(), observedOf({ isClaimed: false }))).toContain('claim')
   const [made] = plan(clusterOf(), observedOf(), NOW)
   expect(made).toMatchObject({
@@ -133,7 +133,7 @@ test('it runs when its server says that its API and its node are ready, and keep
   expect(statusOf(known, told(later))).toMatchObject({ certificateAuthority: 'PEM', admins: ADMINS.slice(1) })
 })
 
-test('it does not run before its node is ready, and goes on running when that is not later', () => {
+test('it does not run before its node is ready, and keeps running when that is not later', () => {
   const joining = { ...READY, isNodeReady: false, detail: 'its node is not ready: no network' }
   const health = { apiServer: 'healthy', isNodeReady: false, detail: joining.detail }
   expect(statusOf(clusterOf(), told(joining))).toMatchObject({ certificateAuthority: 'PEM', admins: ADMINS, health })
@@ -144,7 +144,7 @@ test('it does not run before its node is ready, and goes on running when that is
   expect(statusOf(clusterOf(), told(joining), late)).toMatchObject({ failureReason: reason })
 })
 
-test('what it was told before is no sign of what it shall run now', () => {
+test('an earlier configuration is no sign of the current one', () => {
   const old = told(READY, { running: { generation: 1, fingerprint: 'old' }, isHealthy: true })
   expect(statusOf(clusterOf(), old)).not.toHaveProperty('isMade')
 })
@@ -171,7 +171,7 @@ test.each([
   })
 })
 
-test('its server ends the accounts whose holders lost them, and goes on serving meanwhile', () => {
+test('its server removes the accounts of former holders, and keeps serving', () => {
   const [first, second] = ADMINS.map(({ uid }) => uid)
   const cluster = clusterOf({ isMade: true, serverId: MACHINE.serverId, admins: ADMINS })
   const over = (endedAdmins: readonly string[]): Observed => ({ ...told(READY), endedAdmins })
@@ -196,7 +196,7 @@ test('one that its owner has stopped is none that is lost', () => {
   expect(kinds(cluster, stopped)).not.toContain('ensure')
 })
 
-test('its server goes first, whatever it says, then what is claimed', () => {
+test('its server is deleted first, in any state, then the claims', () => {
   const going = clusterOf({ isMade: true }, { deletionTimestamp: '2026-01-01T12:09:00Z' })
   expect(kinds(going, observedOf({ machines: [MACHINE] }))).toEqual(['remove', 'status', 'wait'])
   expect(kinds(going, observedOf({ machines: [{ ...MACHINE, isDeleting: true }] }))).toEqual(['status', 'wait'])

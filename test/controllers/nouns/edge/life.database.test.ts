@@ -157,7 +157,7 @@ test('an edge comes after its network, leads it out, changes, and leaves nothing
   await stopGuests()
 })
 
-test('a machine that is gone is made again by the platform', async () => {
+test('a missing machine is created again by the platform', async () => {
   const stopGuests = startGuests()
   await cloud.kubectl.create(Network, (await example('network')) as never)
   await cloud.kubectl.create(Edge, (await example('edge')) as never)

@@ -129,7 +129,7 @@ const asRun = (more: Partial<EdgeStatus> = {}, spec: Partial<EdgeSpec> = {}): Ed
   return edge(spec, { state: 'running', configuration, asked, granted: wantedOf(object), ...more })
 }
 
-test('claims its network, makes its machine, tells it what to run, and leads the network there', () => {
+test('claims its network, makes its machine, configures it, and routes the network to it', () => {
   expect(decide(CREATING, { claim: undefined })).toMatchObject({ does: 'claim, claimed', state: 'creating' })
   expect(decide(CREATING)).toMatchObject({ does: 'ensure Server, machines', state: 'creating' })
   const told = machine(CREATING, { delivered: undefined, running: undefined, isHealthy: false })
@@ -286,7 +286,7 @@ const pairing = (more: Partial<EdgeSpec> = {}): EdgeObject => {
 }
 
 describe('separate placement', () => {
-  test('has a managed load balancer for the role, which leads to its members', () => {
+  test('has a managed load balancer for the role, which forwards to its members', () => {
     const pair = pairOf(pairing())
     expect(pair).toMatchObject({
       metadata: { namespace: 'acct-a', ownerReferences: [{ kind: 'Edge', uid: 'eu' }] },
@@ -329,7 +329,7 @@ describe('separate placement', () => {
     })
   })
 
-  test('makes one anew that could not be made, and takes it away with the role and with the edge', () => {
+  test('replaces one that could not be made, and removes it with the role and with the edge', () => {
     const operation = { id: 'x', status: 'failed' }
     const unmade = pairOf(pairing(), { isMade: undefined, operation })
     expect(decide(pairing(), { pair: unmade }).does).toBe('remove LoadBalancer, machines')

@@ -84,7 +84,7 @@ beforeEach(async () => {
   await cloud.controlPlanes.control.ensure({ ...desired, replicas: 1, issuer: null })
 })
 
-test('each person and each token has a credential of its own, the same again, with its role', async () => {
+test('each person and each token has a separate credential, the same again, with its role', async () => {
   const token = await owner.token('read_write')
   const first = await download(owner)
   const others = [
@@ -265,7 +265,7 @@ test('a host that does not answer removes it later; a restored snapshot does not
   expect(people()).toEqual([])
 })
 
-test('an expired one is removed, and forgotten after a day; a control plane that is gone is not asked', async () => {
+test('an expired one is removed, and forgotten after a day; a deleted control plane is not asked', async () => {
   await download(member)
   later = 5 * 3_600_000
   await round()

@@ -217,7 +217,7 @@ test('one that its host has lost is in error, and never made again', async () =>
   expect(entry).toMatchObject({ action: 'kubernetes_cluster.delete', actor_email: 'user:grace@example.com' })
 })
 
-test('its host is told where snapshots go besides, and that place goes with it', async () => {
+test('its host gets the place of further snapshots, and that place is deleted with it', async () => {
   const stores = [cloud.objectStorage, cloud.gateway]
   for (const store of stores) store.isAway = true
   const spec = KubernetesCluster.spec.parse({ zone: ZONE, name: 'shop', networkId: 'back', version: '1.36' })

@@ -51,7 +51,7 @@ const FAILED: NonNullable<Status['operation']> = {
   deadlineAt: SAVING.deadlineAt,
 }
 
-test('what does not serve, is not saved, and lacks nodes is told, of what has run', async () => {
+test('unavailability, missing snapshots and missing nodes are reported, of what has run', async () => {
   const clusters: ClusterObject[] = []
   const pools: NodePoolObject[] = []
   let now = NOW

@@ -30,7 +30,7 @@ test('one that its host has lost is in error and is not asked for again', () => 
   expect([during.effects, during.outcome]).toEqual([[], 'failed'])
 })
 
-test('one that its host has lost is made anew of a snapshot in object storage, and of no other', () => {
+test('one that its host has lost is restored from a snapshot in object storage, and from no other', () => {
   const [stored, other] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b']
   const restoring = (snapshotId: string) =>
     decide(
@@ -44,7 +44,7 @@ test('one that its host has lost is made anew of a snapshot in object storage, a
   expect(restoring(other)).toMatchObject({ effects: [], outcome: 'failed' })
 })
 
-test('its host is told where snapshots go besides, again while they do not get there', () => {
+test('its host gets the place of further snapshots, again while they do not get there', () => {
   const told = (place: string | undefined, snapshotStore: { mark: string; detail: string }) =>
     decide(
       clusterWith({ status: { snapshots: { ...DONE, doneUntil: NOW.toISOString() } } }),
@@ -90,7 +90,7 @@ test('a host that does not answer is nothing but a reason to wait', () => {
   })
 })
 
-test('an upgrade saves first, then tells the release, then the host', () => {
+test('an upgrade takes a snapshot first, then changes the release, then the host', () => {
   const cluster = clusterWith({ operation: operationOf('kubernetes_cluster.upgrade'), spec: { version: '1.36' } })
   const first = plan(cluster, observedWith(), NOW).find((each) => each.do === 'effect' && each.name === 'snapshot')
   const { snapshotId } = (first as { input: { snapshotId: string } }).input // of that effect
@@ -216,7 +216,7 @@ test('an add-on that its host can run has a token of the cluster that is known a
   expect(granted(null, undefined, 'csi-driver', { hasEtcdQuorum: false })).toEqual([])
 })
 
-test('a node whose pool has gone is taken out, unless it reports, or customers joined it', () => {
+test('a node without a pool is removed, unless it reports, or customers joined it', () => {
   const cluster = clusterWith({ status: { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } } })
   const [pool, uid] = [poolWith(), UID]
   const node = (name: string, isReady: boolean, marked = 'm') => ({

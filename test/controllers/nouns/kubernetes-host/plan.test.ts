@@ -174,7 +174,7 @@ describe('what cannot be made', () => {
     expect(decided.error).toBe('its control plane: no memory')
   })
 
-  test('what an earlier attempt left is made anew', () => {
+  test('leftovers of an earlier attempt are created again', () => {
     const decided = decide(host(), failing('2026-01-01T10:00:00Z'))
     expect(decided).toMatchObject({ outcome: undefined, removed: ['KubernetesCluster'], step: 'control_plane' })
     const going = part('c', {}, {}) as { metadata: object }

@@ -177,14 +177,14 @@ test('is reached by a server of its network at its private addresses, by both pr
     )
 })
 
-test('one machine has the address, and neither begins connections with it', async () => {
+test('one machine has the address, and neither opens connections with it', async () => {
   const [active = 'a'] = await until('an owner', owners, ({ length }) => length === 1)
   const way = await world.run(active, 'ip', '-6', 'route', 'get', CLIENTS[0] ?? '')
   expect(way).toMatch(/via fe80:\S+ dev eth0/)
   expect(way).not.toContain(PUBLIC.ipv6)
 })
 
-test('lets in whom allowed_cidrs names, and nobody else', async () => {
+test('admits whom allowed_cidrs names, and nobody else', async () => {
   const [host, from] = BY_IPV6
   expect(await page(host, from, 81)).toBe(`for ${from}`)
   expect(await page(host, CLIENTS[1] ?? '')).toBe(`for ${CLIENTS[1]}`)
@@ -200,7 +200,7 @@ test('is reached at no address that is a machine’s own', async () => {
   }
 })
 
-test('a machine begins connections with its own address, and is answered', async () => {
+test('a machine opens connections with its own address, and is answered', async () => {
   world.start('world', PYTHON, '-c', PAGES)
   const [active = 'a'] = await owners()
   const ask = () =>

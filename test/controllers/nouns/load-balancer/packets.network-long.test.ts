@@ -181,7 +181,7 @@ test('one machine has the addresses, and members see who asks', async () => {
   ).toMatch(/^PROXY TCP4 10\.9\.0\.\d+ 10\.9\.0\.9 \d+ 81$/)
 })
 
-test('a member that listens on TCP hears every byte, and who asks as it was told to be told', async () => {
+test('a member that listens on TCP hears every byte, and members with proxy_protocol learn the client', async () => {
   for (const [port, { says, hears }] of Object.entries(RAW)) {
     const said = await until(
       `what a member hears at port ${port}`,
@@ -240,7 +240,7 @@ async function gapOf(disturb: (active: Role) => Promise<void>): Promise<number> 
   return milliseconds
 }
 
-test('the other machine takes over from one whose proxy stands still', async () => {
+test('the other machine takes over from one whose proxy hangs', async () => {
   const stopped = async (active: Role) => {
     const pids = (await runProgram('ip', ['netns', 'pids', pair.spaceOf(active)])).match(/\d+/g) ?? []
     for (const pid of pids)

@@ -283,7 +283,7 @@ describe('public addresses', () => {
   test('leave by the public interface', () =>
     expect(config).toContain('0.0.0.0/0 via 198.18.0.1 dev @IF:52:54:00:00:00:0f@ table 100'))
 
-  test('of both protocols are at the active machine, and of no network of its own', () => {
+  test('of both protocols are at the active machine, and of no separate network', () => {
     expect(config).toContain('    198.18.0.9/16 dev @IF:52:54:00:00:00:0f@\n')
     expect(config).toContain('    2001:db8:0:5::1/128 dev @IF:52:54:00:00:00:0f@ preferred_lft 0\n')
   })
@@ -293,7 +293,7 @@ describe('public addresses', () => {
       Array.from({ length: 2 }, () => [{ address: '198.18.0.9' }, { address: '2001:db8:0:5::1' }]),
     ))
 
-  test('are those to which connections are begun from outside, and a balancer without any is not reached there', () => {
+  test('are those to which connections are opened from outside; a balancer without any is not reached there', () => {
     const rulesOf = (claim: typeof CLAIM) =>
       documentOf(RUNNING, 'a', { claim, machines: PAIR, role: 'a' }, [])?.nftables ?? ''
     const begun = (claim: typeof CLAIM) => /chain begun \{\n([^}]*)\n {2}\}/.exec(rulesOf(claim))?.[1]?.split(/\n? {4}/)
@@ -302,7 +302,7 @@ describe('public addresses', () => {
     expect(rulesOf(CLAIM)).toContain('iifname "@IF:52:54:00:00:00:0f@" tcp')
   })
 
-  test('are told of in its status', () =>
+  test('are in its status', () =>
     expect(statusOf(RUNNING, { claim: PUBLIC, machines: settled(RUNNING, PUBLIC) })).toMatchObject({
       publicIpv4: '198.18.0.9',
       publicIpv6: '2001:db8:0:5::1',

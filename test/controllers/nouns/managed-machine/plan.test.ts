@@ -103,7 +103,7 @@ describe('the machines of an owner', () => {
     expect(plan([])).toMatchObject({ isSettled: false, waitFor: 'machine a to be made' })
   })
 
-  it('stay switched off where their customer may do that, whatever else is written', () => {
+  it('stay switched off where their customer may do that, with any other change', () => {
     const off = machine('a', { desiredPower: 'stopped', state: 'stopped' })
     const kept = demand('a', { keepsPower: true })
     expect(brief([off], [kept])).toEqual([])
@@ -215,7 +215,7 @@ describe('the machines of an owner', () => {
     expect(plan([], [])).toMatchObject({ actions: [], isSettled: true })
   })
 
-  it('leave nothing with a host that they are not on any more', () => {
+  it('leave nothing with a former host', () => {
     const object = {
       apiVersion: 'svccloud.dev/v1alpha1',
       kind: 'ManagedMachine',

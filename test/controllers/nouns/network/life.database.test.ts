@@ -205,7 +205,7 @@ test('what PostgreSQL refuses fails with the reason', async () => {
   expect(await used('networks')).toBe(1)
 })
 
-test('an operation succeeds once OVN has the rows, whatever becomes of answers', async () => {
+test('an operation succeeds once OVN has the rows, even if answers are lost', async () => {
   cloud.ovn.fail('lost', 'unanswered', 'lost')
   const network = await makeNetwork('shaken')
   await ended(Network, 'shaken')

@@ -241,7 +241,7 @@ test('a cluster that is silent has nothing made and nothing taken away, but for 
   })
 })
 
-test('an edit begins an operation of its kind, once', () => {
+test('an edit starts an operation of its kind, once', () => {
   const followed = { followed: 'another' }
   const idle = decide(
     poolWith({ status: followed }),
@@ -301,7 +301,7 @@ test('what a server runs names its peers, and a node keeps its release until it 
   expect(demandOf(joined, observed, first).configuration).toEqual(demand.configuration)
 })
 
-test('a node is told the address of its public interface, by which it reaches its control plane', () => {
+test('a node gets the address of its public interface, by which it reaches its control plane', () => {
   const pool = poolWith({ count: 1 })
   const addressesAt = (machine: Machine) => {
     const observed = observedWith({ machines: [machine] })

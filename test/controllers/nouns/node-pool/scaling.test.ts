@@ -200,7 +200,7 @@ test('nothing is decided while the cluster does not say', () => {
   expect(decide(pool, observedWith({ api: { obstacle: 'the API' } })).change).toBeUndefined()
 })
 
-test('what is remembered of a cluster that nobody looks at any more is forgotten', () => {
+test('the memory of a cluster that nobody looks at is dropped', () => {
   const memory: UnderusedMemory = new Map()
   const pool = scaled(1)
   const lookAt = (cluster: string, minutes: number) =>

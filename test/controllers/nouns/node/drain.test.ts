@@ -162,7 +162,7 @@ describe('draining', () => {
     expect(operationOf(actions)).toMatchObject({ outcome: 'failed', error: 'The zone has no room for b.' })
     expect(actionLines(actions)).not.toContain('effect order server.migrate a')
   })
-  test('goes on when room becomes short after the first has left', () => {
+  test('continues when capacity becomes short after the first has left', () => {
     const full = [candidate({ isSchedulable: false })]
     expect(
       operationOf(plan(draining({}, { step: 'emptied' }), world([guest('a', 'started')], { zoneNodes: full }), NOW)),
@@ -262,7 +262,7 @@ describe('another agent', () => {
     expect(actionLines(plan(upgrading(version), what, NOW))).toEqual(expected),
   )
 
-  test('is not wanted any more once that is cancelled, unless yet another is by now', () => {
+  test('is no longer wanted once that is cancelled, unless yet another is by now', () => {
     const cancelled = (desiredAgentVersion: string) =>
       node(
         { state: 'ready', ...BEFORE },

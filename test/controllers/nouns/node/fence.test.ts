@@ -532,7 +532,7 @@ describe('fencing', () => {
       'no_evidence attest',
     ])
   })
-  test('begins anew the next time', () => {
+  test('starts again the next time', () => {
     expect(
       statusOf(
         plan(requested({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }), withoutHeartbeat(), NOW),
@@ -546,7 +546,7 @@ describe('access to shared storage', () => {
     unreachable(status, { ...spec, operation: stanza('node.fence', { arguments: { method: 'storage_block' } }) })
   const reachable = observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 1 } })
 
-  test('is written down as it will be taken, with whatever may still be taken from before', () => {
+  test('is recorded before it is run, with everything that an earlier attempt may still run', () => {
     expect(statusOf(plan(requested(), withoutHeartbeat(), NOW))).toMatchObject({
       storageBlock: { operationId: 'op', access: storageAccess, isTaken: false, failures: 0 },
     })
@@ -565,7 +565,7 @@ describe('access to shared storage', () => {
       },
     })
   })
-  test('that is gone is the proof, and stays written down', () => {
+  test('that is off is the proof, and stays recorded', () => {
     const actions = plan(requested({ storageBlock: block({ isTaken: true }) }), withoutHeartbeat(), NOW)
     expect(statusOf(actions)).toMatchObject({
       fence: {
@@ -708,7 +708,7 @@ describe('a fenced node', () => {
     ],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
 
-  test('that has joined again is not fenced any more, and then ready', () => {
+  test('that has joined again is no longer fenced, and then ready', () => {
     expect(statusOf(plan(fenced(), back({ bootId: 'c', guestCount: 0 }), NOW))).toHaveProperty('fence', undefined)
     expect(
       planned(
@@ -794,9 +794,9 @@ describe('the servers of a fenced node', () => {
     actionLines(plan(fenced(), withoutHeartbeat({ guests }), NOW)).filter((line) => line.startsWith('effect order'))
   const recover = (...names: readonly string[]) => names.map((name) => `effect order server.recover ${name}`)
 
-  test('are told to recover, the oldest first', () =>
+  test('are recovered, the oldest first', () =>
     expect(orders(lost('young'), lost('old', { age: 9 }))).toEqual(recover('old', 'young')))
-  test('that nobody wants to run wait for those that shall', () => {
+  test('that nobody wants to run wait for those that must', () => {
     const guests = [
       lost('off', { age: 9, desiredPower: 'stopped' }),
       lost('none', { age: 8, haPolicy: 'none' }),
@@ -823,7 +823,7 @@ describe('the servers of a fenced node', () => {
     )
     expect(orders(busy, { ...lost('local'), isOnPool: false }, { ...lost('arriving'), isArriving: true })).toEqual([])
   })
-  test('whose recovery failed are told again later, and hold nobody up meanwhile', () => {
+  test('whose recovery failed are recovered again later, and delay nobody until then', () => {
     const failed = (finishedAt: string): TenantServer => {
       const base = lost(
         'failed',
@@ -844,7 +844,7 @@ describe('the servers of a fenced node', () => {
     expect(orders(failed(ago(10)), lost('off', { desiredPower: 'stopped' }))).toEqual(recover('off'))
     expect(orders(failed(ago(61)), lost('off', { desiredPower: 'stopped' }))).toEqual(recover('failed'))
   })
-  test('are not told to recover by a node that is only silent', () => {
+  test('are not recovered by a node that is only silent', () => {
     expect(
       actionLines(plan(unreachable(), withoutHeartbeat({ guests: [lost('a')] }), NOW)).filter((line) =>
         line.startsWith('effect order'),

@@ -106,7 +106,7 @@ async function remove(): Promise<void> {
 
 describe('with controllers that die at every write', () => {
   test(
-    'a cut off node is refused by its storage, its server goes on elsewhere, and access comes back with another ' +
+    'a cut off node is refused by its storage, its server starts elsewhere, and access comes back with another ' +
       'boot only',
     async () => {
       const mortals = cloud.startMortals(1, DEATHS)

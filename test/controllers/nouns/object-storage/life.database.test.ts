@@ -59,7 +59,7 @@ test('made with kubectl gets key and tenant; what it holds is written down; it g
   expect([await row(), tenant()]).toEqual([undefined, undefined])
 })
 
-test('is not taken from its store while somebody tells the store of it', async () => {
+test('is not removed from its store while a request announces it there', async () => {
   await create()
   await expect.poll(async () => (await ready())?.reason).toBe('Served')
   const told = tenant()
@@ -95,7 +95,7 @@ test('follows the quota and the suspension of its account', async () => {
   await expect.poll(async () => (await ready())?.reason).toBe('Suspended')
 })
 
-test('a store that has forgotten its tenant, or holds an older key, is told again', async () => {
+test('a store that has forgotten its tenant, or has an older key, is informed again', async () => {
   await create()
   await expect.poll(async () => (await ready())?.reason).toBe('Served')
   const secret = tenant()?.secretAccessKey
@@ -185,7 +185,7 @@ describe('a move to the gateway', () => {
     expect([tenant(), atGateway()]).toEqual([undefined, undefined])
   })
 
-  test('says why it waits while the gateway is away or refuses, and goes on by itself', async () => {
+  test('reports why it waits while the gateway is unavailable or refuses, and continues by itself', async () => {
     cloud.gateway.isAway = true
     const events = async () => (await cloud.kubectl.get(Operation, { namespace, name: id }))?.status?.events ?? []
     const id = newUuid(systemRandom)

@@ -116,7 +116,7 @@ describe('object storage', () => {
     expect(status).toMatchObject({ backend: 'rgw', bucketPrefix: undefined })
   })
 
-  test('that is deleted and has no row is let go', () =>
+  test('that is deleted and has no row is released', () =>
     expect(plan(GOING, { ...SERVED, row: undefined }, NOW)).toEqual([{ do: 'finalized' }]))
 })
 
@@ -243,7 +243,7 @@ describe('a move to the gateway', () => {
     ])
   })
 
-  test('leaves a door that must pass its requests on', () => {
+  test('keeps a proxy that must forward its requests', () => {
     const upstream = { url: 'https://rgw', authority: null, isSourceKept: true }
     const moved: Partial<Observed> = { row: { ...ROW, backend: 'rgw', movedAt: NOW } }
     const door = (tenant: TenantState | undefined) => effectsOf({ ...moved, entrance: { tenant, upstream } })

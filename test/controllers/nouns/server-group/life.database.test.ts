@@ -55,7 +55,7 @@ const join = (name: string) =>
 const stateOf = async (name: string) => (await cloud.kubectl.get(Server, { namespace, name }))?.status?.state
 
 test(
-  'a group is claimed, renamed and gone with what it held; each ' + 'request has an entry in the name of who asked',
+  'a group is claimed, renamed and deleted with its claims; each ' + 'request has an entry in the name of who asked',
   async () => {
     const {
       metadata: { uid = '' },

@@ -200,7 +200,7 @@ test('a snapshot goes along where the data stay on shared storage, and keeps the
   await stop()
 })
 
-test('a storage lands nowhere where its volume is on its way out, whatever the cache shows', async () => {
+test('a storage moves nowhere where its volume is being deleted, with any cache', async () => {
   const stop = cloud.startControllers()
   await storageOn('n1')
   await stop()

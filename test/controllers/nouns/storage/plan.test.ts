@@ -453,7 +453,7 @@ describe('while its server moves', () => {
         ? [[action.draft.metadata.namespace, (action.draft.spec as VolumeSpec).takesOverFrom]] // a Volume's
         : [],
     )
-  test('a node that gets the disk of a lost one hears of which boot nothing runs, before that one lets it go', () => {
+  test('a node that gets the disk of a lost one learns which boot has stopped, before that one releases it', () => {
     const world = (...volumes: readonly VolumeObject[]) =>
       observed({ node: 'n2', lostNodes: ['n1'], lostBoots, volumes })
     const lost = shared()
@@ -590,7 +590,7 @@ describe('a boot storage that was made just now', () => {
     )
     expect(lines(made(), known(READY))).toContain('state online')
   })
-  test('goes on saying what it said', () =>
+  test('keeps reporting what it reported', () =>
     expect(lines(made({}, { state: 'creating' }), known())).toContain('state creating'))
 })
 
@@ -1085,7 +1085,7 @@ describe('a storage that is no boot storage', () => {
       expect(lines(moved({}, { serverId: 'web', tier: 'local-nvme' }))).toContain('ensure node-n2 mirror op-9')
     })
 
-    test('goes along as it is with a server that moves for another reason, whatever tier it waits for', () => {
+    test('moves unchanged with a server that moves for another reason, from any tier that it waits for', () => {
       const lines = (operation: OperationStanza) =>
         actionLines(
           planAt(
@@ -1122,7 +1122,7 @@ describe('a storage that is no boot storage', () => {
       expect(lines('standard', webServer({ operation: along }))).toContain('ensure node-n2 mirror op-9')
     })
 
-    test('tells its server where it goes, and how it may be moved', () => {
+    test('tells its server the target, and the allowed kind of move', () => {
       const ordered = (given: Record<string, string>, state: ServerStatus['state'] = 'started') =>
         planAt(moved(given, { serverId: 'web' }), world({ ...attached, server: webServer({ state }) }), NOW).flatMap(
           (action) => (action.do === 'effect' && action.name === 'order' ? [action.input.arguments] : []),

@@ -285,7 +285,7 @@ test.each<[string, TemplateObject, Partial<Observed>, readonly string[]]>([
   expect(summary(root, observed(seen))).toEqual(does)
 })
 
-test('the copy that begins with a first use is of the platform, and says where', () => {
+test('the copy that starts with a first use belongs to the platform, and names the zone', () => {
   const [begun] = plan(built(), observed(use(EARLIER)), NOW)
   expect(begun).toMatchObject({
     patch: { spec: { operation: { kind: 'template.copy', actor: 'system:templates', arguments: { zone: 'y' } } } },
@@ -361,7 +361,7 @@ test.each<[string, Made, Partial<Observed>, readonly string[]]>([
 
 const [PAST, SOON] = ['2026-11-22T11:59:59Z', '2026-11-22T12:00:30Z']
 
-test('one that nothing is made from any more goes by itself, once nothing else goes on', () => {
+test('one that is no longer usable deletes itself, once no operation runs', () => {
   const startOf = (made: Made) =>
     plan(template({ status: ONLINE, ...made }), observed({ images: [on('a', ready), on('b', ready)] }), NOW)
   expect(startOf({ unavailableAt: PAST })).toMatchObject([

@@ -88,7 +88,7 @@ async function openHost() {
   }
 }
 
-test("what a guest moved at its end is its server's, also when its Instance has gone before anybody asks", async () => {
+test('the last traffic of a guest counts for its server, also when its Instance is deleted before a poll', async () => {
   const host = await openHost()
   host.begin()
   await host.collect() // nothing has been moved yet

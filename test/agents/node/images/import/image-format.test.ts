@@ -91,7 +91,7 @@ describe('an image is refused', () => {
     expect(() => read(start)).toThrow(message)
   })
 
-  test('for extensions that begin within the header', () => {
+  test('for extensions that start within the header', () => {
     const header = qcow2()
     header.writeUInt32BE(0, 100)
     expect(() => read(header)).toThrow('damaged')

@@ -167,7 +167,7 @@ describe('nothing is fetched but from the Internet', () => {
     expect(paths).toEqual([])
   })
 
-  test('a name that is internal a moment after it was judged leads nowhere else', async () => {
+  test('a name that becomes internal right after the check redirects nowhere', async () => {
     server.answerNames(PUBLIC, INTERNAL)
     await run()
     expect([paths, server.internalConnections()]).toEqual([['/disk.img'], 0])
@@ -230,7 +230,7 @@ describe('a body is refused', () => {
     await isClean()
   })
 
-  test('that stands still', async () => {
+  test('that stalls', async () => {
     answer = (_request, response) => void response.write('begin')
     await expect(run({}, { limits: { idleMilliseconds: 500 } })).rejects.toThrow('sends nothing')
     await isClean()
