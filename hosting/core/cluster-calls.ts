@@ -48,7 +48,7 @@ export function clusterCalls(
     servingRequests: async (id) => listServingRequests(apiOf(id)),
     approveServing: async (id, request) => approveServing(apiOf(id), request),
     markNode: async (id, node, marks) => markNode(apiOf(id), node, marks),
-    drain: async (id, node) => drainNode(apiOf(id), node),
+    drain: async (id, node) => drainNode(apiOf(id), node, { clock, random }),
     removeNode: async (id, node) => removeNode(apiOf(id), node),
     setAgent: async (id, objects) => setAgent(apiOf(id), objects),
     uncordon: async (id, node) => uncordonNode(apiOf(id), node),

@@ -8,7 +8,7 @@ export interface KubeApi {
   readonly client: Client
 }
 
-interface SendOptions extends Pick<RequestOptions, 'body' | 'type' | 'answerBytesMaximum'> {
+interface SendOptions extends Pick<RequestOptions, 'body' | 'type' | 'answerBytesMaximum' | 'timeoutMilliseconds'> {
   readonly accepted?: readonly number[]
 }
 

@@ -3,6 +3,8 @@
 import { z } from 'zod'
 import { type ControlPlaneNode, type NodeMarks, ServingRequest } from '../../integrations/control-planes/control.ts'
 import { readCertificateRequest } from '../../kit/sys/certificate-request.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
 import { isOfNameServer } from './addons.ts'
 import { type KubeApi, listAll, send } from './kube-api.ts'
 
@@ -158,53 +160,75 @@ export async function removeNode(api: KubeApi, name: string): Promise<void> {
   await send(api, 'DELETE', `${NODES}/${name}`, { accepted: [NOT_FOUND] })
 }
 
-const Pods = z.object({
-  items: z.array(
-    z.object({
-      metadata: z.object({
-        name: z.string(),
-        namespace: z.string(),
-        labels: z.record(z.string(), z.string()).default({}),
-        annotations: z.record(z.string(), z.string()).default({}),
-        ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
-      }),
-      status: z.object({ phase: z.string().optional() }),
-    }),
-  ),
+const Pod = z.object({
+  metadata: z.object({
+    name: z.string(),
+    namespace: z.string(),
+    deletionTimestamp: z.string().optional(),
+    labels: z.record(z.string(), z.string()).default({}),
+    annotations: z.record(z.string(), z.string()).default({}),
+    ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
+  }),
+  status: z.object({ phase: z.string().optional() }),
 })
+type Pod = z.infer<typeof Pod>
 const MIRROR = 'kubernetes.io/config.mirror'
+/** More than a node runs. */
+const PODS_MAXIMUM = 5_000
+const EVICTIONS_AT_ONCE = 6
+/** No eviction starts later in its round. Together with the last ones this is less than what the platform waits for the
+ *  answer to a call (`integrations/control-planes/client.ts`), whose workers serve other clusters too. */
+const EVICTIONS_MILLISECONDS = 3_000
+const EVICTION_MILLISECONDS = 9_000
 
-/** Stops new pods on the node and evicts the others, which their disruption budgets may refuse for now. The name
- *  server's budget only counts while another node takes pods. Returns true when no pods are left. Does nothing when the
- *  node does not exist. */
-export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
+/** Stops new pods on the node and evicts the others, which their disruption budgets may refuse for now. Webhooks of the
+ *  cluster may make evictions slow, or let them fail: a round ends in time, begins with any pod, and passes failures,
+ *  so that rounds make progress. Returns true when no pods are left. Does nothing when the node does not exist. */
+export async function drainNode(
+  api: KubeApi,
+  name: string,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): Promise<boolean> {
   const { status } = await send(api, 'PATCH', `${NODES}/${name}`, {
     body: { spec: { unschedulable: true } },
     type: 'application/merge-patch+json',
     accepted: [NOT_FOUND],
   })
   if (status === NOT_FOUND) return true
-  const { text } = await send(api, 'GET', `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`)
-  const leaving = Pods.parse(JSON.parse(text)).items.filter(
+  const path = `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`
+  const pods = await listAll(api, path, Pod, PODS_MAXIMUM)
+  const leaving = pods.filter(
     ({ metadata, status: { phase } }) =>
       !['Succeeded', 'Failed'].includes(phase ?? '') &&
       metadata.annotations[MIRROR] === undefined &&
       !metadata.ownerReferences.some(({ kind }) => kind === 'DaemonSet'),
   )
-  for (const { metadata } of leaving) {
-    const pod = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
-    const { status: answer } = await send(api, 'POST', `${pod}/eviction`, {
-      body: {
-        apiVersion: 'policy/v1',
-        kind: 'Eviction',
-        metadata: { name: metadata.name, namespace: metadata.namespace },
-      },
-      accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
-    })
-    if (answer === TOO_MANY_REQUESTS && isOfNameServer(metadata) && !(await hasOtherPlace(api, name)))
-      await send(api, 'DELETE', pod, { accepted: [NOT_FOUND, CONFLICT] })
+  const first = Math.floor(random.fraction() * leaving.length)
+  const staying = [...leaving.slice(first), ...leaving.slice(0, first)].filter(
+    ({ metadata }) => metadata.deletionTimestamp === undefined,
+  )
+  const end = clock.monotonicMilliseconds() + EVICTIONS_MILLISECONDS
+  const evictNext = async (): Promise<void> => {
+    for (let pod = staying.shift(); pod !== undefined; pod = staying.shift()) {
+      if (clock.monotonicMilliseconds() > end) return
+      await evict(api, name, pod).catch(() => undefined) // tried again until the time for the drain is over
+    }
   }
+  await Promise.all(Array.from({ length: EVICTIONS_AT_ONCE }, evictNext))
   return leaving.length === 0
+}
+
+/** The name server's budget only counts while another node takes pods. */
+async function evict(api: KubeApi, node: string, { metadata }: Pod): Promise<void> {
+  const { name, namespace } = metadata
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`
+  const { status } = await send(api, 'POST', `${path}/eviction`, {
+    body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
+    accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
+    timeoutMilliseconds: EVICTION_MILLISECONDS,
+  })
+  if (status === TOO_MANY_REQUESTS && isOfNameServer(metadata) && !(await hasOtherPlace(api, node)))
+    await send(api, 'DELETE', path, { accepted: [NOT_FOUND, CONFLICT] })
 }
 
 /** Whether another node takes pods. On the last node, the name server's budget would block the drain until its
