@@ -15,6 +15,7 @@ import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Outages } from '../../kit/sys/outages.ts'
+import { NotReady } from './not-ready.ts'
 import {
   digestOfFile,
   type KeptSnapshot,
@@ -41,7 +42,8 @@ export interface KeeperOptions {
   /** Folder of the control plane. */
   readonly folder: string
   readonly controlPlane: string
-  /** Takes a snapshot to the folder of snapshots, as `takeSnapshot` does; throws when no member of etcd serves. */
+  /** Takes a snapshot to the folder of snapshots, as `takeSnapshot` does. Throws NotReady while no member of etcd
+   *  serves, or nothing reads it yet. */
   readonly take: (folder: string, id: string) => Promise<TakenSnapshot>
   readonly clock: Clock
   readonly random: Random
@@ -50,6 +52,9 @@ export interface KeeperOptions {
 
 const TRY_MILLISECONDS = 1_000
 const TRIES = 60
+/** Limit of waiting for an etcd or a reader that is being started, for example after an upgrade of the host. Shorter
+ *  than the operation that takes a snapshot, so that its error says what was missing. */
+const READY_MILLISECONDS = 540_000
 /** Pause before an unavailable store is tried again. */
 const STORE_TRY_MILLISECONDS = 30_000
 /** Interval for checking that the store still has its snapshots: a store may be lost and created again. */
@@ -191,7 +196,8 @@ export class SnapshotKeeper {
   async #take(id: string): Promise<void> {
     const { clock, log, take, controlPlane } = this.#options
     let failure: unknown
-    for (let tries = 0; tries < TRIES && !this.#stopping.signal.aborted; tries++) {
+    const end = clock.monotonicMilliseconds() + READY_MILLISECONDS
+    for (let tries = 0; tries < TRIES && !this.#stopping.signal.aborted; ) {
       try {
         const content = await take(this.folder, id)
         await this.#change(id, async (kept) => ({ ...kept, ...content, phase: 'done' }))
@@ -200,6 +206,8 @@ export class SnapshotKeeper {
         return this.#wake.abort()
       } catch (error) {
         failure = error
+        if (!(error instanceof NotReady)) tries++
+        else if (clock.monotonicMilliseconds() > end) break
         await clock.sleep(TRY_MILLISECONDS, this.#stopping.signal)
       }
     }

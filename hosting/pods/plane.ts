@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ADDONS } from '../core/addons.ts'
 import type { Credentials } from '../core/credentials.ts'
+import { NotReady } from '../core/not-ready.ts'
 import {
   CREDENTIALS_MILLISECONDS,
   HostedPlane,
@@ -105,7 +106,7 @@ export class PodsPlane extends HostedPlane<PodsRecord> {
 
   protected override async takeSnapshot(folder: string, id: string): Promise<TakenSnapshot> {
     if (this.#readyOf(ETCD) === 0 || this.#opened === undefined || this.#etcdAddress === undefined)
-      throw new Error('etcd is not ready')
+      throw new NotReady('etcd is not ready')
     return takeSnapshot({ folder, id, etcdutl: undefined, parts: this.#opened.reader.snapshotParts(this.#etcdAddress) })
   }
 

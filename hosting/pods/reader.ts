@@ -3,6 +3,7 @@ import { printable } from '../../domain/printable.ts'
 import { readText, TooLong } from '../../kit/http/bounded.ts'
 import { READER_NAME, type ReaderCredentials } from '../core/credentials.ts'
 import { type Client, openClient } from '../core/https-client.ts'
+import { NotReady } from '../core/not-ready.ts'
 import { Asking, QUESTIONS_MAXIMUM } from '../core/reading/asking.ts'
 import { ANSWER_BYTES_MAXIMUM, type Question } from '../core/reading/messages.ts'
 import { TASKS, type TaskName } from '../core/reading/tasks.ts'
@@ -60,7 +61,7 @@ export class PodReader {
 
   #address(): string {
     const address = this.#options.address()
-    if (address === undefined) throw new Error('what reads its API is being started')
+    if (address === undefined) throw new NotReady('what reads its API is being started')
     return address
   }
 

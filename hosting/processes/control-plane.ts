@@ -28,6 +28,7 @@ import {
 } from './commands.ts'
 import { writeConfiguration } from '../core/configuration-files.ts'
 import { GO_ENVIRONMENT } from '../core/flags.ts'
+import { NotReady } from '../core/not-ready.ts'
 import type { Playground } from './guests/apps.ts'
 import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
 import { GATEWAY } from './guests/machine.ts'
@@ -225,7 +226,7 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
 
   async #takeSnapshot(file: string): Promise<TakenSnapshot> {
     const port = this.record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
-    if (port === undefined) throw new Error('etcd is not ready')
+    if (port === undefined) throw new NotReady('etcd is not ready')
     await this.#reader.ask('snapshot', urlOf(port), this.#options.programs.etcdutl)
     return takeBack(join(this.folder, RUN_FOLDER, SNAPSHOT), file)
   }

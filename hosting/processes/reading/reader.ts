@@ -3,6 +3,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { readLines } from '../../../kit/http/bounded.ts'
 import { GO_ENVIRONMENT } from '../../core/flags.ts'
+import { NotReady } from '../../core/not-ready.ts'
 import { Asking } from '../../core/reading/asking.ts'
 import { ANSWER_BYTES_MAXIMUM } from '../../core/reading/messages.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -40,7 +41,7 @@ export class Reader {
       clock: options.clock,
       end: () => this.#kill(),
       send: (question) => {
-        if (this.#input === undefined) throw new Error('what reads its API is being started')
+        if (this.#input === undefined) throw new NotReady('what reads its API is being started')
         this.#input.write(`${JSON.stringify(question)}\n`)
       },
     })

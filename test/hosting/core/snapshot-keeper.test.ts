@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { NotReady } from '../../../hosting/core/not-ready.ts'
 import { recoverFolder, SnapshotKeeper } from '../../../hosting/core/snapshot-keeper.ts'
 import { snapshotFile, snapshotParts, takeSnapshot } from '../../../hosting/core/snapshots.ts'
 import { StoreAway } from '../../../kit/chunks/object-store.ts'
@@ -180,4 +181,40 @@ test('a store that was lost gets them again', async () => {
     async () => server.objects.size,
     (size) => size === 3,
   )
+})
+
+test.each([
+  ['waits for an etcd or a reader that is being started', 1_000, true, 'done', 200],
+  ['ends when neither starts', 10_000, true, 'failed', 55],
+  ['gives up after some failures of what serves', 1_000, false, 'failed', 259],
+])('a snapshot that cannot be taken at once %s', async (_what, pauseMilliseconds, serves, phase, attempts) => {
+  const elsewhere = await mkdtemp(join(tmpdir(), 'svccloud-snapshots-'))
+  let [now, count] = [0, 0]
+  const waiting = new SnapshotKeeper({
+    folder: elsewhere,
+    controlPlane: 'one',
+    clock: { ...clock, monotonicMilliseconds: () => now },
+    random: systemRandom,
+    log: silentLog,
+    async take() {
+      count++
+      now += pauseMilliseconds
+      if (count < 200) throw new NotReady('it is being started')
+      if (!serves) throw new Error('it does not serve')
+      return { sizeBytes: 1, sha256: 'a' }
+    },
+  })
+  try {
+    await waiting.start()
+    await waiting.take(newUuid(systemRandom), '1.36.3')
+    const taken = await until(
+      'its end',
+      async () => (await waiting.list())[0],
+      (snapshot) => snapshot?.phase !== 'running',
+    )
+    expect([taken?.phase, count]).toEqual([phase, attempts])
+  } finally {
+    await waiting.stop()
+    await rm(elsewhere, { recursive: true })
+  }
 })
