@@ -1,34 +1,7 @@
-/** The mounts of the node, as its kernel reports them. */
-import { mkdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+/** Mounts on the node. */
+import { mkdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { type Mount, readMounts } from '../../kit/sys/mounts.ts'
 import { runProgram } from './run-program.ts'
-
-export interface Mount {
-  readonly path: string
-  /** The mounted part of its file system. For a disk that is bound to a file, it is a path below /dev. */
-  readonly root: string
-  /** `major:minor` of the file system. */
-  readonly device: string
-  readonly type: string
-  /** The mounted source: usually the path of a disk. */
-  readonly source: string
-}
-
-/** Later ones are on top of earlier ones (proc_pid_mountinfo(5)). */
-export function parseMounts(text: string): readonly Mount[] {
-  return text.split('\n').flatMap((line) => {
-    const [before = '', after = ''] = line.split(' - ')
-    const [, , device, root, path] = before.split(' ')
-    const [type, source] = after.split(' ')
-    if (device === undefined || root === undefined || path === undefined || type === undefined) return []
-    return [{ path: plain(path), root: plain(root), device, type, source: plain(source ?? '') }]
-  })
-}
-
-const plain = (text: string): string =>
-  text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
-
-export const readMounts = async (): Promise<readonly Mount[]> =>
-  parseMounts(await readFile('/proc/self/mountinfo', 'utf8'))
 
 /** The topmost mount at this path. */
 export const mountAt = async (path: string): Promise<Mount | undefined> =>

@@ -4,22 +4,13 @@ import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { readMounts } from '../../kit/sys/mounts.ts'
 import { oneAtATime } from './busy.ts'
 import { type FileSystem, fileSystemOf, requireCapability } from './capabilities.ts'
 import { diskBytes, ensureFileSystem, findDisk, growFileSystem, mountDisk } from './disks.ts'
 import { ZONE_KEY } from './identity.ts'
 import type { NodePublishRequest, NodeService, StageRequest, VolumeCapability, VolumeUsage } from './messages.ts'
-import {
-  bind,
-  diskBehind,
-  diskNumber,
-  makeFile,
-  makeFolder,
-  mountAt,
-  readMounts,
-  removeTarget,
-  unmount,
-} from './mounts.ts'
+import { bind, diskBehind, diskNumber, makeFile, makeFolder, mountAt, removeTarget, unmount } from './mounts.ts'
 import { Refused, required } from './refusal.ts'
 
 export interface NodeOptions {

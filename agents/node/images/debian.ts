@@ -2,7 +2,7 @@
  *  beforehand by `npm run image:debian`, `image:managed`, `image:database` and `image:kubernetes`. Needs root. The
  *  system has no boot loader: its kernel is a file beside its disk, and the hypervisor loads it. The disk is one file
  *  system without partitions, which grows to the size of the volume at first boot. */
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { defined } from '../../../domain/defined.ts'
@@ -23,6 +23,7 @@ import {
   processArguments,
 } from '../../../kit/sys/process.ts'
 import { makeFolder } from '../../../kit/sys/make-folder.ts'
+import { lockFolder } from '../folder-lock.ts'
 import { runProgram } from '../run-program.ts'
 import { unpackPackages } from './debian-packages.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY } from './debian-system.ts'
@@ -30,6 +31,7 @@ import { managedSystem, managedVersion } from './managed/recipe.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { SOURCE_ROUTES_FILE } from './source-routes.ts'
+import { inWorkFolder } from './work-folder.ts'
 
 const SUITE = 'trixie'
 const TEMPLATE = 'debian-13'
@@ -263,17 +265,19 @@ async function main(): Promise<void> {
   const template = managed ?? TEMPLATE
   if (template !== values.template) fail(`there is no recipe of ${values.template}`)
   await makeFolder(join(images, template))
-  const work = await mkdtemp(join(images, 'debian-'))
+  const unlock = await lockFolder(join(images, template), systemClock)
   try {
-    const image = join(work, 'image')
-    const system = await (managed === undefined ? debianSystem() : managedSystem(managed))
-    await buildDebian({ image, work, mirror: values.mirror, system, onStep: printLine })
-    const now = systemClock.now()
-    const version = await (managed === undefined ? debianVersion(now) : managedVersion(managed, now))
-    await publish(image, join(images, template, version))
-    printLine(`template ${template}, version ${version}, is in ${images}`)
+    await inWorkFolder(images, template, async (work) => {
+      const image = join(work, 'image')
+      const system = await (managed === undefined ? debianSystem() : managedSystem(managed))
+      await buildDebian({ image, work, mirror: values.mirror, system, onStep: printLine })
+      const now = systemClock.now()
+      const version = await (managed === undefined ? debianVersion(now) : managedVersion(managed, now))
+      await publish(image, join(images, template, version))
+      printLine(`template ${template}, version ${version}, is in ${images}`)
+    })
   } finally {
-    await rm(work, { recursive: true, force: true })
+    unlock()
   }
 }
 

@@ -1,5 +1,5 @@
 /** The templates of a host. Each is built once, under a lock that agents share, and published by a rename. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -13,6 +13,7 @@ import { isManagedVersion, managedSystem, managedVersion } from './managed/recip
 import { MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
+import { inWorkFolder, WORK } from './work-folder.ts'
 
 export type ImageState =
   | { readonly is: 'ready'; readonly image: TemplateImage }
@@ -168,27 +169,14 @@ async function prepare(
     if ((await recipe.find(folder)) !== undefined) return // another agent was faster
     const version = await recipe.version(clock.now())
     log.info('building template', { template: name, version })
-    await removeAbandonedWork(folder, name)
-    const work = await mkdtemp(join(folder, workPrefix(name)))
-    try {
+    await inWorkFolder(folder, name, async (work) => {
       await recipe.build(work, onStep)
       await publish(join(work, 'image'), join(folder, name, version))
-    } finally {
-      await rm(work, { recursive: true, force: true })
-    }
+    })
     log.info('built template', { template: name, version })
   } finally {
     unlock()
   }
-}
-
-const WORK = 'work-'
-const workPrefix = (name: string): string => `${WORK}${name}-`
-
-/** Removes what killed builds left behind. Only the holder of the lock may call it. */
-async function removeAbandonedWork(folder: string, template: string): Promise<void> {
-  for (const name of await readdir(folder))
-    if (name.startsWith(workPrefix(template))) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 /** Versions of images that were built by hand sort by time. */

@@ -4,7 +4,6 @@ import { controllerService } from '../../../addons/csi/controller.ts'
 import { oneAtATime } from '../../../addons/csi/busy.ts'
 import { faultOf } from '../../../addons/csi/capabilities.ts'
 import { gibibytesOf, tierOf } from '../../../addons/csi/create-volume.ts'
-import { parseMounts } from '../../../addons/csi/mounts.ts'
 import { refusalOf, Refused } from '../../../addons/csi/refusal.ts'
 import { makeOnce, pageOf, titleOf } from '../../../addons/csi/storages.ts'
 import { Unavailable } from '../../../domain/problem.ts'
@@ -53,20 +52,6 @@ test.each([
 ] as const)('how a volume is used: %s', (_what, capability, isPossible) =>
   expect(faultOf(capability) === undefined).toBe(isPossible),
 )
-
-test('mounts are read as the kernel writes them', () => {
-  const text = [
-    '36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue',
-    String.raw`37 35 7:3 / /a\040b rw shared:1 master:2 - ext4 /dev/loop3 rw`,
-    '38 35 0:6 /loop4 /raw rw - devtmpfs udev rw',
-    '',
-  ].join('\n')
-  expect(parseMounts(text)).toEqual([
-    { path: '/mnt2', root: '/mnt1', device: '98:0', type: 'ext3', source: '/dev/root' },
-    { path: '/a b', root: '/', device: '7:3', type: 'ext4', source: '/dev/loop3' },
-    { path: '/raw', root: '/loop4', device: '0:6', type: 'devtmpfs', source: 'udev' },
-  ])
-})
 
 const refused = (status: number, reason?: string) =>
   new SvccloudError(new Response(null, { status }), { reason } as never)
