@@ -1,11 +1,20 @@
 /** A repository in a folder: each object is the file of its name. */
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { syncToDisk, writeWhole } from '../sys/durable-file.ts'
 import { checkObjectName, isObjectName, type ObjectStore, StoreFailed } from './object-store.ts'
 
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+
+/** The folder, and all above it. */
+function* ancestorsOf(folder: string): Generator<string> {
+  yield folder
+  if (dirname(folder) !== folder) yield* ancestorsOf(dirname(folder))
+}
+
+/** A folder that this process may not read is none that it has made. */
+const isForbidden = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EACCES'
 
 async function orFail<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
   try {
@@ -19,7 +28,7 @@ async function orFail<Result>(what: string, work: () => Promise<Result>): Promis
 const KINDS = ['c', 'm']
 
 interface FolderStoreOptions {
-  /** Waits until renames in the folder are on the disk. */
+  /** Waits until what was created and renamed in the folder is on the disk. */
   readonly sync?: (folder: string) => Promise<void>
 }
 
@@ -29,11 +38,6 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
     checkObjectName(name)
     return join(folder, name)
   }
-  async function makeFolder(path: string): Promise<void> {
-    const first = await mkdir(path, { recursive: true, mode: 0o700 })
-    if (first === undefined) return // another process has created it
-    for (let made = path; made !== dirname(first); made = dirname(made)) await sync(dirname(made))
-  }
   return {
     put: (name, bytes) =>
       orFail(`${name} cannot be written`, async () => {
@@ -42,7 +46,7 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
           await writeWhole(path, bytes)
         } catch (error) {
           if (!isAbsent(error)) throw error
-          await makeFolder(dirname(path))
+          await mkdir(dirname(path), { recursive: true, mode: 0o700 })
           await writeWhole(path, bytes)
         }
       }),
@@ -51,6 +55,11 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
         for (const kind of KINDS)
           await sync(join(folder, kind)).catch((error: unknown) => {
             if (!isAbsent(error)) throw error
+          })
+        // Any writer may have made the folders above, and may have been killed before it synced them.
+        for (const above of ancestorsOf(resolve(folder)))
+          await sync(above).catch((error: unknown) => {
+            if (!isAbsent(error) && !isForbidden(error)) throw error
           })
       }),
     get: (name, maximumBytes) =>

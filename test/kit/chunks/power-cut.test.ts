@@ -1,5 +1,5 @@
 /** What a power cut leaves of a repository in a folder: names that were synced with their folders, and nothing else. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -76,6 +76,13 @@ it('what an attempt that was killed has sent is settled by the next one', async 
   durable = new Map([...durable].filter(([folder]) => folders.includes(folder)))
   expect(survives(join(place, 'm', 'b1'))).toBe(false)
   await putBackup(watched(newStore()))
+})
+
+it('folders that another process has made, and was killed before it synced them, are there for good', async () => {
+  await mkdir(join(place, 'c'), { recursive: true })
+  await mkdir(join(place, 'm'))
+  await putBackup(watched(newStore()))
+  expect(survives(join(place, 'm', 'b1'))).toBe(true)
 })
 
 it('a manifest that is found is there for good', async () => {
