@@ -33,7 +33,9 @@ import { inWords, WORDS } from './words.ts'
 /** The objects of a noun, with or without operations. */
 export interface ChangedObjects<Spec, Status, View, Facts>
   extends Pick<OperatedObjects<Spec, Status, View, Facts>, 'factsOf' | 'read'>,
-    Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache' | 'requireOwn'>> {
+    Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache'>> {
+  /** Throws for objects that customers see but must not change in this way. */
+  readonly requireOwn?: (object: KubeObject<Spec, Status>, change: string) => void
   readonly viewOf: (object: KubeObject<Spec, Status>) => View | Promise<View>
   /** What the answer to a creation shows in addition, or differently. */
   readonly createdOf?: (object: KubeObject<Spec, Status>) => Promise<object>
@@ -98,10 +100,11 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   const subject = { accountId, id, spec, facts: undefined }
   creation.allow?.(subject, worldOf(parts.caches))
   await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
-  const { tries } = creation
-  if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, parts))
   const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, type, creation, subject) : undefined
   const changeId = operation?.id ?? newUuid(parts.random)
+  const means = { ...parts, changeId }
+  const { tries } = creation
+  if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, means))
   const key = { namespace: accountNamespace(accountId), name: id }
   const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {
     id: changeId,
@@ -109,8 +112,8 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
     resource: { type, id },
     ...defined({ operation }),
     audit: auditEntryOf(call, { resourceId: creation.audit?.idOf(spec) ?? id, detail: creation.detail(spec, id) }),
-    claim: async (tx) => creation.claim?.(tx, subject, parts),
-    release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),
+    claim: async (tx) => creation.claim?.(tx, subject, means),
+    release: async (tx) => creation.release?.(tx, { ...subject, changeId, changes: [] }, undefined),
     write: async (claimed) => {
       const grant = claimed ?? {}
       await ensureNamespace(parts, accountId)

@@ -151,7 +151,7 @@ function judge<Spec extends OperableSpec, Status extends OperableStatus, View, F
   { after, made }: Wish<Spec, Facts>,
 ): Subject<Spec, Facts> {
   requireMatch(request, etagOfObject(object))
-  objects.requireOwn?.(object)
+  objects.requireOwn?.(object, made[0]?.name ?? '')
   const { name: id, uid } = object.metadata
   const by = made[0]?.by
   // Parsed with the schema of this very route.
@@ -176,17 +176,18 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
   const changes = auditChangesOf(noun, made, before.spec, after)
-  const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, parts)
+  const begun = made.find((each) => each.operation !== undefined)
+  const operation = begun && stanzaOf(parts, call, type, begun, subject, given)
+  const changeId = operation?.id ?? newUuid(parts.random)
+  const means = { ...parts, changeId }
+  const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, means)
   const held = made.filter(({ release }) => release !== undefined)
   const tried = made.filter((each) => each.claim !== undefined && each.release === undefined)
   if (tried.length > 0 || made.some(({ tries }) => tries !== undefined))
     await rehearse(parts, async (tx) => {
       await claim(tx, tried)
-      for (const { tries } of made) await tries?.(tx, subject, parts)
+      for (const { tries } of made) await tries?.(tx, subject, means)
     })
-  const begun = made.find((each) => each.operation !== undefined)
-  const operation = begun && stanzaOf(parts, call, type, begun, subject, given)
-  const changeId = operation?.id ?? newUuid(parts.random)
   const read = readAgain(objects, target, before)
   const written = await accept<Grant<Spec>, Spec, Status>(parts, {
     id: changeId,
@@ -203,7 +204,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       ? {}
       : {
           release: async (tx, stored) => {
-            for (const { release } of held) await release?.(tx, { ...target, changes }, stored)
+            for (const { release } of held) await release?.(tx, { ...target, changeId, changes }, stored)
           },
         }),
     write: async (granted = {}) => {

@@ -42,6 +42,8 @@ export interface Subject<Spec, Facts> extends Target {
 
 /** A change that was claimed but not written. */
 export interface Withdrawal extends Target {
+  /** Also the id of its operation. */
+  readonly changeId: string
   /** In the form of the audit log. */
   readonly changes: readonly AuditChange[]
 }
@@ -56,6 +58,8 @@ export interface Means {
   readonly caches: Pick<Caches, 'of'>
   readonly clock: { now(): Date }
   readonly random: Random
+  /** Of the change, and of its operation. */
+  readonly changeId: string
 }
 
 /** Problems that rules throw name the fields of the spec (`serverId`, `staticRoutes.0.nextHop`): each interface

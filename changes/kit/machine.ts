@@ -34,7 +34,7 @@ export interface WantedMachines {
  *  unknown or too small, `quota_exceeded` (422), `no_capacity` and `no_free_address` (503). */
 export async function claimMachines(
   tx: Transaction<Tables>,
-  { caches, clock, random }: Means,
+  { caches, clock, random }: Omit<Means, 'changeId'>,
   { accountId, zone, owner, machines }: WantedMachines,
 ): Promise<void> {
   const world = worldOf(caches)
@@ -44,7 +44,7 @@ export async function claimMachines(
     region: world.find(Zone, { name: zone })?.spec.region,
     ...(owner === undefined ? {} : { managedBy: managedByOf(owner) }),
     publicIpv4,
-    networks: networkIds.flatMap((networkId) => networkDemand(world, accountId, networkId)),
+    networks: networkIds.flatMap((networkId) => networkDemand(world, accountId, { networkId })),
     ...roomOf(world, plan),
   }))
   for (const demand of demands) {
@@ -58,11 +58,15 @@ function roomOf(world: World, name: string) {
   return { cores, memoryMebibytes, storageGibibytes, ...defined({ cpuPool }) }
 }
 
-/** If the network is not known here, its machine refuses it later. */
-function networkDemand(world: World, accountId: string, networkId: string): readonly InterfaceDemand[] {
-  const network = world.find(Network, { namespace: accountNamespace(accountId), name: networkId })
+/** None for a network that is not known here: its server refuses it later, or waits for it. */
+export function networkDemand(
+  world: World,
+  accountId: string,
+  entry: Omit<InterfaceDemand, 'networkUid'>,
+): readonly InterfaceDemand[] {
+  const network = world.find(Network, { namespace: accountNamespace(accountId), name: entry.networkId })
   const networkUid = network?.status?.ipv6Prefix === undefined ? undefined : network.metadata.uid
-  return networkUid === undefined ? [] : [{ networkId, networkUid }]
+  return networkUid === undefined ? [] : [{ ...entry, networkUid }]
 }
 
 /** Plans that servers can have: plans for databases are for their machines only. */

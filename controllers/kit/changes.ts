@@ -74,9 +74,10 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
     return stored === undefined || stored.metadata.deletionTimestamp !== undefined
   },
   look: (parts, intent) => look(noun, parts, intent),
-  async release(tx, { accountId, resource: { id }, audit: { action, changes } }, stored) {
+  async release(tx, { accountId, operationId, resource: { id }, audit: { action, changes } }, stored) {
     for (const change of everyChange(noun))
-      if (auditActionOf(noun, change) === action) await change.release?.(tx, { accountId, id, changes }, stored)
+      if (auditActionOf(noun, change) === action)
+        await change.release?.(tx, { accountId, id, changeId: operationId, changes }, stored)
   },
 })
 
@@ -103,7 +104,8 @@ export const claimEffect =
       if (change.needs === 'standing') await requireStandingOfEdit(parts, root, accountId)
       const { name: id, uid } = root.metadata
       const subject = { accountId, id, uid, spec: root.spec, facts: undefined }
-      await orUnavailable(parts.db.transaction().execute(async (tx) => change.claim?.(tx, subject, parts)))
+      const means = { ...parts, changeId: root.spec.operation?.id ?? '' }
+      await orUnavailable(parts.db.transaction().execute(async (tx) => change.claim?.(tx, subject, means)))
       return grantedCondition(condition)
     }
     return withRefusalCondition(condition, claim)(input, root)

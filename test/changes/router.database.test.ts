@@ -10,7 +10,7 @@ import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 
 const database = useDatabase()
-const MEANS = { caches: { of: () => never() }, clock: systemClock, random: systemRandom }
+const MEANS = { changeId: 'change', caches: { of: () => never() }, clock: systemClock, random: systemRandom }
 let accountId: string
 
 function never(): never {

@@ -18,6 +18,7 @@ import { worldOf } from '../../../changes/kit/world.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { notFound } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
 import { requireAccount, requireStanding, requireVerifiedOwner } from './account-objects.ts'
@@ -119,12 +120,13 @@ async function tryClaims<Spec>(
   changes: readonly Pick<Rules<Spec, never>, 'claim' | 'operation' | 'tries'>[],
   subject: Subject<Spec, unknown>,
 ): Promise<void> {
+  const means = { ...parts, changeId: newUuid(parts.random) }
   const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
   // Operations of several kinds run one after another.
   for (const together of Map.groupBy(claiming, ({ operation }) => operation).values())
     await rehearse(parts, async (tx) => {
-      for (const { claim } of together) await claim?.(tx, subject, parts)
-      for (const { tries } of together) await tries?.(tx, subject, parts)
+      for (const { claim } of together) await claim?.(tx, subject, means)
+      for (const { tries } of together) await tries?.(tx, subject, means)
     })
 }
 
