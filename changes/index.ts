@@ -8,6 +8,7 @@ import { kubernetesClusterChanges } from './kubernetes-cluster.ts'
 import { loadBalancerChanges } from './load-balancer.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
+import { serverChanges } from './server.ts'
 import { serverGroupChanges } from './server-group.ts'
 import { snapshotChanges } from './snapshot.ts'
 import { storageChanges } from './storage.ts'
@@ -22,6 +23,7 @@ export const CHANGES = [
   loadBalancerChanges,
   networkChanges,
   routerChanges,
+  serverChanges,
   serverGroupChanges,
   snapshotChanges,
   storageChanges,

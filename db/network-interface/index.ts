@@ -99,7 +99,7 @@ export async function addInterface(
   const server = { accountId, serverId }
   const network = await lockNetwork(tx, { accountId, networkId })
   if (network.zone !== zone)
-    throw badField('network_id', `the network is in zone ${network.zone}, the server in zone ${zone}`)
+    throw badField('networkId', `the network is in zone ${network.zone}, the server in zone ${zone}`)
   const own = await listInterfaces(tx, server)
   const known = own.find((each) => each.networkId === networkId)
   if (known?.isLeaving === true)
@@ -165,8 +165,6 @@ const canonical = ({ ipv4Address, ipv6Address }: ChosenAddresses): ChosenAddress
   ipv6Address: ipv6Address && canonicalAddress(ipv6Address),
 })
 
-const FIELDS = { ipv4Address: 'ipv4_address', ipv6Address: 'ipv6_address' } as const
-
 /** Free addresses, including the chosen ones. The network is locked. Throws as `attachInterface` does. */
 export async function chooseAddresses(
   tx: Transaction<Tables>,
@@ -175,7 +173,7 @@ export async function chooseAddresses(
   chosen: ChosenAddresses,
 ): Promise<{ readonly ipv4Address: string; readonly ipv6Address: string }> {
   const fault = addressFault(range, chosen)
-  if (fault !== undefined) throw badField(FIELDS[fault.field], fault.detail)
+  if (fault !== undefined) throw badField(fault.field, fault.detail)
   await requireLook(tx)
   const rows = await selectWhere(tx, 'network_interface', { account_id: accountId, network_id: networkId })
     .select(['server_id', 'ipv4_address', 'ipv6_address'])

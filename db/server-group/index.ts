@@ -151,9 +151,9 @@ export async function lockApartness(
   }: { readonly serverId: string; readonly zone: string; readonly region?: string | undefined },
 ): Promise<Apartness> {
   const found = await lockServerGroup(tx, group)
-  if (found === undefined) throw badField('server_group_id', 'the account has no such server group')
+  if (found === undefined) throw badField('serverGroupId', 'the account has no such server group')
   if (found.zone === null ? region !== undefined && region !== found.region : found.zone !== zone)
-    throw badField('server_group_id', `the group is for servers in ${found.zone ?? found.region}`)
+    throw badField('serverGroupId', `the group is for servers in ${found.zone ?? found.region}`)
   const others = (await listMembers(tx, group)).filter((member) => member.serverId !== serverId)
   return {
     spread: found.spread,

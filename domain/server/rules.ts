@@ -16,6 +16,10 @@ export interface ServerFacts {
   readonly isHostUnreachable: boolean
   /** The platform has lost its records of it; the guest may run. */
   readonly isForgotten?: boolean
+  /** What it has now. */
+  readonly plan: string
+  /** Of its boot storage. */
+  readonly storageGibibytes: number
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
 

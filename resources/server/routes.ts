@@ -288,6 +288,8 @@ export function factsOf(server: StoredServer): ServerFacts {
     isDeleting: server.isDeleting,
     isHostUnreachable: isHostUnreachable(server.status),
     isForgotten: isForgotten(server.status),
+    plan: server.status?.plan ?? server.spec.plan,
+    storageGibibytes: server.status?.storageGibibytes ?? server.spec.storageGibibytes ?? 0,
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }

@@ -7,6 +7,7 @@ import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { ServerGroup } from '../../resources/server-group/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { PUBLIC_KEY } from '../apiserver/cloud.ts'
@@ -38,6 +39,9 @@ const cluster = editing(
 const balancer = editing(LoadBalancer.spec.parse({ zone, networkId: 'back', name: 'balancer', plan: 'small' }))
 const network = editing(Network.spec.parse({ zone, name: 'back' }))
 const router = editing(Router.spec.parse({ zone, name: 'out', natEnabled: false, networkIds: ['back'] }))
+const server = editing(
+  Server.spec.parse({ zone, hostname: 'web', plan: 'small', template: 'linux', networks: [{ networkId: 'back' }] }),
+)
 const group = editing(ServerGroup.spec.parse({ name: 'front', spread: 'host', zone, strict: true }))
 const storage = editing(Storage.spec.parse({ zone, sizeGibibytes: 10, tier: 'standard' }))
 
@@ -80,6 +84,23 @@ export const EDITS: Readonly<Record<string, Readonly<Record<string, Edit>>>> = {
     detach_network: router({ networkIds: [] }),
     enable_nat: router({ natEnabled: true }),
     configure: router({ natEnabled: false }, { natEnabled: true }),
+  },
+  server: {
+    remake: server({ hostname: 'other' }),
+    change_plan: server({ plan: 'large', desiredPower: 'stopped' }),
+    start: server({ desiredPower: 'running' }, { desiredPower: 'stopped' }),
+    stop: server({ desiredPower: 'stopped' }),
+    metadata: server({ metadataEnabled: false }),
+    firewall: server({
+      firewall: { enabled: true, defaultInbound: 'drop', defaultOutbound: 'accept', rules: [] },
+    }),
+    readdress: server({ networks: [{ networkId: 'back', ipv4Address: '10.1.0.9' }] }),
+    attach_network: server({ networks: [{ networkId: 'back' }, { networkId: 'front' }] }),
+    detach_network: server({ networks: [] }),
+    describe: server({ title: 'Web' }),
+    keys: server({ sshKeys: [PUBLIC_KEY] }),
+    ha_policy: server({ haPolicy: 'none' }),
+    migration_policy: server({ migrationPolicy: 'strict' }),
   },
   server_group: { rename: group({ name: 'other' }) },
   storage: {

@@ -230,7 +230,7 @@ describe('is refused, and holds nothing there', () => {
     await claim(demand)
     expect(await refusal(reserve(demand))).toMatchObject({
       status: 400,
-      members: { errors: [{ field: 'server_group_id' }] },
+      members: { errors: [{ field: 'serverGroupId' }] },
     })
     ;(await nothingThere()).toEqual([0, 0])
   })

@@ -1,12 +1,7 @@
 /** Rules for texts that people write for people, which the schema of a kind cannot express. */
 import { badField } from '../../../domain/problem.ts'
 import type { z } from 'zod'
-import { Labels, Printable, PrintableName } from '../../../resources/kit/shapes.ts'
-
-/** Throws 400 for a title with unprintable characters. */
-export function requirePrintableTitle({ title }: { readonly title: string }): void {
-  if (!Printable.safeParse(title).success) throw badField('spec.title', 'must be printable')
-}
+import { Labels, PrintableName } from '../../../resources/kit/shapes.ts'
 
 /** Throws 400 for labels that the API would not accept. */
 export const requireLabels = ({
@@ -16,7 +11,7 @@ export const requireLabels = ({
 }): void => requireField('spec.labels', Labels, labels)
 
 /** Throws 400 for a value that the API would not accept. */
-export function requireField(field: string, schema: z.ZodType, value: unknown): void {
+function requireField(field: string, schema: z.ZodType, value: unknown): void {
   const fault = schema.safeParse(value).error?.issues[0]
   if (fault !== undefined) throw badField([field, ...fault.path].join('.'), fault.message)
 }

@@ -4,9 +4,6 @@ import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { catalogEndpoints } from './endpoints.ts'
 
-export { findServerPlan } from './server-plans.ts'
-export { unknownTemplate } from './unknown.ts'
-
 export const catalog = noun<Pick<Parts, 'caches'>>({
   name: 'catalog',
   kinds: [Region, Plan].map((resource) =>

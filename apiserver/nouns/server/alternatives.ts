@@ -1,10 +1,10 @@
 /** Alternatives with room when a zone has none for a plan. They follow from the last reports of the zones: a hint and
  *  no promise. */
 import { serverPlans } from '../../../changes/kit/machine.ts'
+import { findServerPlan } from '../../../changes/kit/system.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { Problem } from '../../../domain/problem.ts'
 import { isOffered, leastStorageOf, Template, Zone } from '../../../resources/catalog/index.ts'
-import { findServerPlan } from '../catalog/index.ts'
 import type { CreateServer } from '../../../resources/server/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
@@ -27,7 +27,7 @@ export const namingAlternatives =
 /** The plan in other zones of the region first, then smaller plans in the zone, the largest first. */
 function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now: Date): readonly Alternative[] {
   const zones = caches.of(Zone)
-  const [own, wanted] = [zones.get({ name: demand.zone }), findServerPlan({ caches }, demand.plan)?.spec]
+  const [own, wanted] = [zones.get({ name: demand.zone }), findServerPlan(worldOf(caches), demand.plan)]
   const template = caches.of(Template).get({ name: demand.template ?? '' })
   if (own === undefined || wanted === undefined || template === undefined) return []
   const hasRoom = ({ spec, status }: typeof own, plan: string): boolean =>

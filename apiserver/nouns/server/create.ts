@@ -1,11 +1,11 @@
 /** Creating a server: the references of the request are looked up, everything it needs is claimed, and one object is
  *  written. */
-import { requireDiskSize } from '../../../domain/storage/rules.ts'
-import { unknownPlan } from '../../../changes/kit/machine.ts'
-import { unknownZone } from '../../../changes/kit/zone.ts'
+import { requireScheduleZone } from '../../../changes/kit/backups.ts'
+import { type Size, sizeOf, systemOf } from '../../../changes/kit/system.ts'
+import { worldOf } from '../../../changes/kit/world.ts'
+import { demandOf, requireFilter, serverChanges } from '../../../changes/server.ts'
 import { defined } from '../../../domain/defined.ts'
-import type { Firewall } from '../../../domain/server/firewall.ts'
-import { badField, badRequest, type FieldError, unavailable } from '../../../domain/problem.ts'
+import { badField, badRequest, type FieldError } from '../../../domain/problem.ts'
 import type { PoolUse } from '../../../domain/public-pool/rules.ts'
 import { parsePublicKey } from '../../../domain/ssh-key/rules.ts'
 import { readUserData, runsProgramsOnly } from '../../../domain/server/user-data.ts'
@@ -27,7 +27,8 @@ import { isAlreadyExists } from '../../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { ACCOUNT_LABEL, SERVER_LABEL } from '../../../resources/kit/labels.ts'
-import { type PlanSpec, Template, Zone } from '../../../resources/catalog/index.ts'
+import { Template } from '../../../resources/catalog/index.ts'
+import { CustomImage } from '../../../resources/custom-image/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import {
   type CreateServer,
@@ -43,15 +44,11 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { toOperationView } from '../../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../../kit/change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
-import { findServerPlan } from '../catalog/index.ts'
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import { ensureNamespace } from '../../kit/change/namespaces.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { requireFilter } from './firewall.ts'
+import { inWords, WORDS } from '../../kit/words.ts'
 import { chooseNetworks, entryOf } from './interfaces.ts'
-import { chooseSystem, type System } from './system.ts'
-import { requireBackupZone } from '../../../changes/kit/backups.ts'
-import { worldOf } from '../../../changes/kit/world.ts'
 import type { Servers } from './objects.ts'
 
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
@@ -59,7 +56,9 @@ export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint =
   parts.caches.of(Template)
   const claim = openClaims(parts)
   return customerEndpoint(createServer, (call) =>
-    create({ ...parts, claim }, servers, call).catch(namingAlternatives(parts, call.body, call.now)),
+    inWords(WORDS.rest, () => create({ ...parts, claim }, servers, call)).catch(
+      namingAlternatives(parts, call.body, call.now),
+    ),
   )
 }
 
@@ -101,45 +100,39 @@ async function create(
   servers: Servers,
   call: CreateCall,
 ): Promise<Answer> {
-  const { caller, body, request, now } = call
-  const system = await chooseSystem(parts, { namespace: accountNamespace(caller.accountId), ...body, now })
-  const choice = chooseSize(parts, body, system)
-  const networks = await chooseNetworks(parts, caller.accountId, body.networks)
-  const firewall = body.firewall == null ? undefined : toFirewall(body.firewall)
-  requireFilter(parts, body.zone, firewall)
-  if (body.backup_schedule != null) requireBackupZone(worldOf(parts.caches), body.zone)
-  const sshKeys = await chooseKeys(parts, caller.accountId, body)
-  const userData = await chooseUserData(parts, caller.accountId, body)
+  const {
+    caller: { accountId, actor },
+    body,
+    request,
+    now,
+  } = call
+  const { size, networks, ...choice } = await choose(parts, call)
+  const userData = await chooseUserData(parts, accountId, body)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
   const id = newOrderedUuid(parts.random, now)
-  const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
+  const operation = newStanza(parts, 'server.create', { actor, requestId: request.requestId, now })
   const secretName = userData === undefined ? undefined : `${id}-user-data`
-  const namespace = accountNamespace(caller.accountId)
+  const namespace = accountNamespace(accountId)
+  const spec = { ...choice.spec, ...defined({ userDataSecretName: secretName }) }
   const draft = (claims: ServerClaims) => ({
-    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [finalizerOf(Server)] },
-    spec: specOf(body, {
-      ...choice,
-      firewall,
-      sshKeys,
-      secretName,
-      operation: { ...operation, arguments: claimedArguments(claims) },
-    }),
+    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: accountId }, finalizers: [finalizerOf(Server)] },
+    spec: { ...spec, operation: { ...operation, arguments: claimedArguments(claims) } },
   })
-  const demand = demandOf(call, id, choice, networks)
+  const demand = demandOf({ accountId, id, spec }, size, networks)
   const server = await accept(parts, {
     id: operation.id,
-    accountId: caller.accountId,
+    accountId,
     resource: { type: 'server', id },
     operation,
     audit: auditEntryOf(call, {
       resourceId: id,
-      detail: { hostname: body.hostname, zone: body.zone, plan: body.plan },
+      detail: serverChanges.create.detail(spec, id),
     }),
     claimTogether: (intent) => parts.claim(batchKeyOf(demand), { demand, intent }),
-    release: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
+    release: (tx) => releaseServer(tx, { accountId, serverId: id }),
     write: async (claims) => {
       if (claims === undefined) throw new Error('a server is written with its claims')
-      await ensureNamespace(parts, caller.accountId)
+      await ensureNamespace(parts, accountId)
       if (secretName !== undefined)
         await writeUserData(parts, { namespace, name: secretName, serverId: id, text: userData ?? '' })
       return parts.store.create(Server, draft(claims))
@@ -163,25 +156,25 @@ async function create(
   }
 }
 
-const demandOf = (
-  { caller, body }: CreateCall,
-  serverId: string,
-  { plan, region, storageGibibytes }: Size,
-  networks: readonly InterfaceDemand[],
-): ServerDemand => ({
-  accountId: caller.accountId,
-  serverId,
-  hostname: body.hostname,
-  zone: body.zone,
-  region,
-  serverGroupId: body.server_group_id ?? undefined,
-  publicIpv4: body.public_ipv4,
-  ...(networks.length === 0 ? {} : { networks }),
-  cpuPool: plan.cpuPool,
-  cores: plan.cores,
-  memoryMebibytes: plan.memoryMebibytes,
-  storageGibibytes,
-})
+interface Choice {
+  /** Without user data. */
+  readonly spec: ServerSpec
+  readonly size: Size
+  readonly networks: readonly InterfaceDemand[]
+}
+
+/** What the request asks for, with what it leaves to be found. Throws the refusals of the rules. */
+async function choose(parts: Parts, { caller: { accountId }, body, now }: CreateCall): Promise<Choice> {
+  const world = worldOf(parts.caches)
+  await readImage(parts, accountId, body.custom_image_id)
+  const spec = specOf(body)
+  const size = sizeOf(world, spec, systemOf(world, { accountId, now }, spec))
+  const networks = await chooseNetworks(parts, accountId, body.networks)
+  requireFilter(world, spec)
+  requireScheduleZone(world, spec)
+  const sshKeys = await chooseKeys(parts, accountId, body)
+  return { spec: { ...spec, sshKeys: [...sshKeys], storageGibibytes: size.storageGibibytes }, size, networks }
+}
 
 const pendingOf = (operation: OperationStanza) =>
   ({
@@ -193,36 +186,6 @@ const pendingOf = (operation: OperationStanza) =>
     error: '',
     createdAt: operation.requestedAt,
   }) as const
-
-export interface Size {
-  readonly plan: PlanSpec
-  /** Of the zone. */
-  readonly region: string
-  readonly storageGibibytes: number
-}
-
-/** Resolves zone, plan and operating system. Throws 400 for names that do not exist or do not fit together, 503 for a
- *  closed zone. */
-export function chooseSize(
-  { caches }: Pick<Parts, 'caches'>,
-  body: Pick<CreateServer, 'zone' | 'plan' | 'storage_gibibytes'>,
-  system: System,
-): Size {
-  const zone = caches.of(Zone).get({ name: body.zone })
-  const plan = findServerPlan({ caches }, body.plan)
-  if (zone === undefined) throw unknownZone(worldOf(caches), body.zone)
-  if (plan === undefined) throw unknownPlan(worldOf(caches), body.plan)
-  const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
-  if (storageGibibytes < plan.spec.storageGibibytes)
-    throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
-  requireDiskSize(storageGibibytes, body.storage_gibibytes === undefined ? 'plan' : 'storage_gibibytes')
-  if (storageGibibytes < system.minStorageGibibytes)
-    throw badField('storage_gibibytes', `the ${system.noun} needs ${system.minStorageGibibytes}`)
-  if (plan.spec.memoryMebibytes < system.minMemoryMebibytes)
-    throw badField('plan', `the ${system.noun} needs ${system.minMemoryMebibytes} MiB of memory`)
-  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
-  return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
-}
 
 /** The texts of the keys: the given ones, the named ones, or every key of the account. Throws 400 for invalid and
  *  unknown ones, and when there are none. */
@@ -290,40 +253,42 @@ function requireRunnable(
   return text
 }
 
-interface Chosen extends Size {
-  readonly sshKeys: readonly string[]
-  readonly secretName: string | undefined
-  readonly firewall: Firewall | undefined
-  readonly operation: OperationStanza
-}
-
-const specOf = (
-  body: CreateServer,
-  { storageGibibytes, sshKeys, secretName, firewall, operation }: Chosen,
-): ServerSpec => ({
+/** Without what is looked up: keys, user data and the size of its boot storage. */
+const specOf = (body: CreateServer): ServerSpec => ({
   hostname: body.hostname,
   title: body.title,
   zone: body.zone,
   plan: body.plan,
-  ...defined({ template: body.template }),
-  ...(typeof body.custom_image_id === 'string' ? { customImageId: body.custom_image_id } : {}),
+  ...defined({
+    template: body.template,
+    customImageId: body.custom_image_id ?? undefined,
+    initScriptId: body.init_script_id ?? undefined,
+    serverGroupId: body.server_group_id ?? undefined,
+    backupSchedule: body.backup_schedule ?? undefined,
+    storageGibibytes: body.storage_gibibytes,
+  }),
   labels: body.labels,
   desiredPower: body.start ? 'running' : 'stopped',
-  sshKeys: [...sshKeys],
-  ...defined({ userDataSecretName: secretName }),
-  ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
-  ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
+  sshKeys: [],
   haPolicy: body.ha_policy,
   migrationPolicy: body.migration_policy,
   publicIpv4: body.public_ipv4,
   ...(body.networks.length === 0 ? {} : { networks: body.networks.map(entryOf) }),
-  ...(firewall === undefined ? {} : { firewall: storedFirewall(firewall) }),
+  ...(body.firewall == null ? {} : { firewall: storedFirewall(toFirewall(body.firewall)) }),
   metadataEnabled: body.metadata_enabled,
-  ...(body.backup_schedule == null ? {} : { backupSchedule: body.backup_schedule }),
-  storageGibibytes,
   isProtected: false,
-  operation,
 })
+
+/** Brings a custom image into the caches, which may not know it yet. */
+export async function readImage(
+  { store, caches }: Pick<Parts, 'store' | 'caches'>,
+  accountId: string,
+  name: string | null | undefined,
+): Promise<void> {
+  if (typeof name !== 'string') return
+  const image = await store.get(CustomImage, { namespace: accountNamespace(accountId), name })
+  if (image !== undefined) caches.apply(CustomImage, image)
+}
 
 interface UserData {
   readonly namespace: string

@@ -7,6 +7,7 @@ import { newUuid } from '../../../kit/sys/random.ts'
 import { Plan } from '../../../resources/catalog/index.ts'
 import { factsOf, stateOf } from '../../../resources/server/index.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { inWords, WORDS } from '../../kit/words.ts'
 import type { ServerObject, ServerVerb } from './objects.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 
@@ -43,9 +44,6 @@ export async function requireDestination(
   now: Date,
 ): Promise<void> {
   const { cpuPool } = caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
-  await requireTarget(
-    db,
-    { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wanted },
-    now,
-  )
+  const target = { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wanted }
+  await inWords(WORDS.rest, () => requireTarget(db, target, now))
 }

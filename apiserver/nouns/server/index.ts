@@ -1,12 +1,11 @@
+import { serverChanges } from '../../../changes/server.ts'
 import { Server } from '../../../resources/server/index.ts'
+import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { serverAdmission } from './admission.ts'
-import { changePlanEndpoint } from './change-plan.ts'
 import { createServerEndpoint } from './create.ts'
 import { serverEndpoints } from './endpoints.ts'
-import { firewallEndpoints } from './firewall.ts'
 import { interfaceEndpoints } from './interfaces.ts'
 import { moveEndpoints } from './move.ts'
 import { rebuildServerEndpoint } from './rebuild.ts'
@@ -19,14 +18,19 @@ export type { ServerObject, Servers } from './objects.ts'
 
 export const server = noun<Parts & { readonly servers: Servers }, { readonly servers: Servers }>({
   name: 'server',
-  kinds: [kind(Server, { access: 'write', target: 'server', admission: serverAdmission })],
+  kinds: [
+    kind(Server, {
+      access: 'write',
+      target: 'server',
+      // A protected server is kept, even when a garbage collector deletes it.
+      admission: { ...admissionOf(serverChanges), validatesCleanUp: true },
+    }),
+  ],
   open: (parts) => ({ servers: openServers(parts) }),
   endpoints: (parts) => [
     createServerEndpoint(parts, parts.servers),
     rebuildServerEndpoint(parts, parts.servers),
-    changePlanEndpoint(parts, parts.servers),
     ...serverEndpoints(parts, parts.servers),
-    ...firewallEndpoints(parts, parts.servers),
     ...interfaceEndpoints(parts, parts.servers),
     ...moveEndpoints(parts, parts.servers),
     renumberIpv6Endpoint(parts, parts.servers),

@@ -26,6 +26,7 @@ import {
 import { begin, operate } from '../../kit/change/operate.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { inWords, WORDS } from '../../kit/words.ts'
 import type { ServerObject, Servers } from './objects.ts'
 
 export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly Endpoint[] => [
@@ -49,7 +50,7 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
     servers.requireOwn(await servers.read(accountId, serverId))
     const demand = await demandOf(parts, accountId, body)
     let claimed: ClaimedInterface | undefined
-    const operation = await begin(parts, servers, call, {
+    const beginning = begin(parts, servers, call, {
       kind: 'server.attach_network',
       validate: requireIdle,
       changes: () => [{ field: 'network_id', before: null, after: body.network_id }],
@@ -64,6 +65,7 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
         ),
       spec: ({ target }) => ({ networks: [...(target.spec.networks ?? []), entryOf(body)] }),
     })
+    const operation = await inWords(WORDS.rest, () => beginning)
     if (claimed === undefined) throw new Error('a server was put into no network')
     return { status: 202, body: { interface: privateView(serverId, claimed), operation } }
   }),

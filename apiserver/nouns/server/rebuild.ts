@@ -1,4 +1,6 @@
 /** Recreates the boot storage of a server. */
+import { systemOf } from '../../../changes/kit/system.ts'
+import { worldOf } from '../../../changes/kit/world.ts'
 import { defined } from '../../../domain/defined.ts'
 import { requireOwnMachine } from '../../../domain/managed-machine/rules.ts'
 import { requireNoBootHolds } from '../../../db/storage-hold/index.ts'
@@ -12,9 +14,9 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { OutcomeUnknown } from '../../kit/change/accept.ts'
 import { operate } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { inWords, WORDS } from '../../kit/words.ts'
 import type { ServerObject, Servers } from './objects.ts'
-import { chooseKeys, chooseUserData, writeUserData } from './create.ts'
-import { chooseSystem } from './system.ts'
+import { chooseKeys, chooseUserData, readImage, writeUserData } from './create.ts'
 
 export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint =>
   customerEndpoint(rebuildServer, async (call) => {
@@ -27,7 +29,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     const namespace = accountNamespace(accountId)
     const server = await servers.read(accountId, serverId)
     requireOwnMachine(server.spec.managedBy, 'remake')
-    const system = await chooseBoot(parts, server, body, now)
+    const system = await inWords(WORDS.rest, () => chooseBoot(parts, accountId, server, body, now))
     const sshKeys =
       body.ssh_keys === undefined && body.ssh_key_ids === undefined
         ? undefined
@@ -80,25 +82,27 @@ type Boot =
   | { readonly template: string; readonly customImageId: null }
   | { readonly template: null; readonly customImageId: string }
 
-/** Throws what `chooseSystem` does, and 400 for a system that the server is too small for. */
+/** Throws what `systemOf` does, and 400 for a system that the server is too small for. */
 async function chooseBoot(
   parts: Pick<Parts, 'caches' | 'store'>,
-  { metadata: { namespace = '' }, spec, status }: ServerObject,
+  accountId: string,
+  { spec, status }: ServerObject,
   body: RebuildServer,
   now: Date,
 ): Promise<Boot> {
   const isGiven = body.template !== undefined || typeof body.custom_image_id === 'string'
-  const { template, custom_image_id: imageId } = isGiven
-    ? body
-    : { template: spec.template, custom_image_id: spec.customImageId }
+  const { template, customImageId } = isGiven
+    ? { template: body.template, customImageId: body.custom_image_id ?? undefined }
+    : spec
+  await readImage(parts, accountId, customImageId)
   const { zone } = spec
-  const system = await chooseSystem(parts, { namespace, zone, template, custom_image_id: imageId, now })
-  const field = typeof imageId === 'string' ? 'custom_image_id' : 'template'
+  const system = systemOf(worldOf(parts.caches), { accountId, now }, { zone, template, customImageId })
+  const field = customImageId === undefined ? 'template' : 'customImageId'
   if ((status?.storageGibibytes ?? 0) < system.minStorageGibibytes)
     throw badField(field, `it needs a boot storage of ${system.minStorageGibibytes} GiB`)
   if ((status?.memoryMebibytes ?? 0) < system.minMemoryMebibytes)
     throw badField(field, `it needs ${system.minMemoryMebibytes} MiB of memory`)
-  return typeof imageId === 'string'
-    ? { template: null, customImageId: imageId }
-    : { template: template ?? '', customImageId: null }
+  return customImageId === undefined
+    ? { template: template ?? '', customImageId: null }
+    : { template: null, customImageId }
 }

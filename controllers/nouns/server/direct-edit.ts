@@ -1,8 +1,11 @@
 /** The edit of a server that has no operation: made with kubectl or GitOps. Pure. */
+import { changesBetween } from '../../../changes/kit/judge.ts'
+import { serverChanges } from '../../../changes/server.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import { firewallOf } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { DirectEdit } from '../../kit/operation/direct-edit.ts'
+import { startOf } from '../../kit/detect-change.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
 import { JOINED } from './conditions.ts'
@@ -55,20 +58,17 @@ export function detectEdit(
 
 /** A stopped server whose spec has another plan, or more boot storage, than it has. Both can be combined with a
  *  start. */
-function resizeOf({ spec, status }: ServerObject): DirectEdit | undefined {
+function resizeOf(server: ServerObject): DirectEdit | undefined {
+  const { spec, status } = server
   if (status?.state !== 'stopped' || status.plan === undefined || status.storageGibibytes === undefined)
     return undefined
   const isLarger = (spec.storageGibibytes ?? 0) > status.storageGibibytes
   if (spec.plan === status.plan && !isLarger) return undefined
-  return {
-    kind: 'server.change_plan',
-    field: spec.plan === status.plan ? 'storageGibibytes' : 'plan',
-    arguments: {
-      previous_plan: status.plan,
-      previous_storage_gibibytes: String(status.storageGibibytes),
-      ...(spec.desiredPower === 'running' ? { start: 'true' } : {}),
-    },
-  }
+  const { plan, storageGibibytes } = status
+  const [change] = changesBetween(serverChanges, { ...spec, plan, storageGibibytes }, spec)
+  if (change?.operation === undefined) return undefined
+  const start = startOf(serverChanges, server, { ...change, operation: change.operation })
+  return { ...start, field: spec.plan === plan ? 'storageGibibytes' : 'plan' }
 }
 
 const edit = (kind: OperationKind, field: string): DirectEdit => ({ kind, field })

@@ -83,15 +83,15 @@ describe('is refused', () => {
     const [one, other] = [await makeServer(), await makeServer()]
     expect(await attach(one, { ...network, ipv4Address: '10.1.0.9' })).toMatchObject({ ipv4Address: '10.1.0.9' })
     expect(await refusalOf(attach(other, { ...network, ipv4Address: '10.1.0.9' }))).toBe('409 in_use')
-    expect(await refusalOf(attach(other, { ...network, ipv4Address: '10.1.0.1' }))).toBe('400 ipv4_address')
-    expect(await refusalOf(attach(other, { ...network, ipv6Address: 'fd00::5' }))).toBe('400 ipv6_address')
+    expect(await refusalOf(attach(other, { ...network, ipv4Address: '10.1.0.1' }))).toBe('400 ipv4Address')
+    expect(await refusalOf(attach(other, { ...network, ipv6Address: 'fd00::5' }))).toBe('400 ipv6Address')
   })
 
   test('a network that is not there, is going, or is in another zone', async () => {
     const server = await makeServer()
     expect(await refusalOf(attach(server, { networkId: newUuid(systemRandom), networkUid: 'x' }))).toBe('404')
     const there = await makeNetwork('there', '10.2.0.0/24', zones[1])
-    expect(await refusalOf(attach(server, there))).toBe('400 network_id')
+    expect(await refusalOf(attach(server, there))).toBe('400 networkId')
     const { networkId } = await makeNetwork('going', '10.3.0.0/24')
     await transaction((tx) => endNetwork(tx, { accountId, networkId }))
     expect(await refusalOf(attach(server, { networkId, networkUid: 'x' }))).toBe('404')

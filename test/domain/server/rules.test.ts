@@ -18,6 +18,8 @@ const server = (facts: Partial<ServerFacts>): ServerFacts => ({
   isProtected: false,
   isDeleting: false,
   isHostUnreachable: false,
+  plan: 'tiny',
+  storageGibibytes: 1,
   activeOperation: undefined,
   ...facts,
 })

@@ -271,12 +271,12 @@ describe('a server that is made', () => {
       '400 spec.sshKeys: a server needs at least one SSH key, or user data: nobody could sign in',
     ],
     ['with a key that is none', { sshKeys: ['ssh-ed25519 nonsense'] }, '400 spec.sshKeys.0: '],
-    ['in a zone that is not there', { zone: 'nowhere' }, '400 zone: there is no zone nowhere; there are'],
-    ['with a plan that is not there', { plan: 'huge' }, '400 plan: there is no plan huge; there are'],
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 spec.zone: there is no zone nowhere; there are'],
+    ['with a plan that is not there', { plan: 'huge' }, '400 spec.plan: there is no plan huge; there are'],
     [
       'from a template that is not there',
       { template: 'windows' },
-      '400 template: there is no template windows; there are',
+      '400 spec.template: there is no template windows; there are',
     ],
     ['smaller than its plan', { storageGibibytes: 0 }, '422 '],
     ['with an address where none is free', { publicIpv4: true }, '503 no_free_address: '],
@@ -287,7 +287,7 @@ describe('a server that is made', () => {
       { storageGibibytes: 16_384 },
       "422 quota_exceeded: The account's limit of 10240 storage_gibibytes would be exceeded",
     ],
-    ['larger than any disk', { storageGibibytes: 16_385 }, '400 storage_gibibytes: must be at most 16384'],
+    ['larger than any disk', { storageGibibytes: 16_385 }, '400 spec.storageGibibytes: must be at most 16384'],
     [
       'with an operation of its own',
       { operation: stanza('server.create') },
@@ -414,7 +414,7 @@ describe('a server that is changed', () => {
       'given a plan that there is not',
       ['stopped'],
       { plan: 'unheard-of' },
-      '400 plan: there is no plan unheard-of; there are tiny',
+      '400 spec.plan: there is no plan unheard-of; there are tiny',
     ],
     ['given a bad label', ['started'], { labels: { 'a b': '' } }, '400 spec.labels.a b: '],
   ])('is never %s', async (_why, world, spec, expected) => {
@@ -833,20 +833,20 @@ describe('a custom image', () => {
   test.each<readonly [string, () => Promise<unknown>, Partial<ServerSpec>, string]>([
     ['that nobody has', nothing, SYSTEM, '404 No such custom image'],
     ['that another account has', elsewhere, SYSTEM, '404 No such custom image'],
-    ['of another zone', () => image({}, { zone: 'full' }), SYSTEM, '400 custom_image_id: the image is in zone full'],
+    ['of another zone', () => image({}, { zone: 'full' }), SYSTEM, '400 spec.customImageId: the image is in zone full'],
     ['that is not online', () => image({ state: 'creating' }), SYSTEM, '409 state_not_allowed: '],
     ['besides a template', image, { customImageId: 'mine' }, 'template'],
     [
       'that is larger than its disk',
       () => image({ sizeGibibytes: 2 }),
       SYSTEM,
-      '400 storage_gibibytes: the custom image needs 2',
+      '400 spec.storageGibibytes: the custom image needs 2',
     ],
     [
       'that needs more memory than its plan has',
       () => image({ minMemoryMebibytes: 193 }),
       SYSTEM,
-      '400 plan: the custom image needs 193 MiB of memory',
+      '400 spec.plan: the custom image needs 193 MiB of memory',
     ],
   ])('%s is nothing to make a server from', async (_which, world, spec, expected) => {
     await world()
@@ -857,7 +857,7 @@ describe('a custom image', () => {
   test('keeps its server from plans with too little memory', async () => {
     await image({ minMemoryMebibytes: 193 })
     await standing('stopped', { ...SYSTEM, desiredPower: 'stopped', plan: 'gone' })
-    expect(await said(edit({ spec: { plan: 'tiny' } }))).toContain('400 plan: the custom image needs 193 MiB')
+    expect(await said(edit({ spec: { plan: 'tiny' } }))).toContain('400 spec.plan: the custom image needs 193 MiB')
   })
 })
 

@@ -1,5 +1,5 @@
-/** Every change of a server by REST and by kubectl, in `test/golden/server.txt`: how it is refused, or what it writes and
- *  records. */
+/** Every change of a server by REST and by kubectl, in `test/golden/server.txt`: how it is refused, or what it writes
+ *  and records. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import { KINDS } from '../../../../apiserver/nouns.ts'
 import { claimNetwork } from '../../../../db/network/index.ts'
 import { attachInterface } from '../../../../db/network-interface/index.ts'
 import { claimServer } from '../../../../db/server/index.ts'
+import { defined } from '../../../../domain/defined.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import { Problem } from '../../../../domain/problem.ts'
 import { environment } from '../../../../kit/sys/process.ts'
@@ -107,7 +108,7 @@ async function send({ method = 'POST', path = '', body, id, headers = {} }: Ask)
   const suffix = id === undefined ? '' : `/${id}`
   const reply = await ada.send(method, `/v1/servers${suffix}${path}`, {
     headers,
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   })
   const { reason, detail, errors = [] } = reply.body
   const fields = (errors as readonly { readonly field: string; readonly detail: string }[])
@@ -361,7 +362,7 @@ const attached = (what: string, arrange: Arrange, entry: () => object): Line => 
   `attach ${what}`,
   async () => {
     const { networkId, ipv4Address } = entry() as Record<string, string>
-    const body = { network_id: networkId, ...(ipv4Address === undefined ? {} : { ipv4_address: ipv4Address }) }
+    const body = { network_id: networkId, ...defined({ ipv4_address: ipv4Address }) }
     return send({ id: await arrange(), path: '/interfaces', body })
   },
   async () => {
