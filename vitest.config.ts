@@ -22,7 +22,7 @@ export default defineConfig({
         globalSetup: tier.setup === undefined ? [] : [tier.setup],
         testTimeout: tier.testTimeoutMilliseconds,
         hookTimeout: tier.testTimeoutMilliseconds,
-        // Less than a test's time, so that a condition that never comes true is told with what was seen last.
+        // Less than a test's time, so that a condition that never comes true is reported with what was seen last.
         expect: { poll: { timeout: patienceMilliseconds(tier) } },
         env: { [PATIENCE_VARIABLE]: String(patienceMilliseconds(tier)) },
       },

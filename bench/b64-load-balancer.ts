@@ -88,7 +88,7 @@ export const bench: Bench = {
     const haproxy = async (place: Role, text: string, name: string) => {
       const file = join(folder, name)
       await writeFile(file, text)
-      // Linux divides processor time between sessions: a service has a session of its own, apart from this benchmark's.
+      // Linux divides processor time between sessions: a service has a separate session.
       return pair.start(place, 'setsid', 'haproxy', '-q', '-f', file)
     }
     const page = (port: number) =>

@@ -36,7 +36,7 @@ function content(bytes: number): Pick<StoreRequest, 'body' | 'stream'> {
   return { stream: { content: Readable.from(pieces), bytes } }
 }
 
-/** Each connection has a few objects of its own. */
+/** Each connection has a few separate objects. */
 const OBJECTS_OF_CONNECTION = 50
 const keyOf = (bytes: number, connection: number, turn: number): string =>
   `o${bytes}/${connection}/${bytes > CHUNK_BYTES ? 0 : turn % OBJECTS_OF_CONNECTION}`

@@ -1,5 +1,5 @@
 /** A real Ceph cluster for tests, on loopback in a temporary folder: one monitor, one manager, and daemons that store
- *  data in memory. The files of the tier share one with a single such daemon; each has a pool of its own. */
+ *  data in memory. The files of the tier share one with a single such daemon; each has a separate pool. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -64,7 +64,7 @@ const administer = async (folder: string, ...words: readonly string[]): Promise<
   (await run('ceph', ['--conf', join(folder, 'ceph.conf'), '--connect-timeout', String(ANSWER_SECONDS), ...words]))
     .stdout
 
-/** One daemon that stores data for each of the racks, on a host of its own. */
+/** One daemon that stores data for each of the racks, on a separate host. */
 async function startCluster(
   racks: readonly string[] = ['rack-0'],
 ): Promise<{ readonly folder: string; stop(): Promise<void> }> {
@@ -82,7 +82,7 @@ async function startCluster(
     for (const daemon of daemons.toReversed()) {
       if (daemon.exitCode !== null || daemon.signalCode !== null) continue
       const ended = once(daemon, 'exit')
-      daemon.kill('SIGKILL') // nothing of it is needed any more
+      daemon.kill('SIGKILL') // nothing of it is needed now
       await ended
     }
     await rm(folder, { recursive: true, force: true })
@@ -153,7 +153,7 @@ export interface TestCeph {
 }
 
 /** A pool of the cluster, and a client that may use it as hosts do; read inside tests and hooks only. Where racks are
- *  given the file has a cluster of its own, with one daemon that stores data in each of them. */
+ *  given the file has a separate cluster, with one daemon that stores data in each of them. */
 export function useCeph(racks?: readonly string[]): { readonly ceph: TestCeph } {
   let opened: TestCeph | undefined
   let own: Awaited<ReturnType<typeof startCluster>> | undefined

@@ -25,7 +25,7 @@ interface Plane {
   readonly nodes: Map<string, ControlPlaneNode>
   readonly requests: Map<string, ServingRequest>
   readonly tokens: Set<string>
-  /** Who has a credential of their own, with its role. */
+  /** Who has a separate credential, with its role. */
   readonly people: Map<string, string>
   /** By the names of the add-ons that it could run. */
   readonly grants: Map<string, AddonGrant>

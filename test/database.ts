@@ -1,5 +1,5 @@
 /** A real PostgreSQL for tests and benchmarks. Of tests nothing is durable; the files of the database tier share one
- *  server, which the tier starts; others start theirs. Every `useDatabase` is a database of its own with the newest
+ *  server, which the tier starts; others start theirs. Every `useDatabase` is a separate database with the newest
  *  schema. */
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

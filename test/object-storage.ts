@@ -24,7 +24,7 @@ export interface SimulatedObjectStorage extends ObjectStorage {
   readonly offer: ObjectStorageOffer
   /** While it is away, nothing is answered and nothing changes. */
   isAway: boolean
-  /** What it waits for before it lets itself be told of a tenant. */
+  /** What it waits for before it accepts a tenant. */
   hesitation: Promise<void> | undefined
   /** How often somebody asked for a tenant. */
   looks: number

@@ -1,11 +1,11 @@
-/** An organisation platform of somebody else, as a server: what it was told, and how it answers. */
+/** An organisation platform of somebody else, as a server: what it received, and how it answers. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface FakePlatform {
   readonly url: string
   readonly token: string
-  /** By the ids of the cloud, as they were told. */
+  /** By the ids of the cloud, as they were received. */
   readonly clusters: Map<string, Record<string, unknown>>
   readonly requests: string[]
   /** Of the agent that it has clusters run. */

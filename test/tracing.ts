@@ -1,4 +1,4 @@
-/** Traces of the test's own process, sent to a collector of its own. */
+/** Traces of the test's own process, sent to a separate collector. */
 import { afterAll, beforeAll } from 'vitest'
 import { silentLog } from '../kit/sys/log.ts'
 import { startTraceExport, type TraceExport } from '../kit/sys/trace-export.ts'

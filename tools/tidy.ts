@@ -9,7 +9,7 @@ import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
 import { foreignWaits, promisesOf } from './transactions.ts'
-import { type Found, longSentences, wordsIn, wordsOfSource } from './words.ts'
+import { type Found, longSentences, wordsIn, wordsOfComments, wordsOfSource, wordsOfTitles } from './words.ts'
 
 export interface Finding {
   readonly file: string
@@ -452,9 +452,11 @@ export function findings(
     ...nounFindings(file, source, files),
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
-    ...(isProduct
-      ? wordsOfSource(file, source).map((one) => ({ file, line: lineOf(source, one.index), rule: ruleOf(one) }))
-      : []),
+    ...[
+      ...(isProduct ? wordsOfSource(file, source) : []),
+      ...wordsOfComments(file, source),
+      ...(file.startsWith('test/') ? wordsOfTitles(file, source) : []),
+    ].map((one) => ({ file, line: lineOf(source, one.index), rule: ruleOf(one) })),
     ...(isWithin(file, TRANSACTION_LAYERS) ? transactionFindings(file, source, promises) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),

@@ -1,5 +1,5 @@
 /** Changes by REST: an endpoint for each route that the changes of a noun name. A body becomes the desired spec. The
- *  changes that lead to it are judged, what they need is claimed with the intent in one transaction, and ONE write
+ *  changes that produce it are judged, what they need is claimed with the intent in one transaction, and ONE write
  *  makes them. */
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -46,7 +46,7 @@ import { writePlain } from './write-plain.ts'
 
 type Answering = (call: Call<Route, Customer>) => Promise<Answer>
 
-/** The effect of a request on an object: the desired spec, and the changes that lead to it. */
+/** The effect of a request on an object: the desired spec, and the changes that produce it. */
 interface Wish<Spec, Facts> {
   readonly after: Spec
   readonly made: readonly NamedChange<Spec, Facts>[]

@@ -1,6 +1,6 @@
 /** What customers can change of a noun, defined once. REST, kubectl and the controllers are projections of it: REST
  *  turns a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which
- *  changes lead to it, whether they are allowed, and what they claim. */
+ *  changes produce it, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'

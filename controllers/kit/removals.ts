@@ -19,7 +19,7 @@ const removedOf = ({ kind }: ResourceType, { metadata }: KubeObject): Removed =>
   uid: metadata.uid ?? '',
 })
 
-/** Also covers objects that are gone before their controller sees the deletion: somebody removed the finalizer. */
+/** Also covers objects that were removed before their controller sees the deletion: somebody removed the finalizer. */
 export function openRemovals(
   { db, caches, clock, random, log }: Pick<Parts, 'db' | 'caches' | 'clock' | 'random' | 'log'>,
   types: readonly ResourceType[],

@@ -163,7 +163,7 @@ const STATEMENTS = [
      storage_gibibytes_used bigint not null default 0 check (storage_gibibytes_used >= 0)
    )`,
   `create index node_capacity_zone on node_capacity (zone)`,
-  // What a server holds on its node. Taken before the server exists; kept until its host side is gone.
+  // What a server holds on its node. Taken before the server exists; kept until its host side is removed.
   `create table placement (
      account_id uuid not null,
      server_id text not null,

@@ -23,7 +23,7 @@ const STATEMENTS = [
   // Counts releases, so that what rests longest is known.
   `create sequence public_address_release`,
   // Every address and prefix that was ever handed out. Without a holder it is free; one that is not current was
-  // replaced, and still leads to its holder.
+  // replaced, and still points to its holder.
   `create table public_address (
      pool_id text not null references public_pool (id),
      index bigint not null,

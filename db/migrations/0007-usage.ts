@@ -27,7 +27,7 @@ const STATEMENTS = [
      primary key (server_uid, step_seconds, at)
    )`,
   `create index server_metric_age on server_metric (step_seconds, at)`,
-  // By day (UTC), kept for as long as invoices speak of it; servers that are gone stay in it.
+  // By day (UTC), kept for as long as invoices speak of it; deleted servers stay in it.
   `create table network_transfer (
      account_id uuid not null,
      date date not null,

@@ -1,4 +1,4 @@
-/** What staff and operators did enters a hash chain of its own, with everything that was written before. The rules of
+/** What staff and operators did enters a separate hash chain, with everything that was written before. The rules of
  *  chains are the domain's: they never change, or no chain would verify. */
 import { type Kysely, sql } from 'kysely'
 import { GENESIS_HASH, seal } from '../../domain/audit/chain.ts'

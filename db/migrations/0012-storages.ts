@@ -1,5 +1,5 @@
-/** Storages of their own: where the data lies, whose guest has the disk, and the room that attached disks take where
- *  their server is. */
+/** Separate storages: where the data lies, whose guest has the disk, and the room that attached disks take where their
+ *  server is. */
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {

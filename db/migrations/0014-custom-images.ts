@@ -1,4 +1,4 @@
-/** Custom images have a quota of their own: accounts that are there get what new ones do. */
+/** Custom images have a separate quota: existing accounts get what new ones do. */
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-/** Where a detached storage is brought by a move of its own. Room is held for it there until its data have come. */
+/** Where a detached storage is brought by a separate move. Room is held for it there until its data have come. */
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {

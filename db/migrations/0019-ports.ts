@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // An interface that is leaving keeps its addresses until the guest has let it go.
+  // An interface that is leaving keeps its addresses until the guest has released it.
   `create table network_interface (
      id uuid primary key,
      account_id uuid not null references account (id) on delete cascade,

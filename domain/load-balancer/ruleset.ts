@@ -1,6 +1,6 @@
 /** Which outside traffic may reach a load balancer's machine, as a ruleset of nftables. Pure. Its frontends listen on
- *  all of its addresses, and every machine also has public addresses of its own: new connections are accepted only to
- *  the public addresses of the balancer. No connection is tracked, so it costs almost nothing. */
+ *  all of its addresses, and every machine also has separate public addresses: new connections are accepted only to the
+ *  public addresses of the balancer. No connection is tracked, so it costs almost nothing. */
 import { parseAddress } from '../network/addresses.ts'
 import { NFTABLES_FAMILIES } from '../managed-machine/ruleset.ts'
 

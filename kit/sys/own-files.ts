@@ -14,7 +14,7 @@ export async function isRunByRootSafely(folder: string): Promise<boolean> {
   const names = await readdir(folder, { recursive: true }).catch(() => [])
   for (const path of [folder, ...names.map((name) => join(folder, name))]) {
     const { uid, mode } = await lstat(path)
-    // A link has no rights of its own; its target inside the folder is checked as well.
+    // A link has no rights; its target inside the folder is checked as well.
     if (uid !== 0 || ((mode & FILE_KIND) !== LINK && (mode & WRITABLE_BY_OTHERS) !== 0)) return false
   }
   return true

@@ -7,7 +7,7 @@ const SERVERS = 5
 /** Of one server. What comes while the controllers are at it may be written together, so it can be less. */
 const CEILING = {
   'create Server': 1,
-  // That it has started; what lies before is not told where it takes no time.
+  // That it has started; what is before is not shown where it takes no time.
   'patch Server status': 1,
   'create Operation': 1,
   'patch Operation status': 1,

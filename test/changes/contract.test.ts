@@ -91,7 +91,7 @@ describe.each(NOUNS)('the changes of a $name', ({ noun, changes, rules, kind }) 
     }
   })
 
-  test('have names of their own, and give back nothing that they do not claim', () => {
+  test('have separate names, and release nothing that they do not claim', () => {
     expect(new Set(rules.map(({ name }) => name)).size).toBe(rules.length)
     for (const { name, claim, release } of rules) if (release !== undefined) expect(claim, name).toBeDefined()
   })

@@ -149,7 +149,7 @@ it('lets the API server do to each kind what its sources do', async () => {
   const files = (await readdir(join(ROOT, 'apiserver'), { recursive: true })).filter((file) => file.endsWith('.ts'))
   const text = (await Promise.all(files.map((file) => read(`apiserver/${file}`)))).join('\n')
   const targets = KINDS.filter(({ target }) => target !== undefined).map(({ resource }) => resource.kind)
-  /** The kinds that come by a variable, where sources are written for several; another variable fails below. */
+  /** The kinds that come from a variable, where sources are written for several; another variable fails below. */
   const shown = [...matches(text, /\b(?:openObjects\(|: ClaimedNoun<)[^()]*?\bresource: ([A-Z]\w+),/g), ...targets]
   const kindsBy: Readonly<Record<string, readonly string[]>> = {
     resource: shown,
@@ -188,7 +188,7 @@ it('gives the agents what the embedded Kubernetes API gives them', async () => {
     rules.flatMap(({ resources = [], verbs = [] }) =>
       resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
     )
-  const ownNamespace = 'get namespaces' // a rule of its own in a real cluster, since it names one object of the cluster
+  const ownNamespace = 'get namespaces' // a separate rule in a real cluster, since it names one object of the cluster
   expect([...flat(parse(role) as Rule[]), ownNamespace].toSorted()).toEqual(flat(NODE_RULES).toSorted())
 })
 

@@ -21,7 +21,7 @@ export interface Helm {
 
 const DEADLINE_MILLISECONDS = 240_000
 
-/** helm with a home of its own, so that nothing of this machine's user is read or written. */
+/** helm with a separate home, so that nothing of this machine's user is read or written. */
 export async function openHelm(kubeconfigFile: string): Promise<Helm> {
   const home = await mkdtemp(join(tmpdir(), 'svccloud-helm-'))
   const run: Helm['run'] = (...flags) =>

@@ -6,7 +6,7 @@ interface Deployment {
   readonly spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }
 }
 
-/** Of the release `cloud`, whose API server and controllers are told the same. */
+/** Of the release `cloud`, whose API server and controllers get the same settings. */
 export async function namespaceRights(cluster: RealCluster, dispatcher: Agent): Promise<string> {
   const told = ['cloud-apiserver', 'cloud-controllers'].map(async (name) => {
     const response = await request(`${cluster.url}/apis/apps/v1/namespaces/svccloud-system/deployments/${name}`, {

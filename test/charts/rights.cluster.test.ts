@@ -68,7 +68,7 @@ function start(main: string, settings: Readonly<Record<string, string>>): Promis
   })
 }
 
-/** What the chart gives a pod of the API server for its webhook; the Service leads to this process as it would to the
+/** What the chart gives a pod of the API server for its webhook; the Service points to this process as it would to the
  *  pod. */
 async function webhookSettings(): Promise<Readonly<Record<string, string>>> {
   if (ADDRESS === undefined) return {}
@@ -182,7 +182,7 @@ afterAll(async () => {
 const kubectl = async (...flags: string[]) =>
   (await promisify(execFile)(toolPath('kubectl'), ['--kubeconfig', cluster.kubeconfigFile, ...flags])).stdout
 
-/** A manifest in a file of its own. */
+/** A manifest in a separate file. */
 async function manifest(object: object): Promise<string> {
   const file = join(folder, 'manifest.json')
   await writeFile(file, JSON.stringify(object))

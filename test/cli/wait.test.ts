@@ -1,4 +1,4 @@
-/** How a command waits for its operation, against a service that answers as it is told. */
+/** How a command waits for its operation, against a service that answers as configured. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'

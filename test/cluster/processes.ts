@@ -1,4 +1,4 @@
-/** The processes of the cloud on a real API server, each with a user of its own: the API server with its webhook
+/** The processes of the cloud on a real API server, each with a separate user: the API server with its webhook
  *  registered, the controllers, and one host with simulated guests. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

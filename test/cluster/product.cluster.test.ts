@@ -135,8 +135,8 @@ it('what kubectl writes is judged before it is stored, what the platform writes 
   expect(new Set(actors.split(' '))).toEqual(new Set(['user:admin']))
 })
 
-/** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation
- *  of the platform. */
+/** The server once nothing is done to it. A guest that was lost with its agent is started anew by an operation of the
+ *  platform. */
 const settled = () =>
   until(
     'the server to rest',

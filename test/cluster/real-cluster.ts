@@ -1,5 +1,5 @@
 /** Starts a real Kubernetes control plane on loopback for tests: etcd, kube-apiserver and kube-controller-manager, with
- *  TLS and RBAC on. Unless it shall run pods there is no scheduler and no kubelet: pods stay Pending. Garbage
+ *  TLS and RBAC on. Unless it is to run pods there is no scheduler and no kubelet: pods stay Pending. Garbage
  *  collection and namespace deletion work, as the controller manager runs. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -198,7 +198,7 @@ export async function startRealCluster({
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-cluster-'))
   const components: Component[] = []
   const stop = async () => {
-    // In the order of dependence, so that nobody spends its last seconds complaining about a server that is gone.
+    // In the order of dependence, so that nobody spends its last seconds complaining about a stopped server.
     for (const component of components.toReversed()) await component.stop()
     await rm(folder, { recursive: true, force: true })
   }

@@ -1,4 +1,4 @@
-/** People at their terminals while the Kubernetes API is killed and starts again. The same story is told on the
+/** People at their terminals while the Kubernetes API is killed and starts again. The same scenario runs on the
  *  embedded API and on a real one. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -71,7 +71,7 @@ export async function tryRestart(kubeconfig: string, crash: () => Promise<void>)
     await kubectl('label', 'widget', 'w', 'seen=before')
 
     await crash()
-    expect(await watch.ended).toBe(0) // as a command that was told all there is; whoever wants more asks again
+    expect(await watch.ended).toBe(0) // as a command that got everything; for more, ask again
     expect(
       await kubectl(
         'get',

@@ -1,6 +1,6 @@
-/** What a conformance scenario is: a name and steps, as data. A step is a kubectl command line or a raw request.
- *  Each scenario runs in a namespace of its own, whose name stands as `{ns}` in paths, arguments and bodies; `{name}`
- *  stands for a value that an earlier step remembered. */
+/** What a conformance scenario is: a name and steps, as data. A step is a kubectl command line or a raw request. Each
+ *  scenario runs in a separate namespace, whose name is written `{ns}` in paths, arguments and bodies; `{name}` stands
+ *  for a value that an earlier step remembered. */
 
 /** A dotted path into an answer's JSON, for example `metadata.uid`, `items.0.metadata.name` or `items.*.metadata.name`.
  */

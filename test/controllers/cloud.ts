@@ -77,7 +77,7 @@ export interface Cloud {
   /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
-  /** What lies on shared storage. */
+  /** What is on shared storage. */
   readonly pool: ReadonlyMap<string, HeldVolume>
   /** Addresses that shared storage serves no more. */
   readonly blocked: ReadonlySet<string>
@@ -457,7 +457,7 @@ function mortality({ writesMaximum, onDeath, isOver = async () => false }: Life)
     store: (store: Store): Store => ({
       ...store,
       get: (type, key) => (writes >= writesMaximum ? never() : store.get(type, key)),
-      // an Event is told beside the work, and no life is measured by it
+      // an Event is written beside the work, and no life is measured by it
       create: (type, draft) =>
         type.kind === Event.kind ? store.create(type, draft) : write(() => store.create(type, draft)),
       replace: (type, object) => write(() => store.replace(type, object)),

@@ -1,4 +1,4 @@
-/** The whole life of servers with real controllers, a real agent and a real database, through the door of kubectl. */
+/** The whole life of servers with real controllers, a real agent and a real database, with kubectl. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAudit } from '../../db/audit/index.ts'
 import { recordIntent } from '../../db/change/index.ts'

@@ -64,5 +64,5 @@ export const OPERATOR_GUIDES = [
   'docs/operating.md',
   'docs/cluster.md',
 ] as const
-/** Run by tests of their own. */
+/** Run by separate tests. */
 export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md', 'docs/networks.md'] as const

@@ -21,7 +21,7 @@ const missing = await isAnyMissing('curl', 'jq', 'ssh-keygen')
 
 let folder: string
 let product: Product
-/** For what needs nobody of its own: sign-ups are few in a minute. */
+/** For what needs no separate person: sign-ups are few in a minute. */
 let customer: Customer
 
 beforeAll(async () => {

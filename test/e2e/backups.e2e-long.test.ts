@@ -40,7 +40,7 @@ async function diskOf(storageId: string, node: string): Promise<string> {
     .find(({ name }) => name === storageId)
   return join(data, 'nodes', node, 'volumes', `${found?.uid}.qcow2`)
 }
-/** The place that has the backup is gone, with all in it: a bucket of the zone's object storage where the engine is
+/** The place that has the backup is lost, with all in it: a bucket of the zone's object storage where the engine is
  *  built, else a folder of its hosts. */
 async function lose(backup: string): Promise<void> {
   const tenants = await readdir(join(data, 'object-storage', 'tenants')).catch(() => [])

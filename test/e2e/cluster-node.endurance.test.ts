@@ -179,7 +179,7 @@ describe.skipIf(!isThere)(title, () => {
       await apply(kubectl, cloud.data, [ON_THE_NODE])
       await kubectl('wait', 'pod/node', '--for=condition=Ready', '--timeout=300s')
       const onNode: Kubectl = (...words) => kubectl('exec', 'node', '--', ...words)
-      // A server that speaks TLS says so; who leads to no cluster takes a connection, and ends it.
+      // A server that speaks TLS says so; one without a cluster takes a connection, and ends it.
       const saidAt = (at: number) =>
         onNode('sh', '-c', `(printf 'GET / HTTP/1.0\\r\\n\\r\\n'; sleep 3) | nc -w 5 ${DOOR} ${at} || true`)
       expect(await saidAt(20_000)).toContain('HTTPS server')

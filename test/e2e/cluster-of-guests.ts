@@ -88,7 +88,7 @@ const LABELS = { app: 'web' }
 const NAMED = { metadata: { name: 'web' } }
 const SERVE = 'echo hello > /tmp/index.html && echo serving && exec httpd -f -p 80 -h /tmp'
 
-/** A program that serves, with a volume of its own, and its service of that type. */
+/** A program that serves, with a separate volume, and its service of that type. */
 export const application = (type: 'ClusterIP' | 'LoadBalancer'): readonly object[] => [
   {
     apiVersion: 'v1',

@@ -267,7 +267,7 @@ export class Console {
   }
 
   /** Types the line until it is answered, as a person would: a shell that begins takes what is typed meanwhile for the
-   *  terminal's answer to a question of its own. */
+   *  terminal's answer to its own question. */
   async ask(line: string, answer: RegExp): Promise<void> {
     const before = this.#shown.length
     for (let tries = 1; ; tries++) {

@@ -1,5 +1,5 @@
-/** kubectl and the REST API as equal doors, tried by a person whose role is bound in the namespace of one account. The
- *  same story is told on the embedded Kubernetes API and on a real one. */
+/** kubectl and the REST API as equal interfaces, used by a person whose role is bound in the namespace of one account.
+ *  The same scenario runs on the embedded Kubernetes API and on a real one. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -162,7 +162,7 @@ export async function tryEqualInterfaces({ customer, kubectl, username }: Interf
   await expect(kubectl('delete', 'servergroup', group, '--wait=false')).rejects.toThrow('in_use')
   expect((await customer.request('DELETE', `/v1/server-groups/${group}`)).status).toBe(409)
 
-  // Tools apply in an order of their own: a server waits for the group that comes after it.
+  // Tools apply in their own order: a server waits for the group that comes after it.
   const kept = { name: 'late', zone: example.spec['zone'] }
   await applied(kubectl, {
     apiVersion: 'svccloud.dev/v1alpha1',
@@ -178,7 +178,7 @@ export async function tryEqualInterfaces({ customer, kubectl, username }: Interf
   })
   await inState('early', 'started')
 
-  // Gone, however it was made; every change was an operation of its own, in the name of who asked.
+  // Deleted, however it was made; every change was a separate operation, in the name of who asked.
   await kubectl('delete', 'servers', name, 'early', ...members, '--timeout=120s')
   await kubectl('delete', 'servergroups', group, kept.name, '--timeout=60s')
   await kubectl('delete', 'server', made.id, '--timeout=120s')

@@ -1,5 +1,5 @@
-/** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at
- *  from outside only. */
+/** The running product for end-to-end tests: started by `npm start` in a separate folder on free ports, looked at from
+ *  outside only. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -262,7 +262,7 @@ export class Product {
   }
 }
 
-/** A folder of its own for a product. */
+/** A separate folder for a product. */
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
 
 /** Stops the product, ends its guests and removes the folder; for products that did not start, too. */

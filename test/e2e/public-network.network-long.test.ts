@@ -1,6 +1,5 @@
-/** The network that `npm start` has by itself, by what real guests send: to each other on two hosts,
- *  to the outside, and from the machine by the door; across kills, and to nothing left. The tests build on each
- *  other. */
+/** The network that `npm start` has by itself, by what real guests send: to each other on two hosts, to the outside,
+ *  and from the machine by the proxy; across kills, and to nothing left. The tests build on each other. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
@@ -127,7 +126,7 @@ it('are entered by ssh and scp through the twin', async () => {
 it('reach each other from host to host in both protocols, and the outside', async () => {
   expect(await reaches('one', addressOf(1))).toBe(true)
   expect(await reaches('two', servers[0]?.public_ipv6 ?? '')).toBe(true)
-  // Of the outside, the resolver that servers are told of.
+  // Of the outside, the resolver that servers get.
   expect(await ssh('one', 'nslookup localhost 2>&1 | head -1')).toContain('198.19.255.3')
 })
 

@@ -1,5 +1,5 @@
 /** A disk that operators move with real QEMU, to shared storage and back, under a guest that writes to it all the time.
- *  What the guest was told to be on the disk is there afterwards. */
+ *  What the guest learned to be on the disk is there afterwards. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Customer, type Operation } from './customer.ts'

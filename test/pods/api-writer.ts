@@ -1,6 +1,6 @@
 /** Clients that make one ConfigMap after the other and try again by the rules of client-go, which kubectl and
  *  controllers are made with: after an answer that says when (429 or 5xx with Retry-After), and on a lasting connection
- *  that the server closed before it had the request. Whatever else comes is told to whoever asked. */
+ *  that the server closed before it had the request. Everything else is reported to the caller. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
@@ -21,7 +21,7 @@ export interface WriterAccount {
   readonly taken: readonly string[]
   /** How often a try was refused, by what was said. */
   readonly refused: Readonly<Record<string, number>>
-  /** What was told to whoever asked. */
+  /** What was reported to the caller. */
   readonly failed: readonly string[]
 }
 

@@ -218,7 +218,7 @@ it('its add-ons run beside it, and its name server is in it', async () => {
   const text = Buffer.from(token, 'base64').toString()
   expect(text).toMatch(/^svccloud_c_/)
   for (const seen of [secrets, pods]) expect([seen.includes(text), seen.includes(token)]).toEqual([false, false])
-  // The API of the platform and that of the cluster, and nothing else. A new pod is let go anywhere for a moment.
+  // The API of the platform and that of the cluster, and nothing else. A new pod may connect anywhere for a moment.
   const places = ['svccloud-apiserver', 'svccloud-postgres'].map((name) => `${name}.${SYSTEM_NAMESPACE}.svc`)
   const asked = [`${places[0]} 80`, `${places[1]} 5432`, 'kube-apiserver 6443', 'etcd-client 2379']
   const connect = ['exec', 'deployment/cloud-controller', '--', 'node', '-e', CONNECT, ...asked]

@@ -373,7 +373,7 @@ it('a snapshot is restored, also when the host process is killed during it', asy
   expect((await admin.send('GET', `${CONFIG_MAPS}/late`)).status).toBe(404)
 }, 400_000)
 
-/** All that the host process had of it is gone, and all that the host cluster has. */
+/** All that the host process had of it is lost, and all that the host cluster has. */
 it('a control plane that is lost comes back from object storage, at its port', async () => {
   const store = await startHostileS3('clusters')
   try {

@@ -173,7 +173,7 @@ const PLANES = {
   metadata: { name: 'planes', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
 }
 
-/** Each service that wants a balancer has an address that leads to the node. */
+/** Each service that wants a balancer has an address that is routed to the node. */
 async function giveAddresses(): Promise<void> {
   const range = machine.serviceCidr.replace(/^10\.215\./, '10.216.')
   await promisify(execFile)('ip', ['route', 'replace', range, 'via', machine.address])

@@ -1,4 +1,4 @@
-/** A machine beside this one for a kubelet and its pods: network, mounts, processes and host name of its own, and the
+/** A machine beside this one for a kubelet and its pods: network, mounts, processes and a separate host name, and the
  *  kernel and the disk of this one. It ends with all that runs in it. */
 import { execFile, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -156,7 +156,7 @@ async function makeGroups(name: string): Promise<void> {
   await writeFile(join(GROUPS, name, 'cpu.weight'), String(100 * SHARES))
 }
 
-/** The deepest first; runtimes make some of their own. */
+/** The deepest first; runtimes make separate ones. */
 async function removeGroups(name: string): Promise<void> {
   for (const hierarchy of ['', ...(await readdir(GROUPS))])
     await run('find', [join(GROUPS, hierarchy, name), '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';']).catch(

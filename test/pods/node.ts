@@ -122,7 +122,7 @@ export async function relay(host: string, port: number, to: string): Promise<Ser
 const ctr = (machine: Machine, ...words: readonly string[]): Promise<string> =>
   machine.run('ctr', '--address', SOCKET, '--namespace', 'k8s.io', ...words)
 
-/** What a node is told to be; in the field's words, as documents of nodes have it. */
+/** What a node is configured as; in the field's words, as documents of nodes have it. */
 export interface NodeTold {
   readonly state: ControlPlaneState
   readonly release: string

@@ -150,7 +150,7 @@ interface PlayerOptions {
   readonly state: ControlPlaneState
 }
 
-/** For each server of the pool that was told to be a node there is one, until that is taken away. */
+/** For each server of the pool that was configured as a node there is one, until that is taken away. */
 class Player {
   readonly #options: PlayerOptions
   readonly #nodes = new Map<string, Played>()

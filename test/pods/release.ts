@@ -52,7 +52,7 @@ export async function openPlatformCluster(folder: string): Promise<PlatformClust
   }
 }
 
-/** Makes the images of these archives known, which are gone then. */
+/** Loads the images of these archives, which are deleted then. */
 export async function importAll(cluster: PodCluster, archives: readonly string[]): Promise<void> {
   for (const file of archives) {
     await cluster.importImage(file)

@@ -37,7 +37,7 @@ test.each(kinds)('kubectl explains %s and every field of it', (_kind, { descript
   expect(undescribed(schema, '')).toEqual([])
 })
 
-/** Stored objects have it: under another name their controllers would never let them go. */
+/** Stored objects have it: under another name their controllers would never release them. */
 test('the finalizer of a kind is its name', () => expect(finalizerOf(ServerGroup)).toBe('svccloud.dev/server-group'))
 
 test('every kind has distinct short names', () => {

@@ -1,5 +1,5 @@
 /** The host of control planes in virtual time, as processes of the platform reach it: it is slow and away, loses
- *  requests and answers, and those who ask it die of it. What it has been told it keeps. */
+ *  requests and answers, and those who ask it die of it. What it was configured with it keeps. */
 import { Unavailable } from '../../domain/problem.ts'
 import type { ControlPlanesOffer } from '../../integrations/control-planes/configuration.ts'
 import type { ControlPlanes } from '../../integrations/control-planes/control.ts'

@@ -1,4 +1,4 @@
-/** What must hold of clusters once everything is quiet, and that nothing is left of those that are gone. */
+/** What must hold of clusters once everything is quiet, and that nothing is left of deleted ones. */
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { nodeNameOf } from '../../domain/node-pool/rules.ts'
@@ -38,7 +38,7 @@ export async function areClustersQuiet({ admin, clusters }: Pick<World, 'admin' 
 const areNodesReady = ({ planes }: Pick<ClusterHosts, 'planes'>, pool: PoolObject): boolean =>
   namesOf(pool).every((name) => [...planes.values()].some(({ nodes }) => nodes.get(name)?.isReady === true))
 
-/** Those that are made run what is claimed, with the nodes that their pools shall have, and no others. */
+/** Those that are made run what is claimed, with the nodes that their pools must have, and no others. */
 export async function checkClusters(world: World, db: Database): Promise<string[]> {
   const { admin, clusters } = world
   if (clusters === undefined) return []

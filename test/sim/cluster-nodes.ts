@@ -33,14 +33,14 @@ interface Pod {
 /** What is known of one control plane besides what it says. */
 interface Place {
   readonly cordoned: Set<string>
-  /** Nodes that shall be there and were emptied to be replaced, until another one is ready under their name. */
+  /** Nodes that must be there and were emptied to be replaced, until another one is ready under their name. */
   readonly replaced: Set<string>
   pods: Pod[]
 }
 
 export interface ClusterNodes {
   readonly violations: Set<string>
-  /** Notes what a guest was told, and took. */
+  /** Records what a guest received, and accepted. */
   hear(guest: string, request: Buffer, answer: Buffer): void
   /** The guest of a managed machine joins, reports, or is missed; pods are placed. */
   tick(hosts: readonly Host[]): void
@@ -128,7 +128,7 @@ export function newClusterNodes(
     }
   }
 
-  /** One that shall be there is emptied to be replaced: no more of them at a time than may be away. */
+  /** One that must be there is emptied to be replaced: no more of them at a time than may be away. */
   async function judgeDrain(id: string, node: string): Promise<void> {
     const { items } = await admin().list(NodePool)
     const pool = items.find(({ metadata, spec }) => nodeNumberOf(namedOf({ metadata, spec }), node) !== undefined)

@@ -1,5 +1,5 @@
-/** Clusters of Kubernetes that people make, scale, upgrade and delete while everything is shaken, in worlds of their
- *  own: their pods come and go, and pools follow them. */
+/** Clusters of Kubernetes that people make, scale, upgrade and delete while everything is shaken, in separate worlds:
+ *  their pods come and go, and pools follow them. */
 import { KUBERNETES_NODE_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'

@@ -1,5 +1,5 @@
-/** What Node computes in threads of its own: virtual time stands still until that is over, and however long it takes,
- *  its answer comes behind those of the database. */
+/** What Node computes in separate threads: virtual time stands still until that is over, and however long it takes, its
+ *  answer comes behind those of the database. */
 import { webcrypto } from 'node:crypto'
 import type { Scheduler } from './scheduler.ts'
 

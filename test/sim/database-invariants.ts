@@ -1,4 +1,4 @@
-/** What must hold of databases once everything is quiet, and that nothing is left of those that are gone. */
+/** What must hold of databases once everything is quiet, and that nothing is left of deleted ones. */
 import { findDatabase, openPassword } from '../../db/database/index.ts'
 import type { Database as Db } from '../../db/kit/open.ts'
 import { scramVerifier } from '../../domain/database/scram.ts'
@@ -15,7 +15,7 @@ import type { World } from './world.ts'
 /** Archives are swept every ten minutes. */
 const SWEPT_MILLISECONDS = 660_000
 
-/** Nothing of them is under way any more. */
+/** Nothing of them is under way. */
 export async function areDatabasesQuiet({ admin, guests }: World): Promise<boolean> {
   if (guests?.databases === undefined) return true
   return (await admin.list(Database)).items.every(

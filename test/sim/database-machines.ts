@@ -45,9 +45,9 @@ export interface DatabaseMachines {
   answer(guest: AskedGuest, request: Buffer, answer: Buffer): Buffer
   /** The clusters that lie on disks of that serial, newest last. */
   clustersOn(serial: string): readonly Cluster[]
-  /** Whether what lies in the bucket can be restored to the moment. */
+  /** Whether what is in the bucket can be restored to the moment. */
   reaches(bucket: Bucket | undefined, moment: number): boolean
-  /** What lies in the bucket. */
+  /** What is in the bucket. */
   lineageIn(bucket: Bucket | undefined): string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Managed databases that people make, use, restore and delete while everything is shaken, in worlds of their own. */
+/** Managed databases that people make, use, restore and delete while everything is shaken, in separate worlds. */
 import { dataStorageName } from '../../controllers/nouns/database/machine.ts'
 import type { Database as Db } from '../../db/kit/open.ts'
 import { archiveBucketOf, archiveTenantOf } from '../../db/database/index.ts'

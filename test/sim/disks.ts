@@ -1,6 +1,6 @@
-/** What lies on the simulated disks: a number that only grows, because every guest writes to its disks all the time and
- *  remembers what it
- *  wrote last. A guest that reads less than that, or boots from less than was ever written, has lost data. */
+/** What is on the simulated disks: a number that only grows, because every guest writes to its disks all the time and
+ *  remembers what it wrote last. A guest that reads less than that, or boots from less than was ever written, has lost
+ *  data. */
 import type { HeldVolume, VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
 import { type ImageContents, newImageContents } from './image-contents.ts'
 import type { SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'

@@ -43,7 +43,7 @@ const STRONGEST: Rates = {
 
 export interface FaultPlan extends DatabaseFaults, TransportFaults {
   readonly summary: string
-  /** From here on nothing fails any more. */
+  /** From here on nothing fails. */
   calm(): void
 }
 

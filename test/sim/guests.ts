@@ -17,7 +17,7 @@ export interface Guests {
   readonly violations: readonly string[]
   /** Those of databases, in worlds that have some. */
   readonly databases: DatabaseMachines | undefined
-  /** Told what guests were told, in worlds with clusters. */
+  /** Gets what guests received, in worlds with clusters. */
   clusters: ClusterNodes | undefined
 }
 

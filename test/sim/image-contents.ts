@@ -1,4 +1,4 @@
-/** What lies in the simulated images: what the disk held that each was made of. Hosts copy from each other only what is
+/** What is in the simulated images: what the disk held that each was made of. Hosts copy from each other only what is
  *  served there, and a file is what it was said to be. */
 import type { ImageStore, LocalDisk, RemoteDisk } from '../../agents/node/images/image-store.ts'
 import { ImageRefused } from '../../agents/node/images/import/index.ts'

@@ -40,7 +40,7 @@ export function watchGuests(world: World): string[] {
   return violations
 }
 
-/** Nothing is under way any more: no active operation, no object on its way out, no intent, no room held for a move. */
+/** Nothing is under way: no active operation, no object on its way out, no intent, no room held for a move. */
 export async function isQuiet(world: World, db: Database): Promise<boolean> {
   const lists: readonly { readonly items: readonly Pick<KubeObject, 'metadata'>[] }[] = [
     await world.admin.list(Instance),

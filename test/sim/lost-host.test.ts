@@ -1,6 +1,6 @@
-/** One loss without other faults: a host that nobody hears any more while its guest goes on. What makes it safe to
- *  start the guest elsewhere is that its management controller has cut the power; where the controller lies about it,
- *  the checkers must see two guests. */
+/** One loss without other faults: a host that nobody hears while its guest keeps running. What makes it safe to start
+ *  the guest elsewhere is that its management controller has cut the power; where the controller lies about it, the
+ *  checkers must see two guests. */
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'

@@ -1,6 +1,5 @@
-/** Network edges and load balancers that are made, changed and deleted while everything is shaken, in worlds of their
- *  own; their guests take documents, lose answers and lie. And what must hold of them, at every instant and
- *  afterwards. */
+/** Network edges and load balancers that are made, changed and deleted while everything is shaken, in separate worlds;
+ *  their guests take documents, lose answers and lie. And what must hold of them, at every instant and afterwards. */
 import type { Database } from '../../db/kit/open.ts'
 import { MANAGED_TEMPLATE, machineOwnerOf } from '../../domain/managed-machine/rules.ts'
 import { type KubeObject, type ResourceType, Secret } from '../../kit/kube/object.ts'
@@ -137,8 +136,8 @@ export function watchMachines({ hosts, guests }: Pick<World, 'hosts' | 'guests'>
   return [...foreign, ...(guests?.violations ?? [])]
 }
 
-/** Nothing of them is under way any more. One that is not whole gets another machine: the guest of the one it has may
- *  hang, which is waited for minutes. */
+/** Nothing of them is under way. One that is not whole gets another machine: the guest of the one it has may hang,
+ *  which is waited for minutes. */
 export async function areMachinesQuiet({ admin, guests }: Pick<World, 'admin' | 'guests'>): Promise<boolean> {
   if (guests === undefined) return true
   const edges = (await admin.list(Edge)).items

@@ -1,5 +1,5 @@
 /** A network without other faults: a server is in it, has a firewall, leaves it, and another comes to its address.
- *  Where the network answers before rows are gone, or says what hosts have not done, the watchers must see it. */
+ *  Where the network answers before rows are removed, or says what hosts have not done, the watchers must see it. */
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'

@@ -80,7 +80,7 @@ async function act({ scheduler }: World, account: Account, { networks, routers }
   else await send(account, 'DELETE', `/v1/networks/${network}`)
 }
 
-/** Nothing of them is under way any more. */
+/** Nothing of them is under way. */
 export async function areNetworksQuiet({ admin }: World): Promise<boolean> {
   const objects = [...(await admin.list(Network)).items, ...(await admin.list(Router)).items]
   return objects.every(

@@ -31,7 +31,7 @@ export interface Power {
 interface PowerOptions {
   readonly scheduler: Scheduler
   readonly hosts: () => readonly PoweredHost[]
-  /** Everything that runs on the host is gone, its agent first. */
+  /** Everything that runs on the host stops, its agent first. */
   readonly onCut: (host: string) => void
   readonly onRestore: (host: string) => void
   /** Controllers say that power is off and leave it on. */

@@ -1,4 +1,4 @@
-/** S3 clients of customers: what they ask goes through the door of the single host, or to the gateway, and what was
+/** S3 clients of customers: what they ask goes through the proxy of the single host, or to the gateway, and what was
  *  acknowledged to them is remembered. */
 import type { TenantSettings } from '../../integrations/object-storage/control.ts'
 import { numberBetween } from '../../kit/sys/random.ts'
@@ -40,13 +40,13 @@ const WORK_MILLISECONDS = { least: 1, most: 600 }
 const LONG_WORK_MILLISECONDS = { least: 5_000, most: 25_000 }
 const LONG_SHARE = 0.05
 
-/** Whether the key is let in, to read. */
+/** Whether the key is admitted, to read. */
 export function accepts(stores: ObjectStores, { endpoint, ...key }: ClientKey): boolean {
   const keeper = keeperOf(stores, stores.at(endpoint), key.accessKeyId)
   return keeper?.settings.secretAccessKey === key.secretAccessKey
 }
 
-/** The tenant that has the objects: behind the door, or where that passes requests on to. */
+/** The tenant that has the objects: behind the proxy, or where that passes requests on to. */
 export function keeperOf(stores: ObjectStores, store: SimulatedStore, accessKeyId: string): StoredTenant | undefined {
   const tenant = tenantByKey(store, accessKeyId)
   return tenant?.settings.upstream === undefined ? tenant : tenantByKey(stores.gateway, accessKeyId)
@@ -61,7 +61,7 @@ export async function change(stores: ObjectStores, key: ClientKey, wanted: Chang
   if (store.awayUntil > scheduler.nowMilliseconds || strikes(stores, 'breaks')) return 'not sent'
   const tenant = tenantByKey(store, key.accessKeyId)
   if (tenant === undefined) return 'refused InvalidAccessKeyId'
-  // The door counts it before it looks whether the tenant is frozen.
+  // The proxy counts it before it looks whether the tenant is frozen.
   tenant.openWrites += 1
   const leave = () => void (tenant.openWrites -= 1)
   const refusal = refusalOf(stores, tenant, key, wanted)

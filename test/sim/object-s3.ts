@@ -63,7 +63,7 @@ export function s3Of(
       return reply
     })
     if (status !== 200) throw refusalOf(request, status, content)
-    return found[0] as Answer // there is one of a tenant that is let in
+    return found[0] as Answer // there is one of a tenant that is admitted
   }
   return {
     ask,

@@ -1,4 +1,4 @@
-/** Object stores in virtual time: an engine on one host behind its door, and a gateway beside it that a zone gains
+/** Object stores in virtual time: an engine on one host behind its proxy, and a gateway beside it that a zone gains
  *  later. They lose requests and answers, refuse, are slow and away; what they hold they keep. */
 import { createHash } from 'node:crypto'
 import {
@@ -24,7 +24,7 @@ export type Bucket = Map<string, StoredObject>
 export interface StoredTenant {
   settings: TenantSettings
   readonly buckets: Map<string, Bucket>
-  /** Requests under way that change something, as the door counts them. */
+  /** Requests under way that change something, as the proxy counts them. */
   openWrites: number
   measured: Pick<TenantState, 'bucketCount' | 'usedBytes' | 'objectCount' | 'measuredAt'> | undefined
 }
@@ -140,7 +140,7 @@ export function reach<Answer>(
   return process.bound(exchange())
 }
 
-/** From now on the tenant is so. The door refuses what comes too late. */
+/** From now on the tenant is so. The proxy refuses what comes too late. */
 export function put({ backend, tenants }: SimulatedStore, id: string, settings: TenantSettings): void {
   const known = tenants.get(id)
   if (backend !== 'rgw' && (settings.toldAt ?? 0) < (known?.settings.toldAt ?? 0)) throw broken('it was told newer')

@@ -1,4 +1,4 @@
-/** Object storage that people enable, use, move and remove while everything is shaken, in worlds of their own; and what
+/** Object storage that people enable, use, move and remove while everything is shaken, in separate worlds; and what
  *  must hold of it: what was acknowledged is there, a key that was replaced opens nothing, and what has gone left
  *  nothing. */
 import type { Database } from '../../db/kit/open.ts'
@@ -282,7 +282,7 @@ export function watchObjects({ stores, objects }: Pick<World, 'stores' | 'object
   )
 }
 
-/** Nothing of them is under way any more, and stores have what the rows say. */
+/** Nothing of them is under way, and stores have what the rows say. */
 export async function areObjectsQuiet({ admin, stores }: World): Promise<boolean> {
   if (stores === undefined) return true
   const { items } = await admin.list(ObjectStorage)
@@ -294,7 +294,7 @@ export async function areObjectsQuiet({ admin, stores }: World): Promise<boolean
   )
 }
 
-/** What was acknowledged is there, where the entrance leads to; and whoever is let in has the key that the row has. */
+/** What was acknowledged is there, where the entrance points; and an admitted client has the key that the row has. */
 export async function checkObjects(world: World, db: Database): Promise<string[]> {
   const { stores, objects } = world
   if (stores === undefined) return []
@@ -324,7 +324,7 @@ const lostObjects = ({ objects, zone }: Place, keeper: StoredTenant | undefined)
       : [`object ${path} in ${zone} is ${is}, and ${may.join(' or ')} was acknowledged`]
   })
 
-/** Every tenant of a store is of a row, is told what the row says, and is where the row says. */
+/** Every tenant of a store is of a row, has what the row says, and is where the row says. */
 async function checkTenants({ admin, stores, clock }: World, db: Database): Promise<string[]> {
   if (stores === undefined) return []
   const rows = await db.selectFrom('object_storage').selectAll().execute()

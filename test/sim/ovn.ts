@@ -22,7 +22,7 @@ export interface NetworkDatabase {
 
 /** Without one of them a world must break an invariant. */
 export type NetworkDefence =
-  /** Rows are gone when that is answered. */
+  /** Rows are removed when that is answered. */
   | 'network_order'
   /** What nodes have installed is what they say. */
   | 'network_truth'

@@ -1,4 +1,4 @@
-/** Runs seeds on several threads. Each has a database of its own, because a run empties the one that it has. */
+/** Runs seeds on several threads. Each has a separate database, because a run empties the one that it has. */
 import { Worker } from 'node:worker_threads'
 import type { SimulationResult } from './simulate.ts'
 import type { OnlyWork } from './world.ts'

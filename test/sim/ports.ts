@@ -66,7 +66,7 @@ async function act({ scheduler, admin }: World, account: Account, held: Set<stri
     })
 }
 
-/** Nothing of them is under way any more. */
+/** Nothing of them is under way. */
 export async function arePortsQuiet({ admin }: World): Promise<boolean> {
   return (await admin.list(FloatingIp)).items.every(
     (object) => object.metadata.deletionTimestamp === undefined && activeOperationOf(object) === undefined,

@@ -60,7 +60,7 @@ const BEGIN_MILLISECONDS_MAXIMUM = 500
 export type Defence =
   /** A guest that was handed over does not go on where it was. */
   | 'either_or'
-  /** What lies on shared storage stays when a node that has lost the server lets go of it. */
+  /** What is on shared storage stays when a node that has lost the server releases it. */
   | 'retention'
   /** What management controllers say of power is true. */
   | 'power'

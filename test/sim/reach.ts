@@ -1,4 +1,4 @@
-/** Seeds of worlds of their own, until everything has been reached that they are there for. */
+/** Seeds of separate worlds, until everything has been reached that they are there for. */
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { printLine } from '../../kit/sys/process.ts'

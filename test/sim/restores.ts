@@ -45,7 +45,7 @@ export function rewindable(inner: Storage): RewindableStorage {
   }
 }
 
-/** Copies of a database, in schemas of their own. */
+/** Copies of a database, in separate schemas. */
 export interface DatabaseCopies {
   take(number: number): Promise<void>
   putBack(number: number): Promise<void>

@@ -78,7 +78,7 @@ const EPOCH_START = Date.UTC(2030, 0, 1)
 
 /** At one instant; the busiest ones have a few dozen. */
 const EVENTS_AT_AN_INSTANT_MAXIMUM = 20_000
-/** By code that loops without an event of its own, which nothing else can stop. */
+/** By code that loops without an event, which nothing else can stop. */
 const CLOCK_READS_AT_AN_INSTANT_MAXIMUM = 200_000
 /** Rounds of the event loop within one event; the longest transactions take a few dozen. */
 const ROUNDS_OF_AN_EVENT_MAXIMUM = 100_000

@@ -90,8 +90,8 @@ export async function connectSimulation(url: string): Promise<pg.Client> {
   return client
 }
 
-/** Each connection has a process and a session of its own in PostgreSQL, and Linux divides the processor between
- *  sessions first (`autogroup`): at the lowest niceness it would still get as much as all other tests together. */
+/** Each connection has a separate process and session in PostgreSQL, and Linux divides the processor between sessions
+ *  first (`autogroup`): at the lowest niceness it would still get as much as all other tests together. */
 async function inheritNiceness(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const path = `/proc/${rows[0]?.pid}/autogroup`
@@ -237,7 +237,7 @@ async function live(
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
-/** Until whoever removes what is not named any more would have done so. */
+/** Until whoever removes what is no longer named would have done so. */
 async function awaitForgotten(world: World, watch: () => void): Promise<void> {
   await world.scheduler.runUntil(world.scheduler.nowMilliseconds + FORGETTING_MILLISECONDS, undefined, watch)
 }
@@ -321,7 +321,7 @@ async function deleteEverything(
   }
 }
 
-/** Asks for the end of what has servers, or is in worlds of its own; answers how many there were. */
+/** Asks for the end of what has servers, or is in separate worlds; answers how many there were. */
 async function deleteOthers(world: World, accounts: readonly Account[]): Promise<number> {
   let count = 0
   for (const deletion of [deleteMachines, deleteObjects, deleteDatabases, deleteClusters])

@@ -79,8 +79,8 @@ function snapshotter({ scheduler, admin }: World, { accounts, storages, send, is
   })
 }
 
-/** Claims are those of the storages that exist, each node counts exactly what lies on it, and a server has the disks
- *  that are attached to it and no others. */
+/** Claims are those of the storages that exist, each node counts exactly what is on it, and a server has the disks that
+ *  are attached to it and no others. */
 export async function checkStorages(world: World, db: Database): Promise<string[]> {
   const violations: string[] = []
   const { items } = await world.admin.list(Storage)

@@ -17,7 +17,7 @@ const NONE: readonly string[] = []
 
 /** `coresOfHost`: so many has each. `isRoomKnown`: some store knows, or the hosts have said, who has them. */
 export function watchUses(inner: Storage, coresOfHost: number, isRoomKnown = () => true): Uses {
-  /** By Instance; also of those that no state of Kubernetes has any more. */
+  /** By Instance; also of those that no state of Kubernetes has. */
   const specs = new Map<string, InstanceSpec>()
   const violations = new Set<string>()
   let seen: readonly Running[] = []

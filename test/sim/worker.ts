@@ -1,4 +1,4 @@
-/** A thread of the pool: runs the seeds that it is sent, one after the other, on a database of its own. */
+/** A thread of the pool: runs the seeds that it is sent, one after the other, on a separate database. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { connectSimulation, simulate } from './simulate.ts'
 import type { SeedRun, SeedResult } from './pool.ts'

@@ -124,7 +124,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   return history
 }
 
-/** The work of a world of its own. */
+/** The work of a separate world. */
 function runOnly(world: World, accounts: readonly Account[], history: History, isOver: () => boolean): void {
   const send = sendInto(world, history)
   if (world.only === 'objects') {

@@ -61,7 +61,7 @@ export interface World {
   readonly network: SimulatedNetwork
   /** What OVN has of the zones; undefined in worlds without it. */
   readonly ovn: NetworkDatabase | undefined
-  /** What hosts do, held against what they were told to. */
+  /** What hosts do, compared with their orders. */
   readonly orders: Orders
   /** Puts stores back. */
   readonly restore: RestoreOptions
@@ -84,7 +84,7 @@ export interface World {
   databases: DatabaseLedger | undefined
   /** Which work people do, and no other; undefined for all that all worlds have. */
   readonly only: OnlyWork | undefined
-  /** What lies on shared storage, by pool and volume. */
+  /** What is on shared storage, by pool and volume. */
   readonly pools: ReadonlyMap<string, ReadonlyMap<string, HeldVolume>>
   readonly processes: readonly SimulatedProcess[]
   /** The API as a client reaches it now; undefined while it is down. */
@@ -105,7 +105,7 @@ export interface World {
   end(): void
 }
 
-/** Work that has worlds of its own. */
+/** Work that has separate worlds. */
 export const ONLY_WORK = ['objects', 'databases', 'kubernetes', 'balancers', 'backups'] as const
 export type OnlyWork = (typeof ONLY_WORK)[number]
 

@@ -20,8 +20,31 @@ describe('a sentence of the product', () => {
     `import { open } from './door.ts'`,
     `const shall = values.filter((each) => each === 'shall')`,
     `const note = 'The server no longer exists.'`,
-    `// what it shall be`,
+    `// a server of its own zone`,
+    '// what `shall` means',
   ])('may be beside: %s', (source) => expect(rulesOfCode(source)).toEqual([]))
+})
+
+describe('a comment', () => {
+  const rulesIn = (file: string, source: string) => findings(file, source).map(({ line, rule }) => [line, rule])
+  it.each(['domain/account/quota.ts', 'tools/tidy.ts', 'test/domain/account/quota.test.ts'])('in %s', (file) =>
+    expect(rulesIn(file, `\n/** It has a user of its own, and is not there any\n *  more. */\n`)).toEqual([
+      [2, 'plain English: not "any more" but no longer'],
+      [2, 'plain English: not "of its own" but its own, a separate'],
+    ]),
+  )
+})
+
+describe('a title of a test', () => {
+  const rulesIn = (source: string) => findings('test/domain/account/quota.test.ts', source).map(({ rule }) => rule)
+  it.each([
+    "it('shall be short', check)",
+    "test.each(cases)('shall be %s', check)",
+    "describe('what shall be', () => {})",
+  ])('%s', (source) => expect(rulesIn(source)).toEqual(['plain English: not "shall" but must, is to']))
+
+  it('is not what a test compares', () =>
+    expect(rulesIn("expect(await answer('what shall be')).toBe('it shall be')")).toEqual([]))
 })
 
 describe('a page', () => {

@@ -42,7 +42,7 @@ export interface InstanceOptions {
   readonly namespace: string
 }
 
-/** Ports that are forwarded from the host, where guests have no address of their own. */
+/** Ports that are forwarded from the host, where guests have no separate address. */
 const FORWARDED_PORTS = [22]
 
 export const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)

@@ -65,8 +65,8 @@ export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): P
   }
 }
 
-/** Releases the claims of objects that were deleted and are gone; keeps and counts those of missing objects. `failure`:
- *  a store that is unavailable kept some of them. */
+/** Releases the claims of objects that were deleted and no longer exist; keeps and counts those of missing objects.
+ *  `failure`: a store that is unavailable kept some of them. */
 export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { readonly failure?: unknown }> {
   const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
   const lost: Record<string, number> = {}
@@ -141,7 +141,7 @@ async function lookAt(
 }
 
 /** Claimants that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters:
- *  an intent that is gone was settled, and its change was written by then, or never will be. */
+ *  an intent that does not exist was settled, and its change was written by then, or never will be. */
 async function withoutObject(
   { caches, store, db }: Parts,
   { type, isOnHost }: ClaimantKind,
@@ -218,8 +218,8 @@ const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
   FloatingIP: FloatingIp,
 }
 
-/** Removes from the zone's network the rows of owners whose deletion was ordered and that are gone. All other rows
- *  stay, whoever owns them. */
+/** Removes from the zone's network the rows of owners whose deletion was ordered and that no longer exist. All other
+ *  rows stay, whoever owns them. */
 async function removeOrphanRows({ caches, store, ovn, db }: Parts, zone: string): Promise<void> {
   if (ovn === undefined) return
   for (const owner of await ovn.ownersIn(zone)) {

@@ -26,7 +26,7 @@ export interface OwnerReference {
   readonly uid: string
 }
 
-/** Removes children whose owner was deleted and is gone; releases those that their host has removed. */
+/** Removes children whose owner was deleted and no longer exists; releases those that their host has removed. */
 export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRemoved'>>(
   child: RootType<Spec, Status>,
   owners: readonly ResourceType[],

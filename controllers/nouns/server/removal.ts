@@ -1,4 +1,4 @@
-/** The end of a server: guest, disk, claims, name; in this order, each is gone before the next is removed. */
+/** The end of a server: guest, disk, claims, name; in this order, each is removed before the next. */
 import { defined } from '../../../domain/defined.ts'
 import { keyOf, Secret } from '../../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'

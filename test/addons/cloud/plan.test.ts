@@ -16,7 +16,7 @@ const surroundings = (nodes: number) => ({
 })
 
 interface World {
-  /** Undefined once it is gone. */
+  /** Undefined once it is deleted. */
   service: ServiceObject | undefined
   balancers: Balancer[]
   nodes: number

@@ -70,7 +70,7 @@ afterAll(async () => {
   await clearAway(product, data)
 })
 
-/** In a folder of its own. */
+/** In a separate folder. */
 async function startController(name: string, token = customer.token): Promise<Driver> {
   const folder = join(data, 'csi', name)
   await mkdir(folder, { mode: 0o700 })
@@ -207,7 +207,7 @@ test('a driver that is killed while it makes a volume is followed by one that an
   await next.call('ControllerUnpublishVolume', { volumeId, nodeId: serverId })
   await ofCluster('sanity')
 
-  // a name is free again once its volume is gone, also on the day of the first request
+  // a name is free again once its volume is deleted, also on the day of the first request
   await next.call('DeleteVolume', { volumeId: volume.volumeId })
   const again = await next.call<{ volume: { volumeId: string } }>('CreateVolume', request)
   expect(again.volume.volumeId).not.toBe(volume.volumeId)

@@ -176,7 +176,7 @@ async function listen({ response }: { response: IncomingMessage }, hear: (line: 
   try {
     for await (const text of createInterface({ input: response })) hear(JSON.parse(text) as ConsoleLine)
   } catch {
-    // the agent is gone
+    // the agent has stopped
   }
 }
 const bytesOf = (line: ConsoleLine): string =>

@@ -1,4 +1,4 @@
-/** Where the agent is root a guest runs as a user of its own, which reaches nothing of another guest. */
+/** Where the agent is root a guest runs as a separate user, which reaches nothing of another guest. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -165,7 +165,7 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
       await disksBecome()
       await world.settled(hypervisor.unplugDisk(NAME, disk.path, true)) // free
 
-      // The device is there until the guest has let go of it, whoever asks: no other disk is where it was.
+      // The device is there until the guest has released it, for every query: no other disk is where it was.
       expect(await inspect()).toMatchObject({ cutOffSlots: [1] })
       expect(await world.settled(hypervisor.plugDisk(NAME, disk))).toBe(false)
       expect(await disksOf()).not.toContain(disk.path)

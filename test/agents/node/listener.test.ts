@@ -135,7 +135,7 @@ describe('the console of a guest', () => {
     const others = await Promise.all(Array.from({ length: 15 }, () => open('GET')))
     expect((await open('GET')).status).toBe(429)
     line.append(Buffer.alloc(16_000_000, 'x'))
-    await Promise.all(others.map(({ ended }) => ended)) // they are too far behind, and have been told
+    await Promise.all(others.map(({ ended }) => ended)) // they are too far behind, and were informed
     for (const stream of await Promise.all(Array.from({ length: 15 }, () => open('GET'))))
       expect(stream.status).toBe(200)
     await expect.poll(async () => (await open('GET')).status).toBe(200)

@@ -32,7 +32,7 @@ const COUNT = `(i=0; while :; do ${PRINT_COUNT}; i=$((i+1)); sleep 0.05; done) &
 let hosts: TwoAgents
 let operations = 0
 
-// Hosts of their own for each test: what one leaves behind when it fails is in nobody's way.
+// Separate hosts for each test: what one leaves behind when it fails is in nobody's way.
 beforeEach(async () => void (hosts = await openTwoAgents()))
 afterEach(() => hosts.close())
 

@@ -1,4 +1,4 @@
-/** What is true of guests of QEMU once they were moved. In a file of its own, so that both halves run at once. */
+/** What is true of guests of QEMU once they were moved. In a separate file, so that both halves run at once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readGuestRecord, writeGuestRecord } from '../../../agents/node/drivers/hypervisor/guest-record.ts'
 import type { Guest, GuestDefinition, Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'

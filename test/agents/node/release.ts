@@ -4,7 +4,7 @@ import type { Store } from '../../../kit/kube/store.ts'
 import { removeAgentFinalizer } from '../../../controllers/fencing/agent-finalizer.ts'
 import { Instance, Volume } from '../../../resources/instance/index.ts'
 
-/** Lets go what the agent of the namespace has reported as removed. */
+/** Releases what the agent of the namespace has reported as removed. */
 export async function releaseRemoved(store: Store, namespace: string): Promise<void> {
   for (const { metadata, status } of (await store.list(Instance, { namespace })).items)
     if (status?.isRemoved === true) await removeAgentFinalizer(store, 'Instance', { namespace, name: metadata.name })

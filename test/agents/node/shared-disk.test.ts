@@ -58,7 +58,7 @@ describe('a disk of shared storage', () => {
     await world.settled(world.store.delete(Volume, key))
     await world.pass(60_000)
     expect([world.shared.pools.get(POOL)?.has('boot'), owner()]).toEqual([true, BETA])
-    world.shared.owners.delete('boot') // beta lets go
+    world.shared.owners.delete('boot') // beta releases it
     await world.until(async () => (await world.store.get(Volume, key)) === undefined)
     expect(world.shared.pools.get(POOL)?.has('boot')).toBe(false)
   })

@@ -214,8 +214,8 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
       await statusWhen('the guest to run', node, ({ state }) => state === 'running')
       await printedWhen('the count', node, (text) => counts(text).includes(5))
     },
-    /** Whether the cluster has nothing of the guest on the node any more; what the agent has reported as removed is let
-     *  go, as the controllers do. */
+    /** Whether the cluster has nothing left of the guest on the node; what the agent has reported as removed is
+     *  released, as by the controllers. */
     async isEmpty(node: NodeName): Promise<boolean> {
       await releaseRemoved(store, nodeNamespace(node))
       const left = [await store.get(Volume, volumeKey(node)), await store.get(Instance, instanceKey(node))]

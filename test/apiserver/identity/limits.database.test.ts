@@ -1,4 +1,4 @@
-/** The contract's limits of requests, each driven to its edge: the last one is let in, one more is told how long to
+/** The contract's limits of requests, each driven to its edge: the last one is admitted, one more learns how long to
  *  wait, other addresses are not touched, and the window passes. */
 import { beforeAll, expect, test } from 'vitest'
 import { useDatabase } from '../../database.ts'

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { openGroupRead } from '../../../db/kit/group-read.ts'
 
-/** Reads that end when they are told to. What is read is the number of changes that had been made when the reading
- *  began. */
+/** Reads that end on command. What is read is the number of changes that had been made when the reading began. */
 function held() {
   let changes = 0
   const begun: { readonly items: readonly string[]; end(error?: Error): void }[] = []

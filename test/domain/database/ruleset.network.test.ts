@@ -1,4 +1,4 @@
-/** Who is let in to the machine of a database, held against the kernel. */
+/** Who may connect to the machine of a database, checked with the kernel. */
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runProgram } from '../../../agents/node/run-program.ts'

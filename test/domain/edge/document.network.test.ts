@@ -1,4 +1,4 @@
-/** What the machines of edges are told, held against the programs that read it. */
+/** What the machines of edges get, checked with the programs that read it. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -69,7 +69,7 @@ test('HAProxy takes everything that can be accepted', async () => {
   )
 })
 
-/** The shell goes on in a network of its own, where the file is keepalived's configuration. */
+/** The shell continues in a separate network, where the file is keepalived's configuration. */
 async function besideKeepalived(...commands: readonly string[]) {
   const file = join(folder, 'keepalived.conf')
   await writeFile(

@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true })
 })
 
-/** Runs a program of its own and answers once it has printed something. */
+/** Runs a separate program and answers once it has printed something. */
 async function running(program: string): Promise<ChildProcess & { readonly pid: number }> {
   const child = spawn(nodeBinary(), ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)

@@ -1,4 +1,4 @@
-/** kubectl against the server over HTTPS, in a folder of its own. */
+/** kubectl against the server over HTTPS, in a separate folder. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Tenants with real engines, without the door before them, for tests of what keeps them apart. */
+/** Tenants with real engines, without the proxy before them, for tests of what keeps them apart. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -32,14 +32,14 @@ export async function openTestEngines(more: Partial<EnginesOptions> = {}, regist
     ...cells,
     folder,
     engines,
-    /** With a bucket of its own, whose name is the prefix and `a`. */
+    /** With a separate bucket, whose name is the prefix and `a`. */
     async open(id: string): Promise<TestTenant> {
       const keys = newTenantKeys(systemRandom)
       await engines.tell({ id, ...keys }, keys.secretAccessKey)
       await engines.ensureBucket(id, `${keys.bucketPrefix}a`)
       return { id, ...keys, bucket: `${keys.bucketPrefix}a` }
     },
-    /** Past the door, to the engine itself. */
+    /** Past the proxy, to the engine itself. */
     async send(tenant: TestTenant, asked: Asked): Promise<Answer> {
       const held = await engines.hold(tenant.id)
       try {

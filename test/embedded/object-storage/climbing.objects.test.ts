@@ -14,7 +14,7 @@ import { ASKED, headersOf } from './climbing/attacks.ts'
 const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const run = promisify(execFile)
 
-/** Everything but the folder becomes read-only, in a namespace of its own: an engine that climbs removes all that its
+/** Everything but the folder becomes read-only, in a separate namespace: an engine that climbs removes all that its
  *  user may. Arguments: the folder, then the command. */
 const ALONE = `set -e
 folder=$1

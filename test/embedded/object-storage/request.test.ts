@@ -1,4 +1,4 @@
-/** What the door reads of requests, and what it refuses to read. */
+/** What the proxy reads of requests, and what it refuses to read. */
 import { describe, expect, test } from 'vitest'
 import { checkForEngine, readRequest, Refusal, sourcePath } from '../../../embedded/object-storage/request.ts'
 

@@ -1,4 +1,4 @@
-/** S3 as its clients mean it, through the door and its real engine. */
+/** S3 as its clients mean it, through the proxy and its real engine. */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -86,7 +86,7 @@ const refusal = (work: Promise<unknown>): Promise<string> =>
 const textOf = async (client: s3.S3Client, at: { readonly Bucket: string; readonly Key: string }) =>
   (await client.send(new s3.GetObjectCommand(at))).Body?.transformToString()
 
-/** Without a signature of its own. */
+/** Without a separate signature. */
 async function read(url: string): Promise<string> {
   const [answer] = (await once(get(url, { ca: authority }), 'response')) as [IncomingMessage]
   return (await answer.toArray()).join('')

@@ -1,4 +1,4 @@
-/** The door with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
+/** The proxy with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -63,7 +63,7 @@ interface Tenant {
   readonly id: string
   readonly settings: TenantSettings
   readonly client: s3.S3Client
-  /** A bucket of its own. */
+  /** A separate bucket. */
   readonly bucket: string
   change(settings: Partial<TenantSettings>): Promise<void>
 }

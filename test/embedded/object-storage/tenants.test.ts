@@ -1,4 +1,4 @@
-/** What the door keeps of its tenants, and whom it believes. */
+/** What the proxy stores of its tenants, and whom it trusts. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The wires of a node, in namespaces of their own. */
+/** The wires of a node, in separate namespaces. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

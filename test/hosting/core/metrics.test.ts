@@ -4,7 +4,7 @@ import { openRegistry } from '../../../kit/sys/metrics.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 
-test('what is there, what is given, what another one takes, and what ends first is told', async () => {
+test('memory, reservations, the demand of another one and the earliest expiry are reported', async () => {
   let endsAt: Date | undefined
   const offer = {
     driver: 'process' as const,

@@ -131,7 +131,7 @@ test('a restore gets what the folder has lost or spoilt, and nothing that is not
   await expect(keeper.fileOf(id)).rejects.toThrow('cannot be opened')
 })
 
-test('one that is let go while the store is away goes from there later, also over a restart', async () => {
+test('one that is released while the store is away is deleted there later, also over a restart', async () => {
   await keeper.setPlace(placeOf(server))
   const id = await take()
   await untilStored()

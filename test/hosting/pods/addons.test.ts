@@ -93,7 +93,7 @@ test('an add-on is begun when it has a token, and a new token begins nothing ane
   expect(asked).toHaveLength(4)
 })
 
-test('one is said to run when its pod is ready, and ends where it does not run any more', async () => {
+test('one counts as running when its pod is ready, and ends where it no longer runs', async () => {
   const granted = withToken(newRecord(newDesired(), settings, null))
   const ready = new Map<string, Rollout>([['cloud-controller', { ready: 1, isWhole: true }]])
   const [addons, without] = [openAddons(), openAddons(hostSettings())]

@@ -40,7 +40,7 @@ export interface HostClusterForTests {
 /** Where readers are, for whoever plays one; of this machine, so that whom nobody plays is not there at once. */
 export const READER_ADDRESS = '127.86.7.1'
 
-/** Makes pods ready until it is told to stop. */
+/** Makes pods ready until it is stopped. */
 function playKubelets(store: Store): () => Promise<void> {
   const stopping = new AbortController()
   const playing = (async () => {
@@ -52,7 +52,7 @@ function playKubelets(store: Store): () => Promise<void> {
         const podIP = metadata.labels?.[PART_LABEL] === READER ? READER_ADDRESS : '10.0.0.1'
         const ready = { phase: 'Running', podIP, conditions: [isReady] }
         if (status?.phase !== 'Running')
-          await store.patch(Pod, { namespace, name }, { status: ready }, 'status').catch(() => undefined) // it is gone
+          await store.patch(Pod, { namespace, name }, { status: ready }, 'status').catch(() => undefined) // deleted
       }
       await systemClock.sleep(LOOK_MILLISECONDS, stopping.signal)
     }

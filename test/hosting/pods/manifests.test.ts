@@ -146,7 +146,7 @@ test('a reader is replaced with other certificates, and when it is another one b
   expect(annotations(0, 'c')).not.toEqual(annotations(0, 'd'))
 })
 
-test('nothing is let in or out but what is said', () => {
+test('nothing is admitted or sent out but what is listed', () => {
   const policies = baseManifests(recordOf(1), settings).filter(({ type }) => type.kind === 'NetworkPolicy')
   const byName = new Map(policies.map(({ object }) => [object.metadata.name, object.spec]))
   expect(byName.get('closed')).toEqual({
@@ -193,7 +193,7 @@ test('add-ons reach the API of the cluster and that of the platform, where it is
   expect(egressOf('addons', { platform: { ...PLATFORM, to } })).toMatchObject({ egress: [{ to, ports }] })
 })
 
-test('an add-on is told whose it is and where the platform is, and its token is in no manifest but its Secret', () => {
+test("an add-on gets its cluster and the platform's address, and its token is in no manifest but its Secret", () => {
   const [cloud, csi] = addonsIn(recordOf(1, { addons: { 'cloud-controller': TOLD, 'csi-driver': TOLD } }))
   if (cloud === undefined || csi === undefined) throw new Error('there are none')
   expect(containersOf(csi).map(({ name, image }) => [name, image])).toEqual([
@@ -225,7 +225,7 @@ test('without the platform no add-on runs, and without sidecars no driver of vol
   expect(HostSettings.safeParse({ ...withAllAddons, snapshotKinds: '' }).error?.message).toContain('snapshotKinds')
 })
 
-test('with rights of its own in each namespace the host process gives itself a role there', () => {
+test('with separate rights in each namespace the host process gives itself a role there', () => {
   const rights = { serviceAccount: 'planes', namespace: 'svccloud-system', clusterRole: 'planes' }
   expect(namespaceManifests(recordOf(1), { ...settings, rights }).map(({ type }) => type.kind)).toEqual([
     'Namespace',

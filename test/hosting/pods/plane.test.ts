@@ -104,7 +104,7 @@ const untilSaid = (plane: PodsPlane, detail: string) =>
     (state) => state.detail.includes(detail),
   )
 
-test('a port that somebody else has by now is let go', () =>
+test('a port that somebody else has by now is released', () =>
   withPlane(newRecord(newDesired(), settings, 31_000), { takenPort: 31_000 }, async (plane, applied, folder) => {
     await until(
       'the rest to be taken',

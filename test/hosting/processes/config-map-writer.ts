@@ -1,4 +1,4 @@
-/** A client that makes one ConfigMap after the other, and tries again as clients do whose server goes away. */
+/** A client that makes one ConfigMap after the other, and tries again as clients do whose server stops. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeClient } from './hosted.ts'
 

@@ -94,7 +94,7 @@ const TRIES: readonly (readonly [string, (api: KubeClient) => Promise<unknown>])
   ],
 ]
 
-test.each(TRIES)('%s leads to nothing of the host', async (_what, attempt) => {
+test.each(TRIES)('%s reaches nothing of the host', async (_what, attempt) => {
   for (const api of [withTunnel, without]) await attempt(api)
   expect(connections).toBe(0)
 })

@@ -1,4 +1,4 @@
-/** A node that is gone without a word, and the next one that has its address: what API servers ask it for does not go
+/** A node that vanished without notice, and the next one that has its address: what API servers ask it for does not go
  *  into the tunnel of the first. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../../eventually.ts'

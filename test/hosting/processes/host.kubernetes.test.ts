@@ -111,7 +111,7 @@ test('a person has a credential with their role, worthless once it is removed, a
   expect(names).toEqual([`svccloud:kubeconfig-admin-${third!.id}`])
 })
 
-test('what everybody shared once is gone when its host has started', async () => {
+test('what everybody shared once is removed when its host has started', async () => {
   await untilState(hosted, other.id, isWhole)
   const admin = await adminOf(hosted, other.id)
   const accounts = '/api/v1/namespaces/kube-system/serviceaccounts'
@@ -130,7 +130,7 @@ test('what everybody shared once is gone when its host has started', async () =>
   await until('the token to be refused', statusNow, (found) => found === 401)
 })
 
-test('a snapshot comes back, and watchers are told that their revisions are gone', async () => {
+test('a snapshot is restored, and watchers learn that their revisions no longer exist', async () => {
   const admin = await adminOf(hosted, one.id)
   await admin.send('POST', CONFIG_MAPS, configMap('kept'))
   const snapshotId = newUuid(systemRandom)
@@ -177,7 +177,7 @@ test('the agent of an organisation platform is what that says, and leaves nothin
     await statusOf('/apis/rbac.authorization.k8s.io/v1/clusterroles/agent'),
   ]
   const set = (...objects: readonly object[]) => hosted.host.setAgent(other.id, AgentObjects.parse(objects))
-  // Whatever order they are told in.
+  // In any order of the requests.
   await set(role, one ?? {}, namespace)
   expect(await seen()).toEqual([200, 404, 200])
   await set(namespace, two ?? {})

@@ -1,4 +1,4 @@
-/** A host of control planes with the real programs, in a folder of its own. */
+/** A host of control planes with the real programs, in a separate folder. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'

@@ -53,7 +53,7 @@ export interface Kubelet {
   /** The tunnel of the node. */
   startTunnel(): Promise<void>
   stopTunnel(): Promise<void>
-  /** The node is gone, and nobody says so: its tunnel stays open. The next start is of another one. */
+  /** The node vanished, and nobody reports it: its tunnel stays open. The next start is of another one. */
   freezeTunnel(): void
   end(): Promise<void>
 }

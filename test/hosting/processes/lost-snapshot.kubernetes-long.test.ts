@@ -58,7 +58,7 @@ test('a restore brings back from object storage what the host has lost of a snap
   }
 })
 
-/** All that the host had of it is gone. */
+/** All that the host had of it is lost. */
 async function loseAndRecover(place: Omit<SnapshotPlace, 'sealingKey'>, snapshotId: string): Promise<void> {
   const before = await hosted.host.get(one.id)
   await hosted.reopen(() => rm(join(hosted.folder, one.id), { recursive: true }))

@@ -1,5 +1,5 @@
-/** Nodes of a control plane, played by a client that does what kubelets do: they join, ask for certificates, are told
- *  what they are, are reached by the tunnel, and are emptied. */
+/** Nodes of a control plane, played by a client that does what kubelets do: they join, ask for certificates, learn what
+ *  they are, are reached by the tunnel, and are emptied. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ControlPlaneState } from '../../../integrations/control-planes/control.ts'
 import { until } from '../../eventually.ts'
@@ -99,7 +99,7 @@ test.runIf(canBeReached)('API servers reach a node by the tunnel that it has ope
   await until('the tunnel to be missed', ask, ({ status }) => status >= 500)
 })
 
-test('a node has the labels and taints that it is told to have, and keeps what others gave', async () => {
+test('a node has the labels and taints that it is configured with, and keeps what others gave', async () => {
   const admin = await adminOf(hosted, id)
   const node = '/api/v1/nodes/worker-1'
   const own = { metadata: { labels: { mine: 'kept' } }, spec: { taints: [{ key: 'mine', effect: 'NoSchedule' }] } }
@@ -149,7 +149,7 @@ test('the budget of the name server holds a drain up while another node takes po
   const conditions = [{ type: 'Ready', status: 'True' }]
   const merge = 'application/merge-patch+json'
   await admin.send('PATCH', `${pods}/dns-here/status`, { status: { phase: 'Running', conditions } }, merge)
-  // Of two that there shall be it is the only one that is ready: the other waits for a node.
+  // Of two that there must be it is the only one that is ready: the other waits for a node.
   const other = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker-2' } }
   await admin.send('POST', '/api/v1/nodes', other)
   await admin.send('PATCH', '/api/v1/nodes/worker-2/status', { status: { conditions } }, merge)

@@ -142,7 +142,7 @@ test('one that was made when everything belonged to root gets a user, with all t
     await rm(join(folder, 'run'), { recursive: true })
     await run('chown', ['-R', '0:0', folder])
     await run('chmod', ['-R', 'go=', folder])
-    const record = JSON.parse(await readFile(join(folder, 'record.json'), 'utf8')) as object // of its own shape
+    const record = JSON.parse(await readFile(join(folder, 'record.json'), 'utf8')) as object // of a separate shape
     await writeFile(join(folder, 'record.json'), JSON.stringify({ ...record, user: undefined }))
   })
   const again = await adminOf(hosted, id)

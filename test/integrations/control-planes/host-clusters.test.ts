@@ -1,4 +1,4 @@
-/** What the platform is told of host clusters, and how it knows those that it has made. */
+/** What the platform learns of host clusters, and how it knows those that it has made. */
 import { expect, test } from 'vitest'
 import { readHostClusters } from '../../../integrations/control-planes/host-clusters.ts'
 import { type MadeHost, openMadeHosts } from '../../../integrations/control-planes/made-hosts.ts'

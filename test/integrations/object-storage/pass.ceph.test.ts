@@ -1,4 +1,4 @@
-/** Buckets go from the real engine behind its door to a real RADOS gateway. */
+/** Buckets go from the real engine behind its proxy to a real RADOS gateway. */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
@@ -73,7 +73,7 @@ interface Moving extends Stores {
   readonly id: string
   readonly settings: TenantSettings
   readonly bucket: string
-  /** Amazon's, at the door and at the gateway. */
+  /** Amazon's, at the proxy and at the gateway. */
   readonly before: s3.S3Client
   readonly after: s3.S3Client
 }

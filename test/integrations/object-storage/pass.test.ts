@@ -57,7 +57,7 @@ function openMove(rates: StoreRates) {
     async pass(kind: PassKind) {
       let isOver = false
       const going = runPass(ends, { kind, from: BEGINNING, isOver: () => false, patience })
-      going.finally(() => (isOver = true)).catch(() => {}) // whoever waits for it is told
+      going.finally(() => (isOver = true)).catch(() => {}) // everybody who waits for it learns it
       await scheduler.runUntil(scheduler.nowMilliseconds + HOUR_MILLISECONDS, () => isOver)
       return going
     },

@@ -1,4 +1,5 @@
-/** Bodies that need exactly one of several fields: the check and the document judge alike, and every door says it. */
+/** Bodies that need exactly one of several fields: the check and the document judge alike, and every interface says
+ *  it. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { describe, expect, test } from 'vitest'

@@ -753,7 +753,7 @@ describe('answers', () => {
 describe('a stream of events', () => {
   const follow = route({ ...AREA, id: 'follow', method: 'GET', path: '/v1/follow', mediaType: 'text/event-stream' })
 
-  /** The stream of the caller that `now` answers; `pass` lets five seconds go by. */
+  /** The stream of the caller that `now` answers; `pass` lets five seconds pass. */
   async function open(now: () => Customer | undefined, signal = new AbortController().signal) {
     const waiting: (() => void)[] = []
     let given: AbortSignal | undefined

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { defined } from '../../../domain/defined.ts'
 import { type PendingItem, inBatches } from '../../../kit/sys/batches.ts'
 
-/** Work that ends when it is told to, one batch after the other. */
+/** Work that ends on command, one batch after the other. */
 function held(itemsMaximum?: number) {
   const begun: { readonly key: string; readonly items: readonly number[]; readonly end: () => void }[] = []
   const ask = inBatches<number, string>({

@@ -119,7 +119,7 @@ export function newSimulatedHost({
     reboot() {
       for (const guest of guests.all()) {
         migrations.disconnect(guest)
-        // Guests that were off or handed over are gone too, because the process that held the state has ended.
+        // Guests that were off or handed over are lost too, because the process that held the state has ended.
         guests.update(guest, { state: 'gone' })
       }
     },

@@ -1,6 +1,6 @@
 /** The flow of server.move, and of server.migrate once its guest may be stopped: disks first, then the instance. The
- *  instance is created on the target only after it is gone from the source, so two copies never run. A failure before
- *  the server runs on the target rolls the move back. */
+ *  instance is created on the target only after it was removed from the source, so two copies never run. A failure
+ *  before the server runs on the target rolls the move back. */
 import { Instance } from '../../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'

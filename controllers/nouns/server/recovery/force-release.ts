@@ -1,5 +1,5 @@
 /** server.force_release: removes a server whose node will not return. Its objects in that node's namespace are removed
- *  without the agent when the node was fenced. When two people attest that the host is gone, the guest's object stays
+ *  without the agent when the node was fenced. When two people attest that the host is lost, the guest's object stays
  *  deleted, and nothing waits for it: should the host return, the deleted object makes its agent end the guest. */
 import { type KubeObject } from '../../../../kit/kube/object.ts'
 import {
@@ -40,7 +40,7 @@ export function forceRelease(input: OperationInput): Decision {
 }
 
 /** A deleted guest that its lost node ends when it returns, and that nothing waits for: two people attested that the
- *  host is gone, or it lost its shared storage and the server continues elsewhere. */
+ *  host is lost, or it lost its shared storage and the server continues elsewhere. */
 export function isGuestLeftToItsNode(
   caches: Parts['caches'],
   server: Pick<OperationInput['server'], 'metadata' | 'spec'>,

@@ -1,5 +1,5 @@
-/** Backups in object storage with the real engine behind its door: what they hold, who can read them, and what becomes
- *  of them while the store is away or the writer dies. */
+/** Backups in object storage with the real engine behind its proxy: what they contain, who can read them, and what
+ *  becomes of them while the store is away or the writer dies. */
 import { fork } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -53,7 +53,7 @@ async function start(): Promise<void> {
   port = storage.port
 }
 
-/** Of an account of its own. */
+/** Of a separate account. */
 async function openPlace(accountId: string, zone = 'z1'): Promise<BackupPlace> {
   const { bucketPrefix, ...keys } = newTenantKeys(random)
   const bucket = `${bucketPrefix}backups`

@@ -1,4 +1,4 @@
-/** The store of archives, as a zone has it: the real engine behind its door. */
+/** The store of archives, as a zone has it: the real engine behind its proxy. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export interface ArchiveStore {
   readonly address: string
   /** A new tenant with one bucket. */
   newRepository(): Promise<Repository>
-  /** Its tenant is there anew, and empty: as in another store that has been told of it. */
+  /** Its tenant exists again, and is empty: as in another store that has just been configured. */
   empty(repository: Repository): Promise<void>
   /** It takes nothing beyond what it holds now and so many bytes more. */
   leaveRoom(repository: Repository, bytes: number): Promise<void>

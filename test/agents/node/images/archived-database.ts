@@ -16,7 +16,7 @@ type Archive = NonNullable<NonNullable<MachineDocument['postgresql']>['archive']
 
 const PATIENCE_MILLISECONDS = 180_000
 const NOISE_BYTES = 512 * 1024
-/** In twelve hours, so that no full backup comes by itself. */
+/** In twelve hours, so that no full backup is due. */
 export const archiveIn = (repository: Repository): Archive => ({
   repository,
   retentionDays: 7,

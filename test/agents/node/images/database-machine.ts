@@ -46,7 +46,7 @@ export interface DatabaseMachine extends MachineHere {
   connect(options?: Partial<pg.ClientConfig>): Promise<pg.Client>
   /** Ends the server's process as nobody wants it. */
   kill(): Promise<void>
-  /** In a session of its own; rows of the answer. */
+  /** In a separate session; rows of the result. */
   query(text: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>
 }
 
@@ -69,7 +69,7 @@ const isThere = (path: string): Promise<boolean> =>
 
 export const newDataFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'database-'))
 
-/** Runs nothing before it is told to. */
+/** Runs nothing before its order. */
 export async function openDatabaseMachine({
   data,
   archive,

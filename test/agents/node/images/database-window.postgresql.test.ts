@@ -1,4 +1,4 @@
-/** From when to when an archive can be restored, by what is in it; and what its program is told. */
+/** From when to when an archive can be restored, by what is in it; and what its program gets. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The script of managed machines on this host, in a folder of its own instead of a guest, with what lies beside it in
+/** The script of managed machines on this host, in a separate folder instead of a guest, with what lies beside it in
  *  the image: what it starts are the real programs. */
 import { spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-/** The script of guests with two ways out, in network namespaces instead of a guest: the default route leads to one
- *  router, and somebody behind the other one asks. */
+/** The script of guests with two ways out, in network namespaces instead of a guest: the default route uses one router,
+ *  and somebody behind the other one asks. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

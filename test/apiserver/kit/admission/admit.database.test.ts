@@ -1095,7 +1095,7 @@ describe('what networks are made of', () => {
       expect(await said(change(patch))).toContain(expected)
     })
 
-    test('is not told to hosts while it changes, and its deletion waits; its name is its own', async () => {
+    test('is not announced to hosts while it changes, and its deletion waits; its name is its own', async () => {
       await claimed.network('back', '10.1.0.0/24')
       await busy(Network, 'back', 'network.sync')
       expect(await said(change({ spec: { dhcpEnabled: false } }))).toContain('409 operation_in_progress: ')
@@ -1711,7 +1711,7 @@ test.each([Instance, Volume, Image, BackupJob, ManagedMachine])(
   },
 )
 
-test('the platform goes on when the webhook is gone, and nobody else writes', async () => {
+test('the platform continues when the webhook has stopped, and nobody else writes', async () => {
   const away = await admissionWith(
     openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) }),
   )

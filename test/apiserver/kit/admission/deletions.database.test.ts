@@ -31,7 +31,7 @@ beforeAll(async () => {
   const owner = await cloud.signUp('owner@example.com')
   namespace = accountNamespace(owner.accountId)
   const ids = await makeSamples({ cloud, owner })
-  // It has no path of its own.
+  // It has no separate path.
   await cloud.admin.apply(Plan, { metadata: { name: 'worker' }, spec: WORKER })
   const path = `/v1/kubernetes-clusters/${ids['kubernetes-clusters']}/node-pools`
   const made = await owner.send('POST', path, { body: { name: 'a', plan: 'worker', count: 0 } })

@@ -1,5 +1,5 @@
-/** kubectl deletes every noun while an operation of it runs: it is told of no operation, and of protection and of what
- *  needs the object as ever. */
+/** kubectl deletes every noun while an operation of it runs: it is not refused for an operation, but for protection and
+ *  for uses of the object. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Who is let in to the webhook. */
+/** Who may call the webhook. */
 import { Agent, request } from 'node:https'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import {

@@ -58,7 +58,7 @@ const spectral = (...files: string[]) =>
     ...files,
   ])
 
-/** Programs of their own, on a machine that may be busy. */
+/** Separate programs, on a machine that may be busy. */
 const PATIENCE = { timeout: 120_000 }
 
 describe('linters', PATIENCE, () => {

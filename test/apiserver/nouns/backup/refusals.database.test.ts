@@ -1,4 +1,4 @@
-/** Every refusal of what has to do with backups, at both doors: one row each. A refusal changes nothing. */
+/** Every refusal of what has to do with backups, in both interfaces: one row each. A refusal changes nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { Backup, type BackupSpec } from '../../../../resources/backup/index.ts'

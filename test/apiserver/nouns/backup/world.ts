@@ -1,4 +1,4 @@
-/** Storages and backups in whatever state, put there as the platform would, for tests of what the doors refuse. */
+/** Storages and backups in whatever state, put there as the platform would, for tests of what the interfaces refuse. */
 import { openAdmission } from '../../../../apiserver/kit/admission/admit.ts'
 import { AdmissionReview } from '../../../../apiserver/kit/admission/review.ts'
 import { KINDS } from '../../../../apiserver/nouns.ts'
@@ -141,7 +141,7 @@ export async function openWorld(cloud: Cloud, person: Person) {
   })
   await cloud.caches.ready()
 
-  /** What kubectl would be told: the code and the message, or undefined when it may. */
+  /** What kubectl would get: the code and the message, or undefined when it may. */
   async function ask(
     plural: 'backups' | 'floatingips' | 'customimages' | 'snapshots' | 'storages',
     operation: 'CREATE' | 'UPDATE' | 'DELETE',

@@ -245,7 +245,7 @@ describe('rebuild_server', () => {
     expect((await cloud.admin.get(Server, keyOf(id)))?.spec).toEqual(before)
   })
 
-  test('anew from an image that is gone meanwhile is refused', async () => {
+  test('a rebuild from an image that was deleted in between is refused', async () => {
     const imageId = await image()
     const id = await server('stopped', { custom_image_id: imageId })
     await reported(CustomImage, keyOf(imageId), { state: 'deleting', observedGeneration: 1 })

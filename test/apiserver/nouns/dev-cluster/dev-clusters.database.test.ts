@@ -171,7 +171,7 @@ const accountOf = async (headers: Readonly<Record<string, string | undefined>> =
   return JSON.parse(Buffer.from(token, 'base64url').toString())['kubernetes.io'].serviceaccount
 }
 
-test("everybody has an account of their own, the same again, while there is one that is nobody's", async () => {
+test("everybody has a separate account, the same again, while there is one that is nobody's", async () => {
   const [first, second, third] = adminsOf(3)
   const withToken = async () => ({ cookie: undefined, authorization: `Bearer ${await owner.token('read_write')}` })
   const [one, other, late] = [await withToken(), await withToken(), await withToken()]

@@ -202,7 +202,7 @@ describe('where the platform makes hosts', () => {
     expect(again.body['operation'].id).not.toBe(operation.id)
     expect(again.body['kubernetes_host'].state).toBe('bootstrapping')
     await ended('succeeded', { isMade: true })
-    // It is made, and nobody is told where it is: as one that does not answer.
+    // It is created, and its address is not published: as one that does not answer.
     await until('the success', stateOf, (state) => state === 'error')
     expect(await refusalOf()).toBe(`409 Region ${FAR} has a host of control planes.`)
   })

@@ -158,7 +158,7 @@ test('roles change at once; nobody changes the owner or themselves; only those w
   const alone = await harness
     .openBrowser()
     .send('POST', '/v1/auth/login', { body: { email: 'plain@example.com', password: GOOD_PASSWORD } })
-  expect(alone.status).toBe(403) // belongs to no account any more
+  expect(alone.status).toBe(403) // no longer belongs to an account
 })
 
 test('an invitation is sent again, revoked, and expires', async () => {

@@ -315,7 +315,7 @@ describe('a router', () => {
       public_ipv4: null,
       active_operation: null,
     })
-    // An address that is given up is another's once nothing leads to it.
+    // An address that is given up is another's once nothing routes to it.
     const [first = ''] = ids
     await finish(Router, first)
     const off = await owner.send('PATCH', `/v1/routers/${first}`, { body: { nat_enabled: false } })

@@ -237,7 +237,7 @@ test(
     })
     expect(done.body).toMatchObject({ recovery_codes: expect.any(Array), ended_sessions: 1 })
     expect((await browser.send('GET', '/v1/account/mfa')).body).toMatchObject({ totp_enabled: true })
-    // of their own account, which they own
+    // of the account that they own
     expect((await browser.send('PUT', '/v1/account/mfa/policy', { body: { required: false } })).status).toBe(200)
   },
 )
@@ -256,7 +256,7 @@ test('a sign-in with a second factor that ends other sessions ends them at once'
 
 describe('an account that asks for a second factor is not entered by', () => {
   let count = 0
-  /** The owner of such an account, and a person with a session of their own, from before they joined it. */
+  /** The owner of such an account, and a person with a separate session, from before they joined it. */
   async function join(prepare: (person: Browser) => Promise<unknown> = async () => undefined) {
     const name = `entering-${(count += 1)}`
     const owner = await harness.signUpAndIn(`owner-of-${name}@example.com`)
@@ -289,7 +289,7 @@ describe('an account that asks for a second factor is not entered by', () => {
     expect((await elsewhere.send('GET', '/v1/auth/me')).body).toMatchObject({ account_id: accountId })
     expect((await person.send('GET', '/v1/auth/me')).status).toBe(401)
 
-    // Of their own account, which asks for nothing, the older session is as good as it was.
+    // Of the account that they own, which asks for nothing, the older session is as good as it was.
     const { items } = (await elsewhere.send('GET', '/v1/accounts')).body as { items: { id: string }[] }
     const own = items.find(({ id }) => id !== accountId)
     const active = '/v1/accounts/active'

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.close())
 
-/** A zone of its own with nodes, each `rack/name`. */
+/** A separate zone with nodes, each `rack/name`. */
 async function zoneWith(...nodes: readonly string[]): Promise<string> {
   const zone = `zone-${(made += 1)}`
   await cloud.admin.create(Zone, {

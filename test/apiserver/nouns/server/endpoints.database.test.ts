@@ -369,15 +369,12 @@ describe('power', () => {
     expect(operation?.arguments ?? {}).toEqual({})
   })
 
-  test.each(['stop', 'restart'])(
-    '%s has time to do what is to happen when the guest uses all of its own',
-    async (verb) => {
-      const { operation } = (
-        await ada.send('POST', `/v1/servers/${await createSettled()}/${verb}`, { body: { timeout_seconds: 600 } })
-      ).body
-      expect(Date.parse(operation.deadline_at) - Date.parse(operation.created_at)).toBe(15 * 60_000)
-    },
-  )
+  test.each(['stop', 'restart'])('%s has time for the rest when the guest uses its full time', async (verb) => {
+    const { operation } = (
+      await ada.send('POST', `/v1/servers/${await createSettled()}/${verb}`, { body: { timeout_seconds: 600 } })
+    ).body
+    expect(Date.parse(operation.deadline_at) - Date.parse(operation.created_at)).toBe(15 * 60_000)
+  })
 
   test('what the state does not allow is 409 state_not_allowed', async () => {
     const id = await createSettled('stopped')
@@ -714,7 +711,7 @@ describe('the metadata setting', () => {
 })
 
 describe('delete_server', () => {
-  test('is gone once its deletion has succeeded, however long its object takes to go', async () => {
+  test('does not exist once its deletion has succeeded, however long its object takes to be removed', async () => {
     const id = await createSettled('stopped')
     await settle(id, 'stopped')
     await cloud.admin.delete(Server, keyOf(id))

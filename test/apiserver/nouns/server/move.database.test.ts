@@ -214,7 +214,7 @@ describe('move_server to another zone', () => {
     expect((await leave(id, cloud.zone)).body).toMatchObject({ status: 409, reason: 'name_taken' })
   })
 
-  test('is refused while the server has a storage of its own, before anything changes', async () => {
+  test('is refused while the server has a separate storage, before anything changes', async () => {
     const id = await createSettled('stopped')
     const storageId = newUuid(systemRandom)
     const storage = { accountId: ada.accountId, storageId }
@@ -335,7 +335,7 @@ describe('cancel_operation', () => {
     expect((await cancel(stop.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
   })
 
-  test('what the platform began for reasons of its own goes on', async () => {
+  test('what the platform began for its own reasons continues', async () => {
     const id = await createSettled('started')
     const { operation } = (await move(id)).body
     const { spec } = (await cloud.admin.get(Operation, { ...keyOf(id), name: operation.id })) ?? {}

@@ -73,7 +73,7 @@ interface Taken extends Made {
   readonly isShared?: boolean
 }
 
-/** One that is online, of that storage or of one of its own. */
+/** One that is online, of that storage or of a separate one. */
 async function snapshot({ of, bootServerId, isShared = false, ...made }: Taken = {}) {
   const { person = owner } = made
   const [id, storageId] = [newUuid(systemRandom), of ?? (await storage(made))]

@@ -31,7 +31,7 @@ beforeEach(async () => {
   nodes = [`home-${count}`, `other-${count}`]
 })
 
-/** A storage that is online and lies on the node, that no server has. */
+/** A storage that is online and on the node, that no server has. */
 async function storageOn(
   node: string,
   spec: Partial<StorageSpec> = {},

@@ -1,5 +1,5 @@
 /** Hosts that are lost, and hosts that claim what is not theirs: the way outside is another host's as soon as the
- *  network is told, open connections go on, and nobody else has a server's port. Gaps are printed. */
+ *  network is informed, open connections go on, and nobody else has a server's port. Gaps are printed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { interfaceRows } from '../../../../controllers/network/ovn/interface.ts'
 import { routerRows } from '../../../../controllers/network/ovn/router.ts'

@@ -1,6 +1,6 @@
 /** A real guest that moves from host to host and back, with connections open in every direction through its network,
  *  the NAT of its router and a floating IP, behind a closed firewall. They go on, and nobody but the host that the
- *  network was told of ever has the guest's port. Gaps are printed. */
+ *  network knows ever has the guest's port. Gaps are printed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Guest } from '../../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { firewallRows } from '../../../../controllers/network/ovn/firewall.ts'
@@ -19,7 +19,7 @@ const OWN = '10.0.0.32'
 const FLOATING = '203.0.113.150'
 const OUTSIDE = '198.51.100.1'
 const NEIGHBOUR = { name: 'a2', address: '10.0.0.3' } as const
-/** Of the guest, where it repeats what it is told. */
+/** Of the guest, where it repeats its input. */
 const PORT = 2000
 /** Outside, where something is said and nothing waited for. */
 const REST_PORT = 3001

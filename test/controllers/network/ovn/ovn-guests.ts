@@ -1,4 +1,4 @@
-/** Real guests on the hosts of an OVN world, each host a process of its own (`ovn-host.ts`). */
+/** Real guests on the hosts of an OVN world, each host a separate process (`ovn-host.ts`). */
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -26,7 +26,7 @@ import { instanceSpec } from '../../../agents/node/instance-spec.ts'
 import { USER_RANGE } from '../../../agents/node/qemu-machine.ts'
 import { IMAGE_FOLDER, tinyLinux } from '../../../agents/node/real-host.ts'
 
-/** What the host can be told. `disk`: of the guest that comes, which both hosts reach. */
+/** What the host can be ordered to do. `disk`: of the guest that comes, which both hosts reach. */
 export interface Orders {
   readonly start: { readonly interface: InstanceSpec['interfaces'][number] }
   readonly receive: {

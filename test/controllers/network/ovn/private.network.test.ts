@@ -95,7 +95,7 @@ describe('a private network', () => {
     await asks('web-1').toEqual(['10.0.0.2'])
     await asks('example.com').toBe('refused')
     expect(await tenants.tell('b2', 'advertisement')).toMatchObject({ prefixes: [{ prefix: 'fd00:a::/64' }] })
-    // Names are answered anew before the flows of the router are gone.
+    // Names are answered anew before the flows of the router are removed.
     await reaches('b2', '198.51.100.1').toBeNull()
     await never('b2', '198.51.100.1')
     await ovn.apply({ zone: ZONE, owner: 'Network/b', rows: networkRows(networkFacts('b')) })

@@ -1,5 +1,5 @@
-/** Where packets of a customer's router go, what guests are told of their networks, and how large what passes may be:
- *  by packets. */
+/** Where packets of a customer's router go, what guests learn of their networks, and how large what passes may be: by
+ *  packets. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wayOf } from '../../../models/routing-model.ts'

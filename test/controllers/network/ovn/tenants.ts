@@ -60,7 +60,7 @@ export interface Tenants {
   float(id: string, address: string, target: FloatingIpFacts['target'] | undefined): Promise<void>
   /** What leads outside leads through these hosts only. */
   gateways(...hosts: readonly HostName[]): Promise<void>
-  /** The router of tenant `a` has these routes, and its servers what comes by them. */
+  /** The router of tenant `a` has these routes, and its servers what it forwards. */
   routes(staticRoutes: RouterFacts['staticRoutes']): Promise<void>
   close(): Promise<void>
 }

@@ -158,7 +158,7 @@ test('the port goes with its server, however often the network is away', async (
   expect(await hasRows(uid)).toBe(false)
 })
 
-/** Part of the port controller over a network of its own, for a server that has no claims. */
+/** Part of the port controller over a separate network, for a server that has no claims. */
 async function openPorts(uid: string) {
   const ovn = openSimulatedOvn()
   await ovn.apply({ zone: ZONE, owner: 'zone', rows: rowsOf({ zone: ZONE, subnets: [], gatewayNodes: [] }) })

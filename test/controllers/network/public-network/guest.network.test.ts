@@ -218,7 +218,7 @@ test(
     await isState('h1', 'handed_over')
     await isState('h2', 'running')
 
-    // Before the network is told that the move is over: the guest's own word, sent by its new host, is enough.
+    // Before the network learns that the move is over: the guest's own word, sent by its new host, is enough.
     await reaches('world', '203.0.113.2')
     await on('h1').order('forget', 'one', {})
     await bringPorts([...others, port('one', 'h2')])

@@ -47,7 +47,7 @@ await installCrds(store, crds(), clock)
 printLine(JSON.stringify({ kubeconfig: server.kubeconfig }))
 
 const carryOut = (order: Order): Promise<unknown> => {
-  const type = TYPES[order.kind] as typeof Instance // each order is told as its kind wants it
+  const type = TYPES[order.kind] as typeof Instance // each order is sent in the form of its kind
   if (order.do === 'create') return store.create(type, order.object as Draft<InstanceSpec, InstanceStatus>)
   return order.do === 'get' ? store.get(type, order.key) : store.patch(type, order.key, order.patch)
 }

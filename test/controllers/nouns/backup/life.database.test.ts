@@ -1,4 +1,4 @@
-/** The whole life of backups with real controllers, a real agent and a real database, through the door of kubectl. */
+/** The whole life of backups with real controllers, a real agent and a real database, with kubectl. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -369,7 +369,7 @@ const storageIs = (name: string, state: StorageStatus['state']) =>
     (storage) => storage?.status?.state === state,
   ) as Promise<KubeObject<StorageSpec, StorageStatus>>
 
-test('a storage is made from a backup whose own storage is gone', async () => {
+test('a storage is made from a backup whose own storage is deleted', async () => {
   await startServer()
   await create('b1')
   await inState('b1', 'online')

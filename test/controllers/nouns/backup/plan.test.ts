@@ -322,7 +322,7 @@ describe('a copy in another zone', () => {
     })
     expect(outcome(online, { copyZone: 'z2', copy: copy({ state: 'online' }) })).toMatchObject({ outcome: 'succeeded' })
   })
-  it('is a backup of its own', () =>
+  it('is a separate backup', () =>
     expect(made({})).toMatchObject([
       {
         metadata: { namespace: 'acct-a' },
@@ -399,7 +399,7 @@ describe('online and error to deleting', () => {
         { jobs: [jobOf('remove', { state: 'done' })] },
       ),
     ).toMatchObject({ outcome: 'succeeded', effects: ['release'], isFinalized: true }))
-  it('is let go when only that was left to do', () => {
+  it('is released when only that was left to do', () => {
     const operation = { id: OPERATION, kind: 'backup.delete', status: 'succeeded' } as BackupStatus['operation']
     const status = { ...ONLINE, state: 'deleting', operation } as const
     expect(outcome({ kind: 'backup.delete', status, isDeleting: true })).toMatchObject({ isFinalized: true })
@@ -455,7 +455,7 @@ describe('where it is', () => {
     expect(writing({ isPlaceOpen }, { ...CREATING, conditions }).events).toEqual([`waiting: ${message}`])
     expect(writing({ isPlaceOpen, isObjectStorageUsed: () => false }).made).toBeDefined()
   })
-  it('without object storage it goes where the host is told', () => {
+  it('without object storage it is written where the host is configured', () => {
     const { made, status } = writing({ isObjectStorageUsed: () => false })
     expect(made).not.toHaveProperty('objectStorageZone')
     expect(status).toMatchObject({ place: 'host' })

@@ -1,4 +1,4 @@
-/** Each zone keeps its own backups: what lies in one is reached in another by copies only. */
+/** Each zone keeps its own backups: what is in one is reached in another by copies only. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { KubeObject } from '../../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
@@ -100,7 +100,7 @@ test('a storage that is in another zone now shares nothing with the backups of b
   expect([...cloud.backupsIn(OTHER_ZONE).keys()]).toEqual(['b2'])
 })
 
-test('a backup is copied to the zone that its storage names, and used there when its own is gone', async () => {
+test('a backup is copied to the zone that its storage names, and used there when its own is deleted', async () => {
   await startServer(ZONE)
   await cloud.kubectl.patch(Storage, key('web'), { spec: { backupCopyZone: OTHER_ZONE } })
   const first = await backUp('b1')

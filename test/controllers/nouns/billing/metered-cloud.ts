@@ -30,7 +30,7 @@ export interface MeteredCloud {
   readonly clock: Clock
   /** Sets the time; it may go back. */
   at(time: string | Date): void
-  /** One look and all hours that are due, by a process of its own when it restarted. */
+  /** One look and all hours that are due, by a separate process when it restarted. */
   meter(): Promise<void>
   restart(): void
   plan(name: string, monthlyCents: number, storageGibibytes?: number): void
@@ -52,7 +52,7 @@ export interface Handle {
   readonly name: string
   readonly uid: string
   change(change: { plan?: string; sizeGibibytes?: number; publicIpv4?: string | null; measured?: Measurement }): void
-  /** Asks for its deletion; its end is told before it goes. */
+  /** Asks for its deletion; its end is reported before it is removed. */
   delete(): Promise<void>
   /** Goes without anybody being told. */
   vanish(): void

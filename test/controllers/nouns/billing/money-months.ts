@@ -191,7 +191,7 @@ async function openWorld(seed: number) {
     fake.completeSession(url.split('/').at(-1) ?? '', random(2) === 0)
   }
 
-  /** Nothing fails any more, until there is nothing left to do. */
+  /** Nothing fails from now on, until there is nothing left to do. */
   async function rest(): Promise<void> {
     fault(() => undefined)
     const parts = { ...partsOf(db), processor }

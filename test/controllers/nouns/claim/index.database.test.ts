@@ -1,4 +1,4 @@
-/** Claims of what was deleted and is gone: given back, and only those. What is missing keeps them. */
+/** Claims of what was deleted and no longer exists: released, and only those. What is missing keeps them. */
 import type { Transaction } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { giveUpMissing, resumeSweeps } from '../../../../apiserver/staff/missing.ts'

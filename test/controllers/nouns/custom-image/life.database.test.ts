@@ -1,4 +1,4 @@
-/** Custom images through the door of kubectl, with real controllers, a real database and a simulated node. */
+/** Custom images with kubectl, with real controllers, a real database and a simulated node. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'

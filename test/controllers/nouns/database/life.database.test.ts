@@ -1,5 +1,5 @@
-/** The life of a database with real controllers and a real PostgreSQL of the platform, through the door of kubectl. The
- *  guest is played: no simulated host runs its programs. */
+/** The life of a database with real controllers and a real PostgreSQL of the platform, with kubectl. The guest is
+ *  played: no simulated host runs its programs. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -130,7 +130,7 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   expect(await reporting('paused', full)).toMatchObject({ pause, shortenedAt: LATEST })
   const resumed = await reporting('archiving')
   expect([resumed?.pause, resumed?.shortenedAt]).toEqual([undefined, undefined])
-  // The store has a tenant for it alone, with the bucket that its machine is told of.
+  // The store has a tenant for it alone, with the bucket that its machine gets.
   const told = (await documentFor('shop'))?.postgresql?.archive
   const [tenant] = cloud.objectStorage.tenants.values()
   expect(told).toMatchObject({ retentionDays: 7, fullBackupAt: { hour: 3, minute: 0 } })

@@ -162,7 +162,7 @@ const SEEN: Observed = {
   editor: 'user:x',
 }
 type Said = NonNullable<NonNullable<Machine['report']>['postgresql']>
-/** It runs what it shall, and says so. */
+/** It runs what it must, and reports it. */
 function settled(of: DatabaseObject, more: Partial<Observed> = {}, said: Partial<Said> = {}): Partial<Observed> {
   const seen = { ...SEEN, machines: [machine()], storage: ATTACHED, ...more }
   const { configuration } = demandOf(of, seen)
@@ -208,7 +208,7 @@ const REFUSED: DatabaseObject['status'] = {
 const RESTORING = database({
   spec: { operation: stanza('database.restore'), restoredFrom: { databaseId: 'before' } },
 })
-/** Its store knows nothing of it any more. */
+/** Its store no longer knows it. */
 const forgotten = (): Partial<Observed> => ({
   ...settled(RUNNING, { archive: ARCHIVE }),
   archive: { ...ARCHIVE, isOpen: false },

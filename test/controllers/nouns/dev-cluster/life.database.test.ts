@@ -1,5 +1,5 @@
-/** The life of dev clusters with real controllers and a real PostgreSQL, through the door of kubectl. No
- *  simulated host runs the programs of its guest. */
+/** The life of dev clusters with real controllers and a real PostgreSQL, with kubectl. No simulated host runs the
+ *  programs of its guest. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -126,7 +126,7 @@ test('it is one server, lives as long as that, and leaves nothing', { timeout: 2
   expect(stopped?.status?.failureReason).toBeUndefined()
   expect((await servers())[0]?.spec.desiredPower).toBe('stopped')
 
-  // It is gone, and so is the cluster: none is made again.
+  // It is deleted, and so is the cluster: none is made again.
   await cloud.kubectl.delete(Server, keyOf(server?.metadata.name ?? ''))
   const lost = await when('shop-dev', 'error')
   expect(lost?.status?.failureReason).toMatch(/server was deleted/)

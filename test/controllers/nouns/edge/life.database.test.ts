@@ -1,5 +1,5 @@
-/** The life of network edges with real controllers, a real database and simulated hosts, through the door of kubectl,
- *  down to the rows of a simulated OVN. */
+/** The life of network edges with real controllers, a real database and simulated hosts, with kubectl, down to the rows
+ *  of a simulated OVN. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -59,7 +59,7 @@ const deliveredHostKey = async (uid = ''): Promise<string | undefined> => {
   return MachineDocument.parse(JSON.parse(text)).bastion?.hostKey
 }
 
-/** Guests that run what they are told, as their hosts report it. */
+/** Guests that run what they get, as their hosts report it. */
 function startGuests(): () => Promise<void> {
   let isStopped = false
   const work = (async () => {

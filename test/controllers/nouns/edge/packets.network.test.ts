@@ -1,4 +1,4 @@
-/** What a combined edge is told, run by the script of its image with the real programs, in network namespaces: a server
+/** What a combined edge gets, run by the script of its image with the real programs, in network namespaces: a server
  *  without IPv4, the machine, and the IPv4 Internet. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

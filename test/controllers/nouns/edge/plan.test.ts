@@ -266,7 +266,7 @@ test.each([
   }
 })
 
-/** Of an edge whose load balancer has the role of its own. */
+/** Of an edge whose load balancer has a separate role. */
 const PAIRED: Partial<EdgeSpec> = {
   roles: ['load_balancer'],
   placement: 'separate',

@@ -1,5 +1,5 @@
-/** The life of what a server has in the network, with real controllers and a real database, through the door of
- *  kubectl, down to the rows of a simulated OVN: firewall, interfaces, floating IPs. */
+/** The life of what a server has in the network, with real controllers and a real database, with kubectl, down to the
+ *  rows of a simulated OVN: firewall, interfaces, floating IPs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'

@@ -1,5 +1,5 @@
-/** The life of a Kubernetes cluster with real controllers and a real PostgreSQL of the platform, through the door of
- *  kubectl. The host of control planes only counts. */
+/** The life of a Kubernetes cluster with real controllers and a real PostgreSQL of the platform, with kubectl. The host
+ *  of control planes only counts. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -123,7 +123,7 @@ test('it is made, saved, upgraded, brought back, and leaves nothing', { timeout:
   expect(tokens).toMatchObject([
     { token: { id: grant?.tokenId, accountId, clusterId: 'shop', program: 'csi-driver', scopes: ['storages'] } },
   ])
-  // The host has lost it: there is a new one, and the old one is none any more.
+  // The host has lost it: there is a new one, and the old one is none now.
   plane().grants.clear()
   await until(
     'another token',

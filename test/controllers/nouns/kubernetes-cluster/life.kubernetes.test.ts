@@ -1,5 +1,5 @@
-/** The life of a Kubernetes cluster with the real programs: through the door of kubectl, with real controllers, and
- *  with what people get into it by. */
+/** The life of a Kubernetes cluster with the real programs: with kubectl, with real controllers, and with the
+ *  credentials of people. */
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { tokenFor } from '../../../../apiserver/nouns/kubernetes-cluster/access.ts'

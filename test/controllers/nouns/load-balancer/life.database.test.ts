@@ -1,5 +1,5 @@
-/** The life of a load balancer with real controllers and a real database, through the door of kubectl. The guests are
- *  played: no simulated host runs their programs. */
+/** The life of a load balancer with real controllers and a real database, with kubectl. The guests are played: no
+ *  simulated host runs their programs. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -143,7 +143,7 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
     database.db.selectFrom('load_balancer').select('id').execute(),
     database.db.selectFrom('shared_address').select('holder').execute(),
     database.db.selectFrom('public_address').select('address').where('holder', 'is not', null).execute(),
-    // Their host lets go of those that are on their way out.
+    // Their host releases those that are being deleted.
     machines().then((some) => some.filter(({ metadata }) => metadata.deletionTimestamp === undefined)),
     cloud.kubectl.list(Server, { namespace }).then(({ items }) => items),
   ])

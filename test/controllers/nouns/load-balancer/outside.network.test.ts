@@ -27,7 +27,7 @@ const MACHINES = {
   a: { host: 'h1', publicMac: '52:54:00:00:01:0a', mac: '52:54:00:00:02:0a', ipv4: '10.9.0.2', number: 1 },
   b: { host: 'h2', publicMac: '52:54:00:00:01:0b', mac: '52:54:00:00:02:0b', ipv4: '10.9.0.3', number: 2 },
 } as const
-/** Who asks from outside: the second is let in nowhere. */
+/** Who asks from outside: the second is admitted nowhere. */
 const CLIENTS = ['2001:db8:ffff::1', '2001:db8:ffff::66']
 /** How long it takes is printed; here there may be no processor for so long. */
 const GAP_MILLISECONDS_MAXIMUM = 60_000
@@ -213,7 +213,7 @@ test('is reached at the other machine when the active one dies', async () => {
   const startedAt = clock.monotonicMilliseconds()
   for (const pid of (await runProgram('ip', ['netns', 'pids', world.spaceOf(active)])).match(/\d+/g) ?? [])
     signalProcess(Number(pid), 'SIGKILL')
-  // A machine that is off is not on the wire any more.
+  // A machine that is off is no longer on the wire.
   for (const device of ['eth0', 'eth1']) await world.run(active, 'ip', 'link', 'set', device, 'down')
   await world.run(active, 'ip', 'address', 'flush', 'dev', 'eth0')
   const [host, from] = BY_IPV6

@@ -20,8 +20,8 @@ const CHANGES = { most: 100, least: 3, seconds: 40 }
 const GAP_MILLISECONDS_MAXIMUM = 60_000
 const CERTIFICATE = '01234567-89ab-7def-8123-456789abcdef'
 
-/** A hundred requests a second, each on a connection of its own, until its input ends; then says how many there were,
- *  and how many had no answer. */
+/** A hundred requests a second, each on a separate connection, until its input ends; then says how many there were, and
+ *  how many had no answer. */
 const CLIENT = `
 const { connect } = require('node:net')
 let done = 0
@@ -257,7 +257,7 @@ test('the other machine takes over from one that dies', async () => {
     const pids = (await runProgram('ip', ['netns', 'pids', pair.spaceOf(active)])).match(/\d+/g) ?? []
     expect(pids.length).toBeGreaterThan(1)
     for (const pid of pids) process.kill(Number(pid), 'SIGKILL')
-    // A machine that is off has no address any more.
+    // A machine that is off has no address.
     await pair.ip(active, 'link', 'set', 'own0', 'down')
     await pair.ip(active, 'address', 'flush', 'dev', 'own0')
   }

@@ -37,7 +37,7 @@ const CLAIM = {
   publicIpv6: undefined,
 } satisfies Observed['claim']
 
-/** Answers each request with its address and what it was told of the client's protocol. */
+/** Answers each request with its address and what it learned of the client's protocol. */
 const PAGES = `defaults
   mode http
   timeout client 60s

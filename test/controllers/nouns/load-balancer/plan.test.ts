@@ -120,7 +120,7 @@ function machine(role: 'a' | 'b', more: Partial<Machine> = {}): Machine {
 }
 const PAIR = [machine('a'), machine('b')]
 
-/** Both run what they shall. */
+/** Both run what they must. */
 function settled(of: LoadBalancerObject, claim = CLAIM): readonly Machine[] {
   const demands = demandsOf(of, 'a', claim, PAIR)
   return PAIR.map((one) => {

@@ -1,5 +1,5 @@
-/** The life of private networks and routers with real controllers and a real database, through the door of kubectl,
- *  down to the rows of a simulated OVN. */
+/** The life of private networks and routers with real controllers and a real database, with kubectl, down to the rows
+ *  of a simulated OVN. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -102,7 +102,7 @@ test('a network and its router come, change and go, and leave nothing', async ()
   expect(rowsOf(routerOwner).filter(({ table }) => table === 'NAT')).toHaveLength(2)
   // Of its two routers one leads on to the other, which leads outside and back to the networks.
   expect(routes(routerOwner)).toEqual(['0.0.0.0/0', '0.0.0.0/0', '10.0.0.0/24', '10.1.0.0/24', '10.9.0.0/16'])
-  // What guests of a network are told of it follows its router, and is written when that has succeeded.
+  // What guests of a network learn of it follows its router, and is written when that has succeeded.
   const options = () => rowsOf(owner).find(({ columns }) => columns['cidr'] === '10.1.0.0/24')?.columns['options']
   expect(options()).toMatchObject({
     router: '10.1.0.1',

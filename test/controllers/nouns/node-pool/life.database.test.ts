@@ -1,5 +1,5 @@
-/** The life of a node pool with real controllers and a real PostgreSQL, through the door of kubectl. The host of
- *  control planes only counts, and the test says what kubelets would. */
+/** The life of a node pool with real controllers and a real PostgreSQL, with kubectl. The host of control planes only
+ *  counts, and the test says what kubelets would. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -100,7 +100,7 @@ test('nodes are made, joined, added, drained, replaced, and leave nothing', { ti
     networks: [{ networkId: 'back' }],
     hostname: made?.status?.nodes?.[0]?.hostname,
   })
-  // No token stays behind, and what is told of the node is told again with its pods' addresses.
+  // No token stays behind, and the data of the node is sent again with its pods' addresses.
   await when('the token to go', ({ status }) => status?.join === undefined && plane().tokens.size === 0)
   expect(cloud.controlPlanes.calls).toContain('markNode')
   await until(

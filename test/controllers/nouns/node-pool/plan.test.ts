@@ -294,7 +294,7 @@ test('what a server runs names its peers, and a node keeps its release until it 
     publicIpv4: false,
     sharedAddresses: [{ address: '172.20.0.0/24', networkId: 'back' }],
   })
-  // What another node gets is told to this one; what it joined with is not.
+  // What another node gets is sent to this one; what it joined with is not.
   const without = observedWith({ machines: observed.machines, nodes: nodes.slice(0, 2) })
   expect(demandOf(pool, without, first).configuration?.fingerprint).not.toBe(demand.configuration?.fingerprint)
   const joined = poolWith({ count: 2, spec: { version: '1.36' }, status: { join: JOIN } })

@@ -78,7 +78,7 @@ export const nodeOf = (number: number, more: Partial<ControlPlaneNode> = {}): Co
   podCidr: `172.20.${number}.0/24`,
   ...more,
 })
-/** It runs what it shall unless that says otherwise. */
+/** It runs what it must unless that says otherwise. */
 export const machineOf = (number: number, more: Partial<Machine> = {}): Machine => ({
   role: `n${number}`,
   serverId: machineName({ uid: UID, type: 'node_pool' }, `n${number}`),

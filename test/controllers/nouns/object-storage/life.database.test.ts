@@ -1,4 +1,4 @@
-/** Object storage through the door of kubectl, with real controllers, a real database and a simulated store. */
+/** Object storage with kubectl, with real controllers, a real database and a simulated store. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findObjectStorage, tenantOf, whileTelling } from '../../../../db/object-storage/index.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'

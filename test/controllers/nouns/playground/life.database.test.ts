@@ -1,5 +1,4 @@
-/** The life of a playground with real controllers and a real PostgreSQL, through the door of kubectl. Its host only
- *  counts. */
+/** The life of a playground with real controllers and a real PostgreSQL, with kubectl. Its host only counts. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'

@@ -1,5 +1,5 @@
-/** Pools and the servers that have addresses of them, with real controllers, a real agent and a real database, through
- *  the door of kubectl. */
+/** Pools and the servers that have addresses of them, with real controllers, a real agent and a real database, with
+ *  kubectl. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { findOperation } from '../../../../db/operation/index.ts'
 import { listStaffAudit } from '../../../../db/staff/index.ts'

@@ -1,4 +1,4 @@
-/** Server groups through the door of kubectl, with real controllers and a real database. */
+/** Server groups with kubectl, with real controllers and a real database. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { listAudit } from '../../../../db/audit/index.ts'
 import { recordIntent } from '../../../../db/change/index.ts'

@@ -1,5 +1,5 @@
-/** A plan that only another node has the room for: real controllers and agents that share their storage, through the
- *  door of kubectl. */
+/** A plan that only another node has the room for: real controllers and agents that share their storage, with
+ *  kubectl. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findCandidate } from '../../../../db/placement/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'

@@ -1,4 +1,4 @@
-/** A PostgreSQL of yesterday: servers whose claims it does not have any more run on, say so, and what they use is given
+/** A PostgreSQL of yesterday: servers whose claims it no longer has keep running, report it, and what they use is given
  *  to nobody else. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubeObject } from '../../../../kit/kube/object.ts'

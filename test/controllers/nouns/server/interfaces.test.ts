@@ -82,7 +82,7 @@ describe('attaching a network', () => {
     ))
 })
 
-/** The network has what it shall have of the server. */
+/** The network has what it must have of the server. */
 function programmed({ server, observed }: World): World {
   const ports = networkPortsOf({ server, observed, now: NOW })
   if (ports === undefined) throw new Error('the network has something of it')

@@ -30,7 +30,7 @@ import {
 const closed: Firewall = { ...NO_FIREWALL, enabled: true }
 const hostFeatures = ['public-network', 'metadata-service']
 
-/** A server that shall be filtered, as far as the status says. */
+/** A server that is to be filtered, as far as the status says. */
 const filtered = (status: Partial<ServerStatus> = {}, spec: Partial<ServerSpec> = {}): World =>
   working('server.firewall', {
     spec: { firewall: storedFirewall(closed), ...spec },
@@ -79,7 +79,7 @@ async function settle(
 }
 
 describe('the firewall of a server', () => {
-  test('is told to the network, and the operation ends when the hosts follow', async () => {
+  test('is sent to the network, and the operation ends when the hosts follow', async () => {
     const ovn = await openNetwork()
     expect(lines(filtered())).toEqual([
       'effect program',
@@ -160,7 +160,7 @@ describe('the firewall of a server', () => {
     expect(statusOf(filtered()).firewall).toMatchObject({ generation: 1, appliedGeneration: 0 })
   })
 
-  test('of a server that never had one is nothing that anybody is told', () => {
+  test('of a server that never had one is announced to nobody', () => {
     const { status } = started().server
     expect(effectOf(started())).toBeUndefined()
     expect(statusOf(started())).not.toHaveProperty('firewall')
@@ -188,7 +188,7 @@ describe('the firewall of a server', () => {
     expect(statusOf(newcomer).firewall).toMatchObject({ generation: 1, appliedGeneration: 0 })
   })
 
-  test('is told again by a process that has not told it yet', async () => {
+  test('is announced again by a process that has not announced it yet', async () => {
     const ovn = await openNetwork()
     const done = await settle(filtered(), { ovn })
     expect(effectOf({ ...done, observed: { ...done.observed, programmedAs: undefined } })).toBeDefined()
@@ -231,7 +231,7 @@ describe('an interface of a server', () => {
     createdAt: NOW.toISOString(),
   }
 
-  test('speaks for what routers lead to by it in its network, and for nothing else', () => {
+  test('may use the addresses that routers route to it in its network, and no others', () => {
     const { claims } = started().observed
     if (claims === undefined) throw new Error('it has claims')
     const world = started({

@@ -110,7 +110,7 @@ function dropUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
-/** Plans and applies until nothing changes any more; the node does nothing meanwhile. */
+/** Plans and applies until nothing changes; the node does nothing meanwhile. */
 function rested(from: World): World | 'gone' {
   let world = from
   for (let turn = 0; turn < TURNS_MAXIMUM; turn++) {

@@ -39,7 +39,7 @@ test('a server shows where its SSH port is forwarded from, and keeps the host ke
   const sshHostKeys = ['ssh-ed25519 AAAA']
   const running = started({ observed: { instance: instance({}, { forwards, sshHostKeys }) } })
   expect(statusOf(running)?.status).toMatchObject({ sshForward: { host: '127.0.0.1', port: 40_022 }, sshHostKeys })
-  // Not known any more by a host that has the guest for the first time: the status is left as it is.
+  // No longer known by a host that has the guest for the first time: the status is left as it is.
   const moved = statusOf(started({ observed: { instance: instance({}, {}) } }))?.status ?? {}
   expect(moved).toHaveProperty('sshForward', undefined)
   expect(moved).not.toHaveProperty('sshHostKeys')
@@ -249,7 +249,7 @@ describe('creating', () => {
       ))
   })
 
-  test('is over as soon as its server shall be deleted, however little of it is written', () => {
+  test('is over as soon as its server is to be deleted, however little of it is written', () => {
     const deleting = { spec: { operation: operation('server.delete') }, observed: { storage: storage('creating') } }
     expect(lines(newborn(deleting))).toEqual(['remove Server'])
     expect(lines(newborn({ ...deleting, ...DELETED })).join()).toContain('remove Storage')

@@ -156,7 +156,7 @@ describe('a machine that the platform runs', () => {
 describe('the addresses of a server', () => {
   const running = (addresses: readonly HeldAddress[]) => withAddresses(started(), addresses)
 
-  test('are told to its host', () => {
+  test('are sent to its host', () => {
     const action = plan(running([IPV4, ...REPLACED]).server, running([IPV4, ...REPLACED]).observed, NOW).find(
       ({ do: what }) => what === 'ensure',
     )

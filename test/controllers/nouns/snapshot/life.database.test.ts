@@ -1,5 +1,5 @@
 /** The life of snapshots, and of storages that are made from them, with real controllers, a real agent and a real
- *  database, through the door of kubectl. */
+ *  database, with kubectl. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
@@ -91,7 +91,7 @@ async function life(): Promise<void> {
   )
   expect(await holds()).toEqual(['snapshot/s1', 'snapshot/s2'])
 
-  // The storage stays as long as it has snapshots, even when its deletion was asked for past every door.
+  // The storage stays as long as it has snapshots, even when its deletion was requested past every interface.
   await cloud.kubectl.delete(Storage, key('data'))
   await until(
     'held',

@@ -829,7 +829,7 @@ describe('a storage that is no boot storage', () => {
       ['giveBack', 'released succeeded', 'finalized'],
     ],
     [
-      'is let go when only that was left to do',
+      'is released when only that was left to do',
       {
         ...data('storage.delete', {}, 'now'),
         status: { state: 'deleting', operation: ended('storage.delete') },

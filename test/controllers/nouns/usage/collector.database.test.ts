@@ -23,7 +23,7 @@ const NODE = 'n1'
 const GUEST = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
 const store = {} as Store // the caches are filled by hand
 
-/** A host whose guests have moved what `moved` says, and what its account is told of it. */
+/** A host whose guests have moved what `moved` says, and what its account sees of it. */
 async function openHost() {
   const accountId = await createAccount(database.db)
   const warnings: string[] = []

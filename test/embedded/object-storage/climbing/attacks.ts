@@ -157,7 +157,7 @@ const DOTS: readonly string[] = [
 ]
 const SLASHES = ['/', '%2f', '%252f', '\\', '//', '%5c', '&#47;', '%c0%af', '/./']
 
-/** Texts that lead to the destination, up to eight folders up. */
+/** Paths to the destination, up to eight folders up. */
 export function spellings(destination: string): readonly string[] {
   const texts: string[] = []
   for (const dots of DOTS) for (const depth of [1, 3, 5]) texts.push(`${`${dots}/`.repeat(depth)}${destination}`)

@@ -133,7 +133,7 @@ const agent = new Agent({ ca: certificates.authority, keepAlive: true, maxSocket
 const TIMEOUT_MILLISECONDS = 20_000
 const engineAgent = new PlainAgent({ keepAlive: true, maxSockets: 16 })
 const [ownFolder = ''] = await ownOf(store)
-/** Through the door, or to the attacker's engine as if there were none. */
+/** Through the proxy, or to the attacker's engine as if there were none. */
 const open = (options: RequestOptions, listen: (answer: IncomingMessage) => void): ClientRequest =>
   way === 'past'
     ? httpRequest({ ...options, agent: engineAgent, socketPath: join(ownFolder, 'run', 's3') }, listen)

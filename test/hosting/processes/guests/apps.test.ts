@@ -1,4 +1,4 @@
-/** The door to what is in playgrounds, with a tunnel and an API that only answer what the test says. */
+/** The proxy to what is in playgrounds, with a tunnel and an API that only answer what the test says. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

@@ -1,5 +1,5 @@
-/** The network of a guest of playgrounds, with a small system in it: its two doors lead to its control plane, and
- *  nothing else leads anywhere. */
+/** The network of a guest of playgrounds, with a small system in it: its two ports reach its control plane, and nothing
+ *  else is reached. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chown, copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -67,7 +67,7 @@ async function ask(host: string, port: number): Promise<string> {
   return ['this is the api', 'this is the tunnel', 'nothing'].filter((each) => text.includes(`${each}\r\n`)).join()
 }
 
-test('it reaches its control plane by two doors, and nothing else of this machine', async () => {
+test('it reaches its control plane by two ports, and nothing else of this machine', async () => {
   const secret = await listen('this is the api')
   await until(
     'its shell',

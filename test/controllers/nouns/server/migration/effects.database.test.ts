@@ -155,7 +155,7 @@ test('no room is held for a move that was planned from a server as it was', asyn
   expect(await target(accountId, server)).toBeUndefined()
 })
 
-test('no room is held for a server that is gone', async () => {
+test('no room is held for a server that is deleted', async () => {
   const { accountId, server } = await placed()
   await cloud.kubectl.delete(Server, keyOf(server))
   await expect(reserve(accountId, server)).rejects.toSatisfy(isConflict)

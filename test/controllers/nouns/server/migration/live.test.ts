@@ -608,7 +608,7 @@ describe('after anything was killed, both nodes are asked', () => {
       }),
       ['operation op-1 reserved succeeded'],
     ],
-  ])('an operator who names the winner is told where the guest is: %s', (_row, world, expected) =>
+  ])('the host that an operator names as the winner has the guest: %s', (_row, world, expected) =>
     expect(moved(world).filter((line) => line.startsWith('operation'))).toEqual(expected),
   )
 
@@ -884,7 +884,7 @@ test('a refused reservation ends the move in its words', () => {
   ])
 })
 
-test('a pause that was too long is told with both figures', () => {
+test('a pause that was too long is reported with both figures', () => {
   const world = moving({ migration: written('sending'), source: handedOver(2_417), target: arrived() })
   const events = plan(world.server, world.observed, world.now).flatMap((action) =>
     action.do === 'operation' ? (action.events ?? []) : [],

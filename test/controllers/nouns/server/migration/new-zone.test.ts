@@ -75,7 +75,7 @@ test('what is written of the move names the zone', () => {
   expect(status).toMatchObject({ status: { migration: { state: 'reserved', targetZone: ZONE } } })
 })
 
-test('once it lives there the status tells of the move first, then the zone changes, in a turn of its own', () => {
+test('once it runs there the status reports the move first, then the zone changes, in a separate turn', () => {
   const untold = arrived({ migration: written('detached') })
   expect(changes(plan(untold.server, untold.observed, NOW))).toEqual([])
   expect(moved(untold).at(-1)).toBe('switched')

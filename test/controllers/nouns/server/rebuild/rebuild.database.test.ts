@@ -47,7 +47,7 @@ describe('with controllers that live', () => {
     await create('stopped')
   })
 
-  test('stopped | rebuild: a new disk from another template, and the old one is gone', async () => {
+  test('stopped | rebuild: a new disk from another template, and the old one is deleted', async () => {
     const before = await create('stopped')
     const operation = await rebuild()
     const after = await ended(operation)
