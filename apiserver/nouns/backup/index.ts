@@ -1,25 +1,121 @@
 /** Backups: their changes are in `changes/backup.ts`. */
+import { type BackupFacts, requireRestorable, requireStopped, requireVerifiable } from '../../../domain/backup/rules.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import {
+  Backup,
+  type BackupSpec,
+  type BackupStatus,
+  type BackupSurroundings,
+  type BackupView,
+  backupFactsOf,
+  createBackup,
+  getBackup,
+  listBackups,
+  restoreBackup,
+  toBackupView,
+  verifyBackup,
+} from '../../../resources/backup/index.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import { type OperatedObjects, openOperated, operate } from '../../kit/change/operate.ts'
+import { type ObjectParts, getObject, listObjects } from '../../kit/plain/objects.ts'
 import { backupChanges } from '../../../changes/backup.ts'
-import { requireVerifiable } from '../../../domain/backup/rules.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
-import { customerEndpoint } from '../../../kit/http/endpoint.ts'
-import { Backup, createBackup, getBackup, listBackups, verifyBackup } from '../../../resources/backup/index.ts'
+import { type Endpoint, customerEndpoint } from '../../../kit/http/endpoint.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Storage } from '../../../resources/storage/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
-import { operate } from '../../kit/change/operate.ts'
 import { makerOf } from '../../kit/create.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { getObject, listObjects } from '../../kit/plain/objects.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
-import { type Backups, openBackups } from './objects.ts'
-import { requireBackedUp, requireNoOther, restoreEndpoint } from './restore.ts'
+import { conflict, notFound, operationInProgress } from '../../../domain/problem.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import { activeOperationOf } from '../../../resources/operation/index.ts'
+import { Server } from '../../../resources/server/index.ts'
 
-export type { Backups }
+type BackupObject = KubeObject<BackupSpec, BackupStatus>
+export type Backups = OperatedObjects<BackupSpec, BackupStatus, BackupView, BackupFacts>
+
+function openBackups(parts: ObjectParts): Backups {
+  const zones = parts.caches.of(Zone)
+  return openOperated(parts, {
+    name: 'backup',
+    title: 'backup',
+    resource: Backup,
+    surroundingsOf: ({ spec, status }: BackupObject): BackupSurroundings => ({
+      region: zones.get({ name: status?.zone ?? spec.zone ?? '' })?.spec.region,
+    }),
+    toView: toBackupView,
+    factsOf: backupFactsOf,
+    fields: { storage_id: ({ storageId }) => storageId },
+  })
+}
+
 type BackupParts = Parts & { readonly backups: Backups }
+
+type StorageObject = KubeObject<StorageSpec, StorageStatus>
+
+/** The storage of a new backup. Throws 404 when it is not the account's or is being deleted, and 409 unless it is
+ *  online. */
+function requireBackedUp(storage: StorageObject | undefined): StorageObject {
+  if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
+  if (storage.status?.state !== 'online')
+    throw conflict('state_not_allowed', `The storage is in state ${storage.status?.state ?? 'creating'}.`, {
+      resource: { type: 'storage', id: storage.metadata.name },
+    })
+  return storage
+}
+
+/** Throws 409 while another backup of the storage is being created. */
+function requireNoOther(backups: Backups, namespace: string, storageId: string): void {
+  const other = backups.cache
+    .inNamespace(namespace)
+    .find(
+      ({ spec, status }) =>
+        spec.storageId === storageId && activeOperationOf({ spec, status })?.kind === 'storage.backup',
+    )
+  const operation = other === undefined ? undefined : activeOperationOf(other)
+  if (operation !== undefined) throw operationInProgress(operation.id, { type: 'storage', id: storageId })
+}
+
+/** Throws 404 when the storage is deleted, and 409 unless it is in the zone of the backup and its server is stopped. A
+ *  storage that a failed restore left incomplete can be restored again. */
+function requireReplaceable(caches: Caches, { metadata: { namespace = '' }, spec, status }: BackupObject): void {
+  const found = caches.of(Storage).get({ namespace, name: spec.storageId })
+  const isBroken = found?.status?.state === 'error' && found.status.restore !== undefined
+  const storage = isBroken && found.metadata.deletionTimestamp === undefined ? found : requireBackedUp(found)
+  const operation = activeOperationOf(storage)
+  if (operation !== undefined) throw operationInProgress(operation.id, { type: 'storage', id: storage.metadata.name })
+  const { serverId, zone } = storage.spec
+  if (status?.zone !== zone)
+    throw conflict(
+      'state_not_allowed',
+      `The storage is in zone ${zone} now, and the backup in zone ${status?.zone ?? ''}. Make a new storage from it.`,
+      { resource: { type: 'storage', id: storage.metadata.name } },
+    )
+  const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
+  requireStopped(
+    server && {
+      id: server.metadata.name,
+      isStopped: server.status?.state === 'stopped' && server.spec.desiredPower === 'stopped',
+    },
+  )
+}
+
+const restoreEndpoint = ({ caches, ...parts }: Parts, backups: Backups): Endpoint => {
+  caches.of(Storage)
+  caches.of(Server)
+  return customerEndpoint(restoreBackup, (call) =>
+    operate({ caches, ...parts }, backups, call, {
+      kind: 'backup.restore',
+      validate: (backup) => requireRestorable(backup, call.body.force),
+      prepare: async ({ target }) => requireReplaceable(caches, target),
+      spec: {},
+    }),
+  )
+}
 
 export const backup = noun<BackupParts, { readonly backups: Backups }>({
   name: 'backup',

@@ -1,6 +1,64 @@
+/** Init scripts of an account. */
+import { conflict } from '../../../domain/problem.ts'
+import {
+  type InitScriptRow,
+  deleteInitScriptRow,
+  findInitScript,
+  findInitScriptNamed,
+  insertInitScript,
+  listInitScriptRows,
+  lockInitScripts,
+  updateInitScriptRow,
+} from '../../../db/init-script/index.ts'
+import type { Endpoint } from '../../../kit/http/endpoint.ts'
+import {
+  createInitScript,
+  deleteInitScript,
+  getInitScript,
+  listInitScripts,
+  updateInitScript,
+} from '../../../resources/init-script/index.ts'
+import { type RowNoun, type RowParts, createRow, deleteRow, getRow, listRows, updateRow } from '../../kit/plain/rows.ts'
 import { noun } from '../../kit/noun.ts'
-import type { RowParts } from '../../kit/plain/rows.ts'
-import { initScriptEndpoints } from './endpoints.ts'
+
+const INIT_SCRIPT: RowNoun<InitScriptRow> = {
+  name: 'init_script',
+  title: 'init script',
+  quota: 'init_scripts',
+  list: listInitScriptRows,
+  find: findInitScript,
+  insert: insertInitScript,
+  update: updateInitScriptRow,
+  remove: deleteInitScriptRow,
+  lock: lockInitScripts,
+  async requireFree(queries, accountId, script) {
+    const taken = await findInitScriptNamed(queries, accountId, script)
+    if (taken !== undefined)
+      throw conflict('name_taken', 'The account has an init script of this name.', {
+        resource: { type: 'init_script', id: taken.id },
+      })
+  },
+  toView: ({ id, name, content, created_at, updated_at }) => ({
+    id,
+    name,
+    content,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  }),
+}
+
+const initScriptEndpoints = (parts: RowParts): readonly Endpoint[] => [
+  listRows(parts, INIT_SCRIPT, listInitScripts),
+  getRow(parts, INIT_SCRIPT, getInitScript),
+  createRow(parts, INIT_SCRIPT, createInitScript, ({ body, now }, base) => ({ ...base, ...body, updated_at: now })),
+  updateRow(parts, INIT_SCRIPT, updateInitScript, (before, { body, now }) => ({
+    ...before,
+    name: body.name ?? before.name,
+    content: body.content ?? before.content,
+    updated_at: now,
+  })),
+  deleteRow(parts, INIT_SCRIPT, deleteInitScript),
+]
 
 export const initScript = noun<RowParts>({
   name: 'init_script',

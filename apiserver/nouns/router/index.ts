@@ -1,12 +1,42 @@
+/** Routers for requests, with what their view takes from their networks. */
+import { idleFactsOf } from '../../../resources/operation/index.ts'
+import type { IdleFacts } from '../../../domain/idle-rules.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import { Network } from '../../../resources/network/index.ts'
+import {
+  Router,
+  type RouterSpec,
+  type RouterStatus,
+  type RouterView,
+  getRouter,
+  listRouters,
+  toRouterView,
+} from '../../../resources/router/index.ts'
+import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
+import { type ObjectParts, getObject, listObjects } from '../../kit/plain/objects.ts'
 import { routerChanges } from '../../../changes/router.ts'
-import { getRouter, listRouters, Router } from '../../../resources/router/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { getObject, listObjects } from '../../kit/plain/objects.ts'
-import { openRouters, type Routers } from './objects.ts'
+
+type RouterObject = KubeObject<RouterSpec, RouterStatus>
+type Routers = OperatedObjects<RouterSpec, RouterStatus, RouterView, IdleFacts>
+
+function openRouters(parts: ObjectParts): Routers {
+  const networks = parts.caches.of(Network)
+  return openOperated(parts, {
+    name: 'router',
+    title: 'router',
+    resource: Router,
+    surroundingsOf: ({ metadata: { namespace = '' }, spec }: RouterObject) =>
+      Object.fromEntries(spec.networkIds.map((networkId) => [networkId, networks.get({ namespace, name: networkId })])),
+    toView: toRouterView,
+    factsOf: idleFactsOf,
+    fields: { zone: ({ zone }) => zone },
+  })
+}
 
 export const router = noun<Parts & { readonly routers: Routers }, { readonly routers: Routers }>({
   name: 'router',

@@ -1,23 +1,56 @@
 /** Snapshots: their changes are in `changes/snapshot.ts`. */
+import { type SnapshotFacts, requireSnapshottable } from '../../../domain/snapshot/rules.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import {
+  Snapshot,
+  type SnapshotSpec,
+  type SnapshotStatus,
+  type SnapshotSurroundings,
+  type SnapshotView,
+  createSnapshot,
+  getSnapshot,
+  listSnapshots,
+  snapshotFactsOf,
+  toSnapshotView,
+} from '../../../resources/snapshot/index.ts'
+import { Storage, storageFactsOf } from '../../../resources/storage/index.ts'
+import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
+import { type ObjectParts, getObject, listObjects } from '../../kit/plain/objects.ts'
 import { requireStayingWith, snapshotChanges } from '../../../changes/snapshot.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { notFound } from '../../../domain/problem.ts'
-import { requireSnapshottable } from '../../../domain/snapshot/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint } from '../../../kit/http/endpoint.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import { Server } from '../../../resources/server/index.ts'
-import { createSnapshot, getSnapshot, listSnapshots, Snapshot } from '../../../resources/snapshot/index.ts'
-import { Storage, storageFactsOf } from '../../../resources/storage/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { makerOf } from '../../kit/create.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { getObject, listObjects } from '../../kit/plain/objects.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
-import { openSnapshots, type Snapshots } from './objects.ts'
+
+type SnapshotObject = KubeObject<SnapshotSpec, SnapshotStatus>
+type Snapshots = OperatedObjects<SnapshotSpec, SnapshotStatus, SnapshotView, SnapshotFacts>
+
+function openSnapshots(parts: ObjectParts): Snapshots {
+  const [zones, storages] = [parts.caches.of(Zone), parts.caches.of(Storage)]
+  return openOperated(parts, {
+    name: 'snapshot',
+    title: 'snapshot',
+    resource: Snapshot,
+    surroundingsOf: ({ metadata: { namespace = '' }, spec }: SnapshotObject): SnapshotSurroundings => {
+      const zone = storages.get({ namespace, name: spec.storageId })?.spec.zone
+      return { zone, region: zones.get({ name: zone ?? '' })?.spec.region }
+    },
+    toView: toSnapshotView,
+    factsOf: snapshotFactsOf,
+    labelsOf: ({ labels }) => labels,
+    fields: { storage_id: ({ storageId }) => storageId },
+  })
+}
 
 type SnapshotParts = Parts & { readonly snapshots: Snapshots }
 

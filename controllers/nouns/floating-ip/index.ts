@@ -23,8 +23,7 @@ import { floatingIpOwner } from '../../network/ovn/difference.ts'
 import { type FloatingIpFacts, floatingIpRows } from '../../network/ovn/floating-ip.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
-import type { FloatingIpEffects, FloatingIpObject, Observed } from './observed.ts'
-import { appliedOf, plan } from './plan.ts'
+import { type FloatingIpEffects, type FloatingIpObject, type Observed, appliedOf, plan } from './plan.ts'
 
 const SERVER_INDEX = 'server of a floating ip'
 

@@ -1,17 +1,45 @@
 /** The plan of a floating IP: pure, synchronous, total. PostgreSQL decides what it points to; its rows in OVN are
  *  derived from that. */
+import type { FloatingIpClaim, FloatingIpId } from '../../../db/floating-ip/index.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
+import type { AuditEffects } from '../../kit/audit.ts'
+import type { ActionWith } from '../../kit/effects.ts'
+import { type ClaimEffects, type Edits, claimed, planChanges } from '../../kit/changes.ts'
+import type { FloatingIpFacts } from '../../network/ovn/floating-ip.ts'
 import type { KindOf } from '../../../domain/operations.ts'
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
-import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
-import { claimed, planChanges } from '../../kit/changes.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
 import { SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { operationActionOf } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import { hasAccount, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
-import { reconciling, type SyncDecision } from '../../kit/synced.ts'
-import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
+import { type SyncInput, hasAccount, installed, releasing } from '../../kit/synced-plan.ts'
+import { type SyncDecision, reconciling } from '../../kit/synced.ts'
+
+export type FloatingIpObject = KubeObject<FloatingIpSpec, FloatingIpStatus>
+
+export interface Observed extends Edits {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly claim: FloatingIpClaim | undefined
+  /** The server that the spec names: `there` has room; `unmade` does not exist yet; `gone` no longer exists. */
+  readonly server: 'there' | 'unmade' | 'gone'
+  /** The desired facts for OVN; undefined when it points nowhere. */
+  readonly facts: FloatingIpFacts | undefined
+  readonly isApplied: boolean
+  /** The newest sequence that the gateways of the zone have installed; undefined when it is not known. */
+  readonly installed: number | undefined
+}
+
+/** The effects of floating IPs by name, each with its input. */
+export interface FloatingIpEffects extends AuditEffects, ClaimEffects {
+  /** Writes its rows in OVN. */
+  readonly apply: { readonly zone: string; readonly facts: FloatingIpFacts | undefined }
+  /** Deletes its rows in OVN, then releases the address. */
+  readonly release: { readonly zone: string; readonly id: FloatingIpId | undefined }
+}
+export type FloatingIpEffect = ActionWith<FloatingIpEffects>
 
 type ReconcileInput = SyncInput<FloatingIpObject, Observed>
 type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect, KindOf<'floating_ip'>>

@@ -1,12 +1,12 @@
 /** The desired facts of a network for OVN: from its claims, its spec, and those of the router that it is attached
  *  to. */
-import { effectiveRoutes, type Gateway, gatewayRoutes, withRoutes } from '../../../domain/network/rules.ts'
+import { type Gateway, effectiveRoutes, gatewayRoutes, withRoutes } from '../../../domain/network/rules.ts'
 import { canonicalAddress } from '../../../domain/network/addresses.ts'
 import type { NetworkClaim } from '../../../db/network/index.ts'
 import type { RouterClaim } from '../../../db/router/index.ts'
 import type { RouterSpec } from '../../../resources/router/index.ts'
 import type { NetworkFacts } from '../../network/ovn/private-network.ts'
-import type { NetworkObject } from './observed.ts'
+import type { NetworkObject } from './plan.ts'
 
 /** The router that it is attached to and stays attached to, and the desired state of that router. */
 export interface At {

@@ -1,17 +1,46 @@
 /** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN are derived from
  *  them, from its spec and from the router that it is attached to. */
+import type { NetworkClaim, NetworkId } from '../../../db/network/index.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { NetworkSpec, NetworkStatus } from '../../../resources/network/index.ts'
+import type { AuditEffects } from '../../kit/audit.ts'
+import type { ActionWith } from '../../kit/effects.ts'
+import { type ClaimEffects, type Edits, claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
+import type { NetworkFacts } from '../../network/ovn/private-network.ts'
 import type { KindOf } from '../../../domain/operations.ts'
 import { networkChanges } from '../../../changes/network.ts'
 import { defined } from '../../../domain/defined.ts'
-import type { NetworkSpec, NetworkStatus } from '../../../resources/network/index.ts'
-import { claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
 import type { SyncDecision } from '../../kit/synced.ts'
-import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
-import type { NetworkEffect, NetworkObject, Observed } from './observed.ts'
+import { type SyncInput, applied, hasAccount, hasZone, installed, releasing } from '../../kit/synced-plan.ts'
+
+export type NetworkObject = KubeObject<NetworkSpec, NetworkStatus>
+
+export interface Observed extends Edits {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly claim: NetworkClaim | undefined
+  /** Its zone has private networks now. */
+  readonly hasNetworks: boolean
+  readonly region: string | undefined
+  /** The desired facts for OVN; undefined while nothing is claimed. */
+  readonly facts: NetworkFacts | undefined
+  readonly isApplied: boolean
+  /** The newest sequence that the hosts of its ports have installed; undefined when it is not known. */
+  readonly installed: number | undefined
+}
+
+/** The effects of networks by name, each with its input. */
+export interface NetworkEffects extends AuditEffects, ClaimEffects {
+  /** Writes its rows in OVN. */
+  readonly apply: { readonly facts: NetworkFacts }
+  /** Deletes its rows in OVN, then releases its claims. */
+  readonly release: { readonly zone: string; readonly id: NetworkId | undefined }
+}
+export type NetworkEffect = ActionWith<NetworkEffects>
 
 type ReconcileInput = SyncInput<NetworkObject, Observed>
 type Decision = SyncDecision<NetworkStatus, NetworkEffect, KindOf<'network'>>

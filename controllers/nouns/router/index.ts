@@ -2,8 +2,13 @@
 import { routerChanges } from '../../../changes/router.ts'
 import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../../domain/network/rules.ts'
 import { Unavailable } from '../../../domain/problem.ts'
-import { findRouter, releaseRouter, trimRouter } from '../../../db/router/index.ts'
-import type { RouterClaim, RouterNetwork } from '../../../db/router/index.ts'
+import {
+  type RouterClaim,
+  type RouterNetwork,
+  findRouter,
+  releaseRouter,
+  trimRouter,
+} from '../../../db/router/index.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
@@ -23,11 +28,10 @@ import { applyNetwork } from '../network/index.ts'
 import { claimEffect, intentOf, readEdits } from '../../kit/changes.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { routerOwner } from '../../network/ovn/difference.ts'
-import { routerRows, type RouterFacts } from '../../network/ovn/router.ts'
+import { type RouterFacts, routerRows } from '../../network/ovn/router.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
-import type { Observed, RouterEffects, RouterObject } from './observed.ts'
-import { appliedOf, plan } from './plan.ts'
+import { type Observed, type RouterEffects, type RouterObject, appliedOf, plan } from './plan.ts'
 
 const ROUTERS_OF = 'routers of a network'
 

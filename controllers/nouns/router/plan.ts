@@ -1,18 +1,51 @@
 /** The router's plan: pure, synchronous, total. Its networks and its NAT address are claimed in PostgreSQL; its rows in
  *  OVN are derived from that and from its spec. */
+import type { RouterClaim, RouterId } from '../../../db/router/index.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { RouterSpec, RouterStatus } from '../../../resources/router/index.ts'
+import type { AuditEffects } from '../../kit/audit.ts'
+import type { ActionWith } from '../../kit/effects.ts'
+import { type ClaimEffects, type Edits, claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
+import type { RouterFacts } from '../../network/ovn/router.ts'
 import type { KindOf } from '../../../domain/operations.ts'
 import { routerChanges } from '../../../changes/router.ts'
 import { defined } from '../../../domain/defined.ts'
 import { gatewayOf, isReached } from '../../../domain/network/rules.ts'
-import type { RouterSpec, RouterStatus } from '../../../resources/router/index.ts'
-import { claimed, planChanges, removalClaimed } from '../../kit/changes.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import { reconciling, type SyncDecision } from '../../kit/synced.ts'
-import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../../kit/synced-plan.ts'
-import type { Observed, RouterEffect, RouterObject } from './observed.ts'
+import { type SyncDecision, reconciling } from '../../kit/synced.ts'
+import { type SyncInput, applied, hasAccount, hasZone, installed, releasing } from '../../kit/synced-plan.ts'
+
+export type RouterObject = KubeObject<RouterSpec, RouterStatus>
+
+export interface Observed extends Edits {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly claim: RouterClaim | undefined
+  /** Its zone has private networks now. */
+  readonly hasNetworks: boolean
+  readonly region: string | undefined
+  /** Networks of its spec that do not exist, or are not ready yet. */
+  readonly missing: readonly string[]
+  /** The desired facts for OVN; undefined while nothing is claimed. */
+  readonly facts: RouterFacts | undefined
+  readonly isApplied: boolean
+  /** The newest sequence that its gateways have installed; undefined when it is not known. */
+  readonly installed: number | undefined
+}
+
+/** The effects of routers by name, each with its input. */
+export interface RouterEffects extends AuditEffects, ClaimEffects {
+  /** Writes its rows in OVN, and those of its networks. */
+  readonly apply: { readonly facts: RouterFacts }
+  /** Releases the networks and the address that it gives up. */
+  readonly trim: RouterId
+  /** Deletes its rows in OVN, then releases its claims. */
+  readonly release: { readonly zone: string; readonly id: RouterId | undefined }
+}
+export type RouterEffect = ActionWith<RouterEffects>
 
 type ReconcileInput = SyncInput<RouterObject, Observed>
 type Decision = SyncDecision<RouterStatus, RouterEffect, KindOf<'router'>>

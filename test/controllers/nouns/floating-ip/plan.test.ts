@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { FloatingIpObject, Observed } from '../../../../controllers/nouns/floating-ip/observed.ts'
-import { plan } from '../../../../controllers/nouns/floating-ip/plan.ts'
+import { type FloatingIpObject, type Observed, plan } from '../../../../controllers/nouns/floating-ip/plan.ts'
 import { advance, pendingProgress } from '../../../../controllers/kit/operation/progress.ts'
 import { defined } from '../../../../domain/defined.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../../../resources/floating-ip/index.ts'
-import { ACCOUNT, actionLines, after, NOW, operation } from '../server/worlds.ts'
+import { ACCOUNT, NOW, actionLines, after, operation } from '../server/worlds.ts'
 
 type Status = Partial<FloatingIpStatus>
 const stanza = (action: string) => operation('floating_ip.sync', 'op-1', { action })

@@ -1,7 +1,6 @@
 /** What the controller of networks decides, row by row. */
 import { expect, test } from 'vitest'
-import { plan } from '../../../../controllers/nouns/network/plan.ts'
-import type { NetworkObject, Observed } from '../../../../controllers/nouns/network/observed.ts'
+import { type NetworkObject, type Observed, plan } from '../../../../controllers/nouns/network/plan.ts'
 import type { NetworkFacts } from '../../../../controllers/network/ovn/private-network.ts'
 import { defined } from '../../../../domain/defined.ts'
 
