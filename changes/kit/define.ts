@@ -32,8 +32,8 @@ export interface Subject<Spec, Facts> extends Target {
   /** Undefined at its creation. */
   readonly uid?: string | undefined
   readonly spec: Spec
-  /** As a request found it; undefined at its creation, and when an operation makes the change: the object then holds
-   *  what was claimed before. */
+  /** The spec that a request found. Undefined at the creation, and when a controller claims for an operation: its
+   *  object has the new spec already. */
   readonly before?: Spec | undefined
   readonly facts: Facts
   /** What a request asks for in addition to the spec; kubectl asks for nothing. */

@@ -263,8 +263,8 @@ export interface KubeconfigsAwaiting {
   readonly since?: Date
 }
 
-/** Credentials that have ended and may still work: a token of them has not expired, their control plane exists, and
- *  their service account was not removed. */
+/** Counts credentials that were ended before they expired, and may still work: their control plane exists, and their
+ *  service account was not removed yet. */
 export async function countKubeconfigsAwaiting(queries: Queries, now: Date): Promise<KubeconfigsAwaiting> {
   const { count, since } = await queries
     .selectFrom('kubeconfig_grant')

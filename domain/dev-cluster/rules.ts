@@ -15,7 +15,8 @@ export const DEV_MEMORY_MEBIBYTES = 2_048
  *  them. */
 export const DEV_ADMINS_MAXIMUM = 64
 export const DEV_CLUSTER_ROLE = 'cluster'
-/** The node's own address, in no network: connections that are meant for the node alone arrive there. */
+/** Address of the node on the loopback interface of its machine, in no network. Its API server advertises it, so pods
+ *  reach the API without leaving the machine. */
 export const DEV_NODE_ADDRESS = '192.0.2.10'
 export const DEV_API_PORT = 6_443
 export const PRODUCTION_WARNING =

@@ -17,12 +17,12 @@ import { derivedId } from '../uuid.ts'
 /** The user for signing in to a bastion. */
 export const BASTION_USER = 'admin'
 
-/** The prefix that the translating program uses: under the well-known prefix, it refuses addresses outside the public
- *  Internet. */
+/** The prefix of the translating program. Under the well-known prefix it would refuse private IPv4 addresses (RFC 6052,
+ *  section 3.1). */
 const INNER_PREFIX = 'fd00:64:0:1::/96'
-/** The address of the program itself, when it reports errors. */
+/** The program's own address: the source of its ICMP errors. */
 const INNER_IPV6 = 'fd00:64::1'
-/** What IPv6 addresses are translated to inside the machine: nobody sees it outside. */
+/** IPv4 addresses that IPv6 ones are translated to. They are used inside the machine only. */
 const INNER_POOLS = ['100.127.0.0/16', '10.127.0.0/16']
 const DEVICE = 'nat64'
 

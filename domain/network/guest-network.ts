@@ -20,15 +20,15 @@ export interface NetworkVerdict {
 
 const OFF = {
   NoWayOutside:
-    'The zone has no way outside: servers of the zone reach each other, but neither do they reach anything ' +
-    'outside nor does anything there reach them.',
+    'The zone has no public network. Its servers reach each other, but nothing outside, and nothing outside ' +
+    'reaches them.',
   UserModeNetworking:
-    'The host has no network for servers: the server reaches the outside from the address of its host, but ' +
-    'neither other servers nor anything outside reach it, and its public addresses lead nowhere.',
+    'The host has no network for servers. The server reaches the outside from the address of its host. Neither ' +
+    'other servers nor anything outside reach it, and its public addresses do not work.',
   Isolated:
-    'The host has no network for servers: the server reaches nothing, nothing reaches it, and its public ' +
-    'addresses lead nowhere.',
-  Simulated: 'The server is only simulated: it has no network.',
+    'The host has no network for servers. The server reaches nothing, nothing reaches it, and its public ' +
+    'addresses do not work.',
+  Simulated: 'The server is simulated and has no network.',
 } as const
 const NO_METADATA = 'The metadata service does not answer.'
 /** The text for a server whose host has not reported yet. */

@@ -4,7 +4,7 @@ import { conflict, operationInProgress, Problem, unavailable } from '../problem.
 import type { OperationKind } from '../operations.ts'
 
 /** Its creation has failed: there is nothing to change. */
-export const UNMADE = 'The server was never made whole. Delete it, and create another one.'
+export const UNMADE = 'Creating the server did not finish. Delete it and create a new one.'
 
 export interface ServerFacts {
   readonly id: string

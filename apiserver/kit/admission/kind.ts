@@ -64,11 +64,12 @@ export interface Kind {
   readonly target?: OperationSpec['target']['type']
   /** Why the webhook is not called for every write of it; undefined for kinds that it is called for. */
   readonly exemptBecause?: string
-  /** It represents bytes or guests on a host, and only the platform changes and deletes it. For an exempt kind the
-   *  webhook is still called for that. */
+  /** Its objects represent disks or guests of a host. The webhook is called for their updates and deletions although
+   *  the kind is exempt, and refuses those that are not the platform's. */
   readonly isHeldByHost?: boolean
-  /** What people may do with it past the API; undefined when rights alone decide. */
+  /** What people may do with it through Kubernetes; undefined when only their rights in Kubernetes decide. */
   readonly verbs?: readonly AdmissionVerb[]
+  /** Whether deletions by the cluster's own controllers, for example the garbage collector, are validated too. */
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
   readonly refers: readonly string[]

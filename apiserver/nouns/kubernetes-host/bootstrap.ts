@@ -121,7 +121,7 @@ function requireResumable(known: HostObject, spec: Omit<KubernetesHostSpec, 'ope
   if (!isDeepStrictEqual(before, spec))
     throw conflict(
       'state_not_allowed',
-      'What has failed there was asked for otherwise: ask for the same, or take it away first ' +
+      'The attempt that failed had other values. Repeat them, or delete that host first ' +
         `(kubectl delete kuberneteshost ${known.metadata.name}).`,
       { resource },
     )

@@ -35,7 +35,7 @@ describe('what is off for a server', () => {
       false,
       false,
       'UserModeNetworking',
-      /neither other servers.*public addresses lead nowhere\.$/,
+      /Neither other servers.*public addresses do not work\.$/,
     ],
     [
       'the same in a zone with a way outside that its host has no part in',
@@ -43,10 +43,10 @@ describe('what is off for a server', () => {
       true,
       false,
       'UserModeNetworking',
-      /addresses lead nowhere/,
+      /addresses do not work/,
     ],
     ['everything, where guests are isolated', [isolated, metadata], false, false, 'Isolated', /reaches nothing/],
-    ['everything, where guests are simulated', [], false, false, 'Simulated', /only simulated/],
+    ['everything, where guests are simulated', [], false, false, 'Simulated', /is simulated/],
   ] as const)('%s', (_what, features, hasWayOutside, isWhole, reason, message) => {
     const verdict = networkVerdict(features, hasWayOutside)
     expect(verdict).toMatchObject({ isWhole, reason })

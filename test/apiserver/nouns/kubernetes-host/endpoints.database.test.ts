@@ -196,7 +196,7 @@ describe('where the platform makes hosts', () => {
     const stateOf = async () => (await far.operate('olga', 'GET', `${PATH}/${host.id}`)).body['kubernetes_host'].state
     await ended('failed')
     await until('the failure', stateOf, (state) => state === 'error')
-    expect(await refusalOf({ nodes_per_zone: 2 })).toMatch(/^409 What has failed there was asked for otherwise/)
+    expect(await refusalOf({ nodes_per_zone: 2 })).toMatch(/^409 The attempt that failed had other values/)
     const again = await asked()
     expect([again.status, again.body['kubernetes_host'].id]).toEqual([202, host.id])
     expect(again.body['operation'].id).not.toBe(operation.id)

@@ -476,8 +476,8 @@ describe('the network of a server', () => {
       status: 'limited',
       reason: 'The zone has no public network: nothing outside reaches its servers.',
     })
-    await judged(id, 'False', 'Its addresses lead nowhere.')
-    expect(await networkOf(id)).toEqual({ status: 'limited', reason: 'Its addresses lead nowhere.' })
+    await judged(id, 'False', 'Its addresses do not work.')
+    expect(await networkOf(id)).toEqual({ status: 'limited', reason: 'Its addresses do not work.' })
     await judged(id, 'True', '')
     expect(await networkOf(id)).toEqual({ status: 'available', reason: null })
   })

@@ -97,8 +97,8 @@ describe('stopped | change_plan | stopped', () => {
       [
         'effect sized',
         'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}',
-        'operation op-1 claimed failed: The server was never made whole. Delete it, and create another one.',
-        'state error: The server was never made whole. Delete it, and create another one.',
+        'operation op-1 claimed failed: Creating the server did not finish. Delete it and create a new one.',
+        'state error: Creating the server did not finish. Delete it and create a new one.',
       ],
     ],
   ]

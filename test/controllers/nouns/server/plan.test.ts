@@ -757,7 +757,7 @@ describe('NetworkReachable', () => {
       {
         status: 'False',
         reason: 'UserModeNetworking',
-        message: expect.stringContaining('public addresses lead nowhere'),
+        message: expect.stringContaining('public addresses do not work'),
       },
     ],
     [
