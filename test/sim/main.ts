@@ -1,15 +1,17 @@
 /** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--network] [--restores] [--accidents] [--only WORK]
- *  [--threads N] [--record FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every
- *  fiftieth. Every hundredth seed runs twice and must end the same. With `--restores` Kubernetes and PostgreSQL are put
- *  back to older states; then only what must hold at every instant is looked at. With `--accidents` somebody deletes
- *  namespaces and takes finalizers. With `--only` people do nothing but that work, `objects`, `databases`,
- *  `kubernetes`, `balancers` or `backups`. `--record` appends what each run reached to a file, of which `choose.ts`
- *  chooses seeds; `--trace` prints what the product logs, one seed at a time. */
+ *  [--without DEFENCE] [--threads N] [--record FILE] [--trace]`: runs seeds and prints those that break an invariant,
+ *  and a line every fiftieth. Every hundredth seed runs twice and must end the same. With `--restores` Kubernetes and
+ *  PostgreSQL are put back to older states; then only what must hold at every instant is looked at. With `--accidents`
+ *  somebody deletes namespaces and takes finalizers. With `--only` people do nothing but that work, `objects`,
+ *  `databases`, `kubernetes`, `balancers` or `backups`. With `--without` the world lacks a defence (`processes.ts`),
+ *  and some seed must break. `--record` appends what each run reached to a file, of which `choose.ts` chooses seeds;
+ *  `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { openPool, type SeedResult } from './pool.ts'
+import { DEFENCES } from './processes.ts'
 import { connectSimulation, simulate } from './simulate.ts'
 import { ONLY_WORK } from './world.ts'
 
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     restores: { type: 'boolean', default: false },
     accidents: { type: 'boolean', default: false },
     only: { type: 'string' },
+    without: { type: 'string' },
   },
 })
 const REPEAT_EVERY = 100
@@ -35,7 +38,9 @@ const VIOLATIONS_PRINTED_MAXIMUM = 20
 const { losses: hasLosses, network: hasNetwork, restores: hasRestores, accidents: hasAccidents } = values
 const only = ONLY_WORK.find((work) => work === values.only)
 if (only !== values.only) throw new Error(`--only takes one of ${ONLY_WORK.join(', ')}`)
-const options = { hasLosses, hasNetwork, hasRestores, hasAccidents, only }
+const without = DEFENCES.find((defence) => defence === values.without)
+if (without !== values.without) throw new Error(`--without takes one of ${DEFENCES.join(', ')}`)
+const options = { hasLosses, hasNetwork, hasRestores, hasAccidents, only, without }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
 const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 

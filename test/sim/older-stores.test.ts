@@ -42,6 +42,27 @@ async function forgetServer({ world, send, pass }: Life): Promise<void> {
   expect(world.hosts.flatMap(({ machine }) => machine.running()).length).toBeGreaterThan(1)
 }
 
+/** Its guest runs on, and only its claims say what that uses. */
+async function missServer({ world, send, pass }: Life): Promise<void> {
+  const copy = world.restore.kubernetes.copy()
+  expect((await send('POST', '/v1/servers', serverNamed('web'))).status).toBe(202)
+  void putBack(world.restore, { kubernetes: copy })
+  await pass(15 * MINUTE_MILLISECONDS) // younger claims are never swept
+  await send('POST', '/v1/servers', serverNamed('web'))
+  await send('POST', '/v1/servers', serverNamed('db'))
+  expect(world.hosts.flatMap(({ machine }) => machine.running()).length).toBeGreaterThan(1)
+}
+
+it('gives nobody what a server uses that an older Kubernetes does not name', async () => {
+  expect(await inWorld({}, missServer)).toEqual([])
+})
+
+it('finds that claims are released without an order', async () => {
+  expect(await inWorld({ without: 'order' }, missServer)).toContainEqual(
+    expect.stringMatching(/^hostname web of \S+ in zone-a is used by the guests \S+ and \S+ at once$/),
+  )
+})
+
 it('gives nobody what a server uses that an older PostgreSQL has forgotten', async () => {
   expect(await inWorld({}, forgetServer)).toEqual([])
 })

@@ -21,11 +21,12 @@ export interface NetworkDatabase {
 }
 
 /** Without one of them a world must break an invariant. */
-export type NetworkDefence =
+export const NETWORK_DEFENCES = [
   /** Rows are removed when that is answered. */
-  | 'network_order'
+  'network_order',
   /** What nodes have installed is what they say. */
-  | 'network_truth'
+  'network_truth',
+] as const
 
 interface Options {
   readonly scheduler: Scheduler

@@ -1,5 +1,6 @@
 /** Runs seeds on several threads. Each has a separate database, because a run empties the one that it has. */
 import { Worker } from 'node:worker_threads'
+import type { Defence } from './processes.ts'
 import type { SimulationResult } from './simulate.ts'
 import type { OnlyWork } from './world.ts'
 
@@ -10,6 +11,7 @@ export interface SeedRun {
   readonly hasRestores?: boolean
   readonly hasAccidents?: boolean
   readonly only?: OnlyWork | undefined
+  readonly without?: Defence | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean
 }

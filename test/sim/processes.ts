@@ -41,7 +41,7 @@ import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './datab
 import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
 import type { Host } from './hosts.ts'
-import type { NetworkDatabase, NetworkDefence } from './ovn.ts'
+import { NETWORK_DEFENCES, type NetworkDatabase } from './ovn.ts'
 import type { Orders } from './orders.ts'
 import { offerTo } from './object-services.ts'
 import type { ObjectStores } from './object-stores.ts'
@@ -56,23 +56,28 @@ const POWER_CHECK_MILLISECONDS = 500
 const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
 const BEGIN_MILLISECONDS_MAXIMUM = 500
 
-/** What keeps guests whole while they move. A world without one of them must break an invariant. */
-export type Defence =
+/** What keeps guests whole while they move, and when stores go back. A world without one of them must break an
+ *  invariant. */
+export const DEFENCES = [
   /** A guest that was handed over does not go on where it was. */
-  | 'either_or'
+  'either_or',
   /** What is on shared storage stays when a node that has lost the server releases it. */
-  | 'retention'
+  'retention',
   /** What management controllers say of power is true. */
-  | 'power'
+  'power',
   /** Hosts leave what no object names. */
-  | 'unnamed'
+  'unnamed',
   /** Hosts make no disk a second time. */
-  | 'made_once'
+  'made_once',
   /** What a forgotten server uses is kept from others. */
-  | 'kept_uses'
+  'kept_uses',
+  /** What is missing was not deleted: its claims wait for an order. */
+  'order',
   /** Kubernetes asks about what it deletes by itself, and about what people do. */
-  | 'asking'
-  | NetworkDefence
+  'asking',
+  ...NETWORK_DEFENCES,
+] as const
+export type Defence = (typeof DEFENCES)[number]
 
 /** What the processes run in. */
 export interface Surroundings {

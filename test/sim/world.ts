@@ -1,5 +1,6 @@
 /** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own
  *  processes. */
+import { sql } from 'kysely'
 import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
 import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
@@ -324,17 +325,12 @@ export async function openWorld(
     seed,
   )
   if (hasRestores) scheduler.after(RESTORES_AFTER_MILLISECONDS, () => runRestores(restore, () => isCalm))
-  if (without === 'kept_uses')
+  const undermine = UNDERMINED[without ?? '']
+  if (undermine !== undefined)
     void scheduler.repeat(
       { least: FORGETTING_MILLISECONDS, most: FORGETTING_MILLISECONDS },
       () => false,
-      async () => {
-        await world.db.deleteFrom('host_use').execute()
-        await world.db
-          .updateTable('node_capacity')
-          .set({ cores_forgotten: 0, memory_mebibytes_forgotten: 0, storage_gibibytes_forgotten: 0 })
-          .execute()
-      },
+      () => undermine(world.db),
     )
   if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)
     scheduler.after(pooledFromMilliseconds, () => {
@@ -342,6 +338,23 @@ export async function openWorld(
       for (const { name } of hosts) byName.get(`agent-${name}`)?.crash()
     })
   return world
+}
+
+/** What takes a defence of the database away, time and again. */
+const UNDERMINED: Readonly<Record<string, (db: Database) => Promise<void>>> = {
+  async kept_uses(db) {
+    await db.deleteFrom('host_use').execute()
+    await db
+      .updateTable('node_capacity')
+      .set({ cores_forgotten: 0, memory_mebibytes_forgotten: 0, storage_gibibytes_forgotten: 0 })
+      .execute()
+  },
+  /** An order for each server that has room: whichever is missing was deleted then. */
+  async order(db) {
+    await sql`insert into removal (id, kind, namespace, name, uid, reason, ordered_at)
+      select gen_random_uuid(), 'Server', 'acct-' || account_id, server_id, '', 'operator', now() from placement
+      on conflict do nothing`.execute(db)
+  },
 }
 
 /** Managed machines are there. */
