@@ -25,7 +25,7 @@ import { type BmcAccess, EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, Options } from './options.ts'
 import { findEngine, NO_ENGINE } from './object-storage/program.ts'
-import { prepareObjectStorage } from './object-storage/settings.ts'
+import { prepareObjectStorage, type ObjectStorageSettings as PreparedObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './kit/ports.ts'
@@ -205,10 +205,11 @@ export class Cloud {
     const machines = await Promise.all(this.#nodes.map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
-    await this.#startNetwork()
+    const objectStorage = await this.#prepareObjectStorage()
+    await this.#startNetwork(objectStorage?.port)
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
-    await this.#startObjectStorage()
+    if (objectStorage !== undefined) await this.#startObjectStorage(objectStorage)
     await this.#startControlPlanes(`http://${reachable(options.host)}:${port}`)
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access =
@@ -259,12 +260,20 @@ export class Cloud {
     ]
   }
 
-  async #startNetwork(): Promise<void> {
+  /** With the port of object storage, where it is. */
+  async #startNetwork(objectStoragePort: number | undefined): Promise<void> {
     const { options, folder, network, print } = this.#options
     if (!('programs' in network)) return
     const nodes = this.#nodes
     const { programs } = network
-    this.#network = await openNetwork({ ...options, folder, nodes, programs, nodesSocket: await nodesSocket(folder) })
+    this.#network = await openNetwork({
+      ...options,
+      folder,
+      nodes,
+      programs,
+      nodesSocket: await nodesSocket(folder),
+      objectStorage: objectStoragePort === undefined ? undefined : { host: options.host, port: objectStoragePort },
+    })
     this.#reachable = this.#network.reachable(
       await this.#startComponent<z.input<typeof NetworkSettings>>('network', 'embedded/ovn/main.ts', {
         settings: { ...logSettings(), ...this.#network.settings },
@@ -363,12 +372,12 @@ export class Cloud {
     return { url, settings: { ...files.settings, stripeUrl: url } }
   }
 
-  /** Starts it if its engine is installed; otherwise the zones report why they have none. */
-  async #startObjectStorage(): Promise<void> {
+  /** Undefined if its engine is not installed: the zones report why they have none. */
+  async #prepareObjectStorage(): Promise<PreparedObjectStorage | undefined> {
     const { folder, options, random, settings } = this.#options
     const program = await findEngine(settings.versitygw)
-    if (program === undefined) return
-    const { process, platform, agent } = await prepareObjectStorage({
+    if (program === undefined) return undefined
+    return prepareObjectStorage({
       folder: folder.objectStorage,
       program,
       host: options.host,
@@ -377,6 +386,10 @@ export class Cloud {
       zones: [...new Set(this.#nodes.map(({ zone }) => zone))],
       random,
     })
+  }
+
+  async #startObjectStorage({ process, platform, agent }: PreparedObjectStorage): Promise<void> {
+    const { settings } = this.#options
     const ready = await this.#startComponent<typeof process>('object-storage', 'embedded/object-storage/main.ts', {
       settings: { ...logSettings(), ...process, cgroup: settings.objectStorageCgroup },
     })

@@ -87,6 +87,13 @@ export const NetworkSettings = z.strictObject({
   loopbackPorts: z.array(Port.min(1)).describe('Ports of servers that addresses of the loopback forward to.'),
   publicRoute: Flag.default(false).describe('Give this machine a route to the public addresses of servers.'),
   nodesListener,
+  objectStorage: z
+    .strictObject({ host, port: Port.min(1) })
+    .optional()
+    .describe(
+      'IPv4 address and port of this machine at which servers reach object storage; 0.0.0.0 means all its addresses. ' +
+        'Without it, they reach nothing of this machine.',
+    ),
   logLevel,
 })
 

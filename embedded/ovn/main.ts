@@ -34,6 +34,8 @@ const { settings, log, stop } = await startProcess('network', NetworkSettings)
 const WIRE_GONE_MILLISECONDS = 10_000
 const RETRY_MILLISECONDS = 250
 const LOOK_MILLISECONDS = 10_000
+/** Routing table of the addresses of this machine, and the priority of its rule. */
+const MACHINE_TABLE = 90
 const ending = new AbortController()
 let isStarted = false
 stop.addEventListener('abort', () => {
@@ -65,6 +67,7 @@ await middle.run(
   ...BRIDGE_LINES,
   `ip address add ${TRANSFER.ipv4}/24 dev outside`,
   `ip address add ${TRANSFER.ipv6}/64 dev outside nodad`,
+  ...machineRules(settings.objectStorage),
   // Unused addresses of the cloud are not forwarded to the outside.
   `ip route add prohibit ${CLOUD}`,
   ...Object.values(settings.zones).flatMap((number) => {
@@ -131,13 +134,13 @@ sendToParent({
   ...(twins === undefined ? {} : { loopback: twins.loopback, loopback_ports: Object.fromEntries(twins.ports) }),
 })
 
-// Servers must not reach the machine's own addresses, which change with its network.
+// Servers must not reach the machine's own addresses, which change with its network, except for object storage.
 let known: readonly string[] = []
 while (!stop.aborted) {
   const own = machineAddresses()
   for (const address of own.filter((each) => !known.includes(each)))
     await middle
-      .run(`ip route replace prohibit ${address}`)
+      .run(`ip route replace prohibit ${address} table ${MACHINE_TABLE}`)
       .catch((error: unknown) => log.warn('servers may reach an address of this machine', { address, error }))
   known = own
   await clock.sleep(LOOK_MILLISECONDS, stop)
@@ -147,6 +150,14 @@ twins?.close()
 await Promise.all(daemons.map(({ ended }) => ended))
 for (const space of [middle, ...spaces]) space.close()
 exitProcess(0)
+
+/** The table with the machine's addresses is for all packets, except for those to object storage. */
+function machineRules(served: typeof settings.objectStorage): readonly string[] {
+  const rule = (selector: string) => `ip rule add priority ${MACHINE_TABLE} ${selector} lookup ${MACHINE_TABLE}`
+  if (served === undefined) return [rule('from all')]
+  const address = served.host === '0.0.0.0' ? '' : `to ${served.host} `
+  return [rule(`not from all ${address}ipproto tcp dport ${served.port}`)]
+}
 
 /** Address translation for servers towards the outside, and destinations that they must not reach: link-local
  *  addresses, where another cloud's metadata service may be, and the machine through the wire of `publicRoute`. */

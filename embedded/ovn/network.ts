@@ -1,6 +1,7 @@
 /** Settings of the network for the parts of an embedded cloud: where it is, and who has which addresses. Decisions of
  *  the first start are permanent. */
 import { readFile } from 'node:fs/promises'
+import { isIPv4 } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { NodeAgentSettings } from '../../agents/node/settings.ts'
@@ -71,6 +72,14 @@ export interface NetworkOptions {
   readonly programs: Programs
   /** Socket of the host of control planes for connections of nodes; undefined without one. */
   readonly nodesSocket: string | undefined
+  /** Where object storage listens on this machine; undefined without it. */
+  readonly objectStorage: ServedPort | undefined
+}
+
+/** A port of this machine, and the address on which it is served. */
+export interface ServedPort {
+  readonly host: string
+  readonly port: number
 }
 
 export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork> {
@@ -91,6 +100,7 @@ export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork
       loopbackPorts: [...options.loopbackPorts],
       publicRoute: hasPublicRoute,
       nodesListener,
+      objectStorage: reachedByServers(options.objectStorage),
     },
     nodesListener,
     reachable: (ready) => reachableBy(ready, proxyPort),
@@ -122,6 +132,14 @@ export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork
       }
     },
   }
+}
+
+/** The port as servers reach it: by IPv4, and only where it is served to others than this machine. Otherwise somebody
+ *  else may have that port of the machine's other addresses. */
+function reachedByServers(served: ServedPort | undefined): ServedPort | undefined {
+  if (served === undefined) return undefined
+  const host = served.host === '::' ? '0.0.0.0' : served.host
+  return isIPv4(host) && !host.startsWith('127.') ? { host, port: served.port } : undefined
 }
 
 export interface Reachable {
