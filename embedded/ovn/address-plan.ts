@@ -20,8 +20,9 @@ export const ROUTE = {
 export const NODES_LISTENER = { address: TRANSFER.ipv6, firstPort: 20_000, ports: 128 } as const
 /** The machine's end of that wire; names of interfaces have at most 15 bytes. */
 export const wireName = (proxyPort: number): string => `wire${proxyPort}`
-/** Network and resolver of the program that translates to the machine's own connections. */
-export const OUTSIDE = { cidr: '198.19.255.0/24', resolver: '198.19.255.3' } as const
+/** Network and resolver of the program that translates to the machine's own connections. It sends packets of `mtu`
+ *  bytes whatever the other end accepts, and ignores who says that they are too large: servers take 1,400. */
+export const OUTSIDE = { cidr: '198.19.255.0/24', resolver: '198.19.255.3', mtu: 1_400 } as const
 
 /** Addresses of the zone with this number. */
 export function zoneAddresses(number: number) {

@@ -107,7 +107,7 @@ launch({
   command: tied([
     'slirp4netns',
     '--configure',
-    '--mtu=1500',
+    `--mtu=${OUTSIDE.mtu}`,
     '--disable-host-loopback',
     `--cidr=${OUTSIDE.cidr}`,
     ...(isRoot() ? [] : [`--userns-path=${middle.folder}/user`]),

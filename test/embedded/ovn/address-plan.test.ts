@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest'
+import { GUEST_MTU } from '../../../controllers/network/ovn/names.ts'
 import {
   MAXIMUM_ZONES,
   nodeAddresses,
   numberZones,
+  OUTSIDE,
   ROUTE,
   SERVERS,
   zoneAddresses,
@@ -45,4 +47,8 @@ it('a zone keeps its number when other zones are added or removed', () => {
   expect(first).toEqual({ a: 0, b: 1 })
   expect(numberZones(['c', 'b'], first)).toEqual({ a: 0, b: 1, c: 2 })
   expect(() => numberZones([...numbers.map((number) => `z${number}`), 'more'], {})).toThrow('too many zones')
+})
+
+it('nothing from the outside is larger than what servers take', () => {
+  expect(OUTSIDE.mtu).toBeLessThanOrEqual(GUEST_MTU)
 })
