@@ -69,14 +69,20 @@ const networkFile = (name: string, metric: number): string =>
   `[Match]\nName=${name}\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n[DHCPv4]\nRouteMetric=${metric}\n` +
   `[IPv6AcceptRA]\nRouteMetric=${metric}\n`
 
+/** How every managed machine gets its addresses, whatever it is for: from DHCPv4, DHCPv6 and router advertisements of
+ *  its network, by systemd-networkd. */
+export const MACHINE_NETWORK: DebianSystem['files'] = {
+  'etc/systemd/network/10-public.network': networkFile('eth0', 100),
+  'etc/systemd/network/20-private.network': networkFile('eth*', 1_024),
+  ...FOREIGN_ROUTES_STAY,
+}
+
 const FILES: Readonly<Record<string, string>> = {
   'etc/fstab': '/dev/vda / ext4 defaults,discard,x-systemd.growfs 0 1\n',
   'etc/hostname': 'machine\n',
   'etc/initramfs-tools/conf.d/svccloud': 'MODULES=most\nCOMPRESS=gzip\n',
   'etc/qemu/qemu-ga.conf': `[general]\nallow-rpcs=${AGENT_COMMANDS.join(',')}\n`,
-  'etc/systemd/network/10-public.network': networkFile('eth0', 100),
-  'etc/systemd/network/20-private.network': networkFile('eth*', 1_024),
-  ...FOREIGN_ROUTES_STAY,
+  ...MACHINE_NETWORK,
   'etc/systemd/journald.conf.d/svccloud.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',
   'etc/systemd/system/svccloud-machine.service':
     '[Unit]\nDescription=What this machine was delivered last\nAfter=network.target\n' +
