@@ -74,6 +74,14 @@ describe.skipIf(!isThere)(title, () => {
     expect(new Set(early)).not.toContain('healthy true')
   })
 
+  test('its API answers at both endpoints', async () => {
+    const { endpoint, endpoint_ipv4 } = await read()
+    expect(endpoint).toBe(`https://[${cluster.ipv6_address}]:6443`)
+    expect(endpoint_ipv4).toBe(`https://${cluster.ipv4_address}:6443`)
+    for (const server of [endpoint ?? '', endpoint_ipv4 ?? ''])
+      expect(await kubectl('--server', server, 'get', '--raw', '/readyz')).toBe('ok')
+  })
+
   test(
     'its ingress answers for what runs there, at both addresses',
     async () => {

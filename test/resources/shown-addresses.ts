@@ -21,8 +21,9 @@ export function addressesIn(answer: unknown, path: string): readonly (readonly [
   return walk(answer, []).filter(([field]) => isAddress(field))
 }
 
-/** How the loop over nouns (`test/e2e/addresses.endurance.test.ts`) proves a field: by a ping or a connection of
- *  another server of the zone, or by TLS from where customers are. */
+/** How the loop over nouns (`test/e2e/addresses.endurance.test.ts`) proves a field: by another server of the zone, with
+ *  a ping, with a connection to that port or to that of the URL, or with a request by HTTPS; or with TLS from where
+ *  customers are. */
 export const LOOPED = {
   'server.public_ipv4': 'ping',
   'server.public_ipv6': 'ping',
@@ -39,5 +40,9 @@ export const LOOPED = {
   'kubernetes_cluster.node_pools.nodes.public_ipv6': 'ping',
   'kubernetes_cluster.endpoint': 'tls',
   'kubernetes_cluster.endpoint_ipv4': 'tls',
-  'object_storage.endpoint': 'tls',
-} as const satisfies Readonly<Record<string, 'ping' | 'tls' | number>>
+  'dev_cluster.endpoint': 'connect',
+  'dev_cluster.endpoint_ipv4': 'connect',
+  'dev_cluster.ipv4_address': 'ping',
+  'dev_cluster.ipv6_address': 'ping',
+  'object_storage.endpoint': 'https',
+} as const satisfies Readonly<Record<string, 'ping' | 'connect' | 'https' | 'tls' | number>>

@@ -112,12 +112,13 @@ test('is made with a password and the certificate of who signs its own', async (
   await remove(view.id)
 })
 
-test('shows its password once it runs, with the address for clients that verify', async () => {
+test('shows its password once it runs, with its own host, for clients that verify', async () => {
   const id = await made()
   expect((await owner.send('GET', `/v1/databases/${id}/credentials`)).status).toBe(409)
   await finish(id)
   const reply = await owner.send('GET', `/v1/databases/${id}/credentials`)
-  const { password, connection_uri: uri } = reply.body['credentials']
+  const { password, host, connection_uri: uri } = reply.body['credentials']
+  expect(host).toBe((await owner.send('GET', `/v1/databases/${id}`)).body['database'].host)
   expect(uri).toBe(`postgresql://ada:${password}@10.1.0.9:5432/shop?sslmode=verify-full`)
   const audited = database.db.selectFrom('audit_entry').selectAll().where('account_id', '=', owner.accountId)
   expect(JSON.stringify(await audited.execute())).toContain('database.credentials')
