@@ -111,11 +111,18 @@ const areInstalled = installed('the hosts that lead outside')
 
 const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
-function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInput): Decision {
+/** PostgreSQL has no assignment and the spec has one, to a server that was not deleted: PostgreSQL was restored from an
+ *  older state. The rows in OVN stay until an operation claims the assignment again. */
+const isForgotten = ({ root: { spec }, observed: { claim, server } }: ReconcileInput): boolean =>
+  spec.serverId !== undefined && claim?.serverId === undefined && server !== 'gone'
+
+function standing(input: ReconcileInput): Decision {
+  const { root: floatingIp, observed } = input
+  const { claim, facts } = observed
   const refusal = refusalOf(floatingIp, 'Assigned')
   if (refusal !== undefined) return { health: 'stalled', reason: refusal.reason, message: refusal.message }
   const rest = { waitFor: 'a change', waitSeconds: LOOK_SECONDS } as const
-  return claim?.serverId !== undefined && facts === undefined
+  return (claim?.serverId !== undefined && facts === undefined) || isForgotten(input)
     ? { health: 'stalled', reason: 'NoTarget', message: 'What it points to is not there now.', ...rest }
     : { health: 'ready', reason: claim?.serverId === undefined ? 'Unassigned' : 'Assigned', ...rest }
 }
@@ -129,7 +136,7 @@ function idle(input: ReconcileInput): Decision {
       reason: 'Error',
       message: floatingIp.status?.operation?.error ?? 'It was not allocated.',
     }
-  const decision = applied(input)
+  const decision = isForgotten(input) ? undefined : applied(input)
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
 }
 

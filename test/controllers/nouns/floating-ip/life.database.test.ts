@@ -159,3 +159,22 @@ test('a server has its firewall, its interfaces and its floating IP, and leaves 
     'floating_ip.release',
   ])
 })
+
+test('an assignment that PostgreSQL has forgotten is claimed again, and reaches the server meanwhile', async () => {
+  await makeServer('kept')
+  await operated('kept', 'server.create')
+  const spec = { zone: ZONE, serverId: 'kept', target: 'public' }
+  const ip = await cloud.kubectl.create(FloatingIp, { metadata: key('kept'), spec })
+  await floating('kept', (serverId, isDone) => serverId === 'kept' && isDone)
+  const before = rowsOf(`FloatingIP/${ip.metadata.uid}`)
+  expect(before).not.toEqual([])
+  await database.db.updateTable('floating_ip').set({ server_id: null }).execute()
+  await cloud.kubectl.patch(FloatingIp, key('kept'), { metadata: { labels: { look: 'again' } } })
+  await until(
+    'the assignment claimed again',
+    () => database.db.selectFrom('floating_ip').select('server_id').executeTakeFirst(),
+    (row) => row?.server_id === 'kept',
+  )
+  await floating('kept', (serverId, isDone) => serverId === 'kept' && isDone)
+  expect(rowsOf(`FloatingIP/${ip.metadata.uid}`)).toBe(before) // a removal in between would have made others
+})

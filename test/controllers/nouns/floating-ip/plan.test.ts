@@ -121,6 +121,21 @@ describe('at rest', () => {
       ['effect apply', 'state undefined', 'wait for the network'],
     ],
     [
+      'the network keeps an assignment that PostgreSQL has forgotten',
+      lines(rest, status, { claim: claim(), facts: undefined, isApplied: false }),
+      ['state undefined', 'wait for a change'],
+    ],
+    [
+      'the network keeps one to a server that PostgreSQL has forgotten as well',
+      lines(rest, status, { claim: claim(), server: 'unmade', facts: undefined, isApplied: false }),
+      ['state undefined', 'wait for a change'],
+    ],
+    [
+      'the network drops one whose target has left',
+      lines(rest, status, { facts: undefined, isApplied: false }),
+      ['effect apply', 'state undefined', 'wait for the network'],
+    ],
+    [
       'an edit with kubectl begins its operation',
       lines({ ...rest, serverId: 'other' }, status),
       ['change {"operation":{"kind":"floating_ip.sync","actor":"user:kubectl-edit"}}'],
