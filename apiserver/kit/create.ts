@@ -11,19 +11,15 @@ import {
 import { patched } from '../../changes/kit/judge.ts'
 import { referredIn, requireReferred } from '../../changes/kit/references.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { defined } from '../../domain/defined.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
-import { finalizerOf } from '../../resources/kit/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
 import { rehearse } from './admission/rehearse.ts'
-import { accept } from './change/accept.ts'
 import { auditEntryOf } from './change/audit.ts'
 import { begunView } from './change/begun.ts'
-import { ensureNamespace } from './change/namespaces.ts'
+import { createObject } from './change/create.ts'
 import type { OperatedObjects } from './change/operate.ts'
 import type { Parts } from './parts.ts'
 import { etagOfObject } from './plain/objects.ts'
@@ -105,34 +101,20 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   const means = { ...parts, changeId }
   const { tries } = creation
   if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, means))
-  const key = { namespace: accountNamespace(accountId), name: id }
-  const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {
-    id: changeId,
-    accountId,
-    resource: { type, id },
-    ...defined({ operation }),
+  const written = await createObject<Spec, Status, Grant<Spec> | void>(parts, accountId, {
+    changeId,
+    reference: { type, id },
+    resource,
+    operation,
     audit: auditEntryOf(call, { resourceId: creation.audit?.idOf(spec) ?? id, detail: creation.detail(spec, id) }),
     claim: async (tx) => creation.claim?.(tx, subject, means),
     release: async (tx) => creation.release?.(tx, { ...subject, changeId, changes: [] }, undefined),
-    write: async (claimed) => {
+    specOf: (claimed) => {
       const grant = claimed ?? {}
-      await ensureNamespace(parts, accountId)
-      await requireStill?.()
-      return parts.store.create(resource, {
-        metadata: {
-          ...key,
-          labels: { [ACCOUNT_LABEL]: accountId },
-          ...(operation === undefined ? { annotations: { [LAST_CHANGE_ANNOTATION]: changeId } } : {}),
-          finalizers: [finalizerOf(resource)],
-        },
-        spec: {
-          ...patched(spec, grant.spec ?? {}),
-          ...(operation === undefined ? {} : { operation: withArguments(operation, grant) }),
-        },
-      })
+      const granted = patched(spec, grant.spec ?? {})
+      return operation === undefined ? granted : { ...granted, operation: withArguments(operation, grant) }
     },
-    read: () => parts.store.get(resource, key),
-    wasApplied: () => true, // nobody else has the id
+    requireStill,
   })
   objects.cache?.apply(written)
   const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }

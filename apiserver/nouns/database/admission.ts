@@ -21,7 +21,8 @@ import {
   editedFields,
 } from '../../kit/admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../../kit/admission/platform-fields.ts'
-import { requirePrintableName } from '../../kit/admission/readable-fields.ts'
+import { requireReadable } from '../../../changes/kit/readable.ts'
+import { PrintableName } from '../../../resources/kit/shapes.ts'
 import { rehearse } from '../../kit/admission/rehearse.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import { OBJECT_FIELDS, requireRestorable, restoreOf } from './archive.ts'
@@ -35,12 +36,12 @@ const PLATFORM: PlatformFields = {
 }
 
 /** Throws 403 for fields that only the platform writes, and 400 for invalid ones. */
-function requireReadable(database: DatabaseObject, before?: DatabaseObject): void {
+function requireReadableFields(database: DatabaseObject, before?: DatabaseObject): void {
   denyPlatformFields(database, before, PLATFORM)
   const { spec } = database
   if (spec.passwordGeneration !== (before?.spec.passwordGeneration ?? 1))
     throw forbidden('spec.passwordGeneration is written by the platform only.')
-  requirePrintableName(spec)
+  requireReadable('spec.name', PrintableName, spec.name)
   for (const [field, fault] of [
     ['databaseName', identifierFault(spec.databaseName)],
     ['ownerName', identifierFault(spec.ownerName)],
@@ -56,7 +57,7 @@ async function validateCreation(parts: AdmissionParts, database: DatabaseObject)
     spec,
   } = database
   const accountId = await requireAccount(parts, database, 'databases')
-  requireReadable(database)
+  requireReadableFields(database)
   const restored = restoreOf(accountId, database)
   if (restored !== undefined) {
     const { databaseName, ownerName } = await requireRestorable(parts, restored, OBJECT_FIELDS)
@@ -81,7 +82,7 @@ async function validateChange(
   database: DatabaseObject,
   before: DatabaseObject,
 ): Promise<readonly AdmittedChange[]> {
-  requireReadable(database, before)
+  requireReadableFields(database, before)
   const { metadata, spec } = database
   const changes = editedFields(['name', 'backupSchedule', 'backupRetentionDays', 'isProtected'], spec, before.spec)
   if (changes.length === 0) return []

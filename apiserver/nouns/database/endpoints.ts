@@ -38,7 +38,6 @@ import {
   type UpdateDatabase,
   updateDatabase,
 } from '../../../resources/database/index.ts'
-import { finalizerOf } from '../../../resources/kit/define.ts'
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import { create } from '../../kit/change/create.ts'
 import { operate } from '../../kit/change/operate.ts'
@@ -134,7 +133,6 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
   const made: { id?: string } = {}
   const answer = await create(parts, parts.databases, call, {
     kind: restoredFrom === undefined ? 'database.create' : 'database.restore',
-    finalizer: finalizerOf(Database),
     detail: {
       zone,
       name,

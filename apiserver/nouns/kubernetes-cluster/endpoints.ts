@@ -20,7 +20,6 @@ import { replicasFor } from '../../../integrations/control-planes/replicas.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
-import { finalizerOf } from '../../../resources/kit/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import {
   createKubernetesCluster,
@@ -114,7 +113,6 @@ async function createEndpoint(
   const made = { controlPlaneId: newUuid(parts.random), release, replicas }
   const answer = await create(parts, parts.kubernetesClusters, call, {
     kind: 'kubernetes_cluster.create',
-    finalizer: finalizerOf(KubernetesCluster),
     detail: {
       zone,
       name,

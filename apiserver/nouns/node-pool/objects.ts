@@ -6,7 +6,6 @@ import { claimNodePool, releaseNodePool } from '../../../db/node-pool/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import type { Route } from '../../../kit/http/route.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { finalizerOf } from '../../../resources/kit/define.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../../resources/kubernetes-cluster/index.ts'
 import {
   type NewNodePool,
@@ -99,7 +98,6 @@ export function openNodePools(parts: Parts & ObjectParts): NodePools {
       return create(parts, nodePools, call, {
         kind: 'node_pool.sync',
         arguments: { action: 'create' },
-        finalizer: finalizerOf(NodePool),
         detail: { kubernetes_cluster_id: clusterId, name, plan, count: String(count) },
         claim: (tx, nodePoolId) => claimNodePool(tx, { accountId, nodePoolId, clusterId, name }),
         release: (tx, nodePoolId) => releaseNodePool(tx, { accountId, nodePoolId }),

@@ -19,14 +19,15 @@ import { finalizerOf } from '../../../resources/kit/define.ts'
 import { factsOf, type NodeObject, othersOf, requireNothingLeft, requireRoomElsewhere } from './objects.ts'
 import { denyPlatformFields, type PlatformFields } from '../../kit/admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../../kit/admission/kind.ts'
-import { requireLabels } from '../../kit/admission/readable-fields.ts'
+import { requireReadable } from '../../../changes/kit/readable.ts'
+import { Labels } from '../../../resources/kit/shapes.ts'
 
 const PLATFORM: PlatformFields = { noun: 'node', finalizer: finalizerOf(Node), goesWhen: 'nothing is left on the node' }
 
 /** Throws the Problem that the API would answer. */
 async function validateCreation(parts: AdmissionParts, node: NodeObject): Promise<readonly AdmittedChange[]> {
   denyPlatformFields(node, undefined, PLATFORM)
-  requireReadable(node)
+  requireReadableFields(node)
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM)
     throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
   if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined)
@@ -42,7 +43,7 @@ async function validateChange(
   before: NodeObject,
 ): Promise<readonly AdmittedChange[]> {
   denyPlatformFields(node, before, PLATFORM)
-  requireReadable(node)
+  requireReadableFields(node)
   const isChanged = (field: keyof NodeSpec): boolean => !isDeepStrictEqual(node.spec[field], before.spec[field])
   const facts = await factsOf(parts, before)
   if (isChanged('dedicatedAccountId')) {
@@ -74,8 +75,8 @@ async function validateDeletion(parts: AdmissionParts, node: NodeObject): Promis
 
 const starts = (action: AdmittedChange['action']): readonly AdmittedChange[] => [{ action, changes: [] }]
 
-function requireReadable({ spec }: NodeObject): void {
-  requireLabels(spec)
+function requireReadableFields({ spec }: NodeObject): void {
+  requireReadable('spec.labels', Labels.optional(), spec.labels)
 }
 
 async function requireAccount({ db }: AdmissionParts, { dedicatedAccountId }: NodeSpec): Promise<void> {

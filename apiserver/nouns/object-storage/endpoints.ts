@@ -27,9 +27,8 @@ import { newSecret, newTenantKeys } from '../../../integrations/object-storage/k
 import { moveObstacle } from '../../../integrations/object-storage/pass.ts'
 import { tellTenant, type Told, toldOf } from '../../../integrations/object-storage/told.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
-import { newOrderedUuid } from '../../../kit/sys/random.ts'
+import { newOrderedUuid, newUuid } from '../../../kit/sys/random.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
-import { finalizerOf } from '../../../resources/kit/define.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import {
   enableObjectStorage,
@@ -45,7 +44,7 @@ import {
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import { begin, type Verb } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { createClaimed } from '../../kit/plain/claimed-objects.ts'
+import { createObject } from '../../kit/change/create.ts'
 import type { ObjectStorages } from './objects.ts'
 import { notOffered } from './rules.ts'
 
@@ -151,26 +150,17 @@ async function claim(
   const { secretAccessKey, ...keys } = newTenantKeys(parts.random)
   const id = newOrderedUuid(parts.random, createdAt)
   const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
-  const row: NewObjectStorage & { readonly name: string } = {
-    ...keys,
-    id,
-    accountId,
-    zone,
-    sealedSecret,
-    backend,
-    createdAt,
-    name: zone,
-  }
-  const noun = {
-    name: 'object_storage',
-    resource: ObjectStorage,
-    finalizer: finalizerOf(ObjectStorage),
-    specOf: () => ({ zone }),
-    claim: (tx: Parameters<typeof addObjectStorage>[0]) => addObjectStorage(tx, row),
-    release: (tx: Parameters<typeof addObjectStorage>[0]) => removeObjectStorage(tx, row),
-  } as const
+  const row: NewObjectStorage = { ...keys, id, accountId, zone, sealedSecret, backend, createdAt }
   try {
-    await createClaimed(parts, noun, call, row)
+    await createObject(parts, accountId, {
+      changeId: newUuid(parts.random),
+      reference: { type: 'object_storage', id },
+      resource: ObjectStorage,
+      audit: auditEntryOf(call, { resourceId: id, detail: { name: zone } }),
+      specOf: () => ({ zone }),
+      claim: (tx) => addObjectStorage(tx, row),
+      release: async (tx) => void (await removeObjectStorage(tx, row)),
+    })
     return true
   } catch (error) {
     if (error instanceof Problem && error.members.reason === 'name_taken') return false

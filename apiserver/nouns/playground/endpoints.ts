@@ -2,13 +2,13 @@
  *  object in Kubernetes exists until everything of it is deleted. */
 import {
   LIFETIME_HOURS,
-  type NewPlayground,
   PLAYGROUND_LIMITS,
   playgroundStateOf,
   requireEndable,
   requireReady,
 } from '../../../domain/playground/rules.ts'
 import { type Role, rolesWith } from '../../../domain/permissions.ts'
+import { defined } from '../../../domain/defined.ts'
 import { conflict, notFound } from '../../../domain/problem.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
@@ -23,10 +23,11 @@ import {
 } from '../../../db/playground/index.ts'
 import type { Answer, Call, Customer, Operator } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
+import { apiVersionOf } from '../../../kit/kube/object.ts'
 import { isNotFound } from '../../../kit/kube/store.ts'
-import { newOrderedUuid } from '../../../kit/sys/random.ts'
-import { finalizerOf } from '../../../resources/kit/define.ts'
+import { newOrderedUuid, newUuid } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../../resources/kit/labels.ts'
 import {
   endPlayground,
   endPlaygroundAsStaff,
@@ -44,7 +45,8 @@ import { auditEntryOf } from '../../kit/change/audit.ts'
 import { auditStaff } from '../../kit/change/staff-audit.ts'
 import { kubeconfigText, ownToken } from '../kubernetes-cluster/index.ts'
 import { pageOfRows } from '../../kit/list/page.ts'
-import { createClaimed, deleteClaimed } from '../../kit/plain/claimed-objects.ts'
+import { accept, commitEarlier } from '../../kit/change/accept.ts'
+import { createObject } from '../../kit/change/create.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { viewOf } from '../../../resources/kit/view.ts'
 import {
@@ -130,54 +132,65 @@ async function offer(parts: Parts, { caller, now }: Call<typeof getPlaygroundOff
   }
 }
 
-const PLAYGROUND = {
-  name: 'playground',
-  title: 'playground',
-  resource: Playground,
-  finalizer: finalizerOf(Playground),
-  specOf: ({ region }: Pick<NewPlayground, 'region'>): PlaygroundSpec => ({ region }),
-} as const
-
 async function start(parts: Parts, call: Call<typeof startPlayground, Customer>): Promise<Answer> {
   const { caller, body, now } = call
   const region = requireRegion(parts, body.region ?? undefined)
   await requireEligible(parts, caller.accountId, now)
   const { release, domain } = await askHost(parts, region)
   const made = rowOf(parts, { id: newOrderedUuid(parts.random, now), region, release }, domain, now)
-  await createClaimed<typeof startPlayground, NewPlayground, PlaygroundSpec, PlaygroundStatus>(
-    parts,
-    {
-      ...PLAYGROUND,
-      claim: claimPlayground,
-      release: (tx, accountId, playgroundId) => forgetPlayground(tx, { accountId, playgroundId }),
-    },
-    call,
-    made,
-  )
+  const { accountId } = caller
+  await createObject(parts, accountId, {
+    changeId: newUuid(parts.random),
+    reference: { type: 'playground', id: made.id },
+    resource: Playground,
+    audit: auditEntryOf(call, { resourceId: made.id, detail: { name: made.name } }),
+    specOf: (): PlaygroundSpec => ({ region: made.region }),
+    claim: (tx) => claimPlayground(tx, accountId, made),
+    release: (tx) => forgetPlayground(tx, { accountId, playgroundId: made.id }),
+  })
   return answerOf(201, await find(parts.db, caller.accountId, made.id), now)
 }
 
+/** Ends the row and deletes the object. Throws 404, and 409 for one that has ended. */
 async function end(parts: Parts, call: Call<typeof endPlayground, Customer>): Promise<Answer> {
-  const { accountId } = call.caller
-  const ended = await deleteClaimed<typeof endPlayground, Row, PlaygroundSpec, PlaygroundStatus>(
-    parts,
-    {
-      ...PLAYGROUND,
-      find: findRow,
-      // An end is never revoked: it may have started already.
-      claim: async () => {},
-      async release(tx, _accountId, playgroundId) {
-        requireEndable(await find(tx, accountId, playgroundId), call.now)
-        return endRow(tx, { accountId, playgroundId }, { reason: 'deleted', at: call.now })
-      },
+  const { store } = parts
+  const {
+    caller: { accountId },
+    params: { id: playgroundId },
+    now,
+  } = call
+  const playground = { accountId, playgroundId }
+  const before = await find(parts.db, accountId, playgroundId)
+  let ended = before
+  const key = { namespace: accountNamespace(accountId), name: playgroundId }
+  await accept<void, PlaygroundSpec, PlaygroundStatus>(parts, {
+    id: newUuid(parts.random),
+    accountId,
+    resource: { type: 'playground', id: playgroundId },
+    audit: auditEntryOf(call, { resourceId: playgroundId, detail: { name: before.name } }),
+    async claim(tx) {
+      requireEndable(await find(tx, accountId, playgroundId), now)
+      const row = await endRow(tx, playground, { reason: 'deleted', at: now })
+      if (row === undefined) throw notFound('playground')
+      ended = row
     },
-    call,
-  )
-  return answerOf(200, ended, call.now)
+    // An end is never revoked: it may have started already.
+    release: async () => {},
+    async write() {
+      const object = await store.get(Playground, key)
+      // It may be deleted already.
+      if (object === undefined)
+        return { apiVersion: apiVersionOf(Playground), kind: Playground.kind, metadata: key, spec: before }
+      const earlier = object.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+      if (earlier !== undefined) await commitEarlier(parts, earlier)
+      await store.delete(Playground, key, defined({ uid: object.metadata.uid }))
+      return object
+    },
+    read: async () => undefined,
+    wasApplied: () => false,
+  })
+  return answerOf(200, ended, now)
 }
-
-const findRow = (db: Queries, accountId: string, playgroundId: string) =>
-  findPlayground(db, { accountId, playgroundId })
 
 /** Its row is authoritative: the controller of the object ends what the row says has ended. */
 async function endAsStaff(parts: Parts, call: Call<typeof endPlaygroundAsStaff, Operator>): Promise<Answer> {
