@@ -6,6 +6,7 @@ import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 
@@ -30,26 +31,6 @@ const COLUMNS = [
   'expires_at',
   'revoked_at',
 ] as const
-type Selected = {
-  id: string
-  label: string
-  source: CreditRow['source']
-  amount_cents: number
-  spent_cents: number
-  created_at: Date
-  expires_at: Date | null
-  revoked_at: Date | null
-}
-const toRow = (row: Selected): CreditRow => ({
-  id: row.id,
-  label: row.label,
-  source: row.source,
-  amountCents: row.amount_cents,
-  spentCents: row.spent_cents,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  revokedAt: row.revoked_at,
-})
 
 /** In order of precedence: revoked, spent, expired. */
 export const creditState = (row: CreditRow, now: Date): 'live' | 'spent' | 'expired' | 'revoked' =>
@@ -68,7 +49,7 @@ export async function listCredits(
 ): Promise<CreditRow[]> {
   const credits = selectWhere(queries, 'credit', { account_id: page.accountId }).select(COLUMNS)
   const rows = await newestFirst(credits, page.after, page.limit).execute()
-  return rows.map(toRow)
+  return rows.map(camelRow)
 }
 
 /** The total remaining amount of the account's live credits, in cents. */
@@ -106,7 +87,7 @@ export interface NewCredit {
 }
 
 export async function addCredit(tx: Transaction<Tables>, made: NewCredit): Promise<CreditRow> {
-  return toRow(
+  return camelRow(
     await tx
       .insertInto('credit')
       .values({

@@ -7,6 +7,7 @@ import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity
 import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 export interface MemberRow {
   readonly userId: string
@@ -186,19 +187,6 @@ const selectInvitations = (queries: Queries) =>
       'invitation.expires_at',
     ])
 
-type SelectedInvitation = Awaited<ReturnType<ReturnType<typeof selectInvitations>['execute']>>[number]
-const toRow = (row: SelectedInvitation): InvitationRow => ({
-  id: row.id,
-  accountId: row.account_id,
-  accountName: row.account_name,
-  email: row.email,
-  role: row.role,
-  state: row.state,
-  invitedByEmail: row.invited_by_email,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-})
-
 export interface NewInvitation {
   readonly id: string
   readonly accountId: string
@@ -226,7 +214,7 @@ export async function createInvitation(tx: Transaction<Tables>, made: NewInvitat
       expires_at: made.expiresAt,
     })
     .execute()
-  return toRow(await selectInvitations(tx).where('invitation.id', '=', made.id).executeTakeFirstOrThrow())
+  return camelRow(await selectInvitations(tx).where('invitation.id', '=', made.id).executeTakeFirstOrThrow())
 }
 
 /** Newest first: every pending one, and others created since `since`. */
@@ -247,7 +235,7 @@ export async function listInvitations(
     .orderBy('invitation.created_at', 'desc')
     .orderBy('invitation.id', 'desc')
     .execute()
-  return rows.map(toRow)
+  return rows.map(camelRow)
 }
 
 /** Invitations of the account that can still be accepted; locks the account's row, so that two requests cannot both
@@ -264,7 +252,7 @@ export async function lockPendingInvitations(
       .where('invitation.state', '=', 'pending')
       .where('invitation.expires_at', '>', now)
       .execute()
-  ).map(toRow)
+  ).map(camelRow)
 }
 
 /** The account's invitation, locked until the transaction ends. */
@@ -278,7 +266,7 @@ export async function lockInvitation(
     .where('invitation.id', '=', id)
     .forUpdate('invitation')
     .executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** The invitation with that secret. */
@@ -286,7 +274,7 @@ export async function findInvitation(queries: Queries, secret: string): Promise<
   const row = await selectInvitations(queries)
     .where('invitation.secret_hash', '=', hashSecret(secret))
     .executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** The newest invitation that the address can accept now. */
@@ -302,7 +290,7 @@ export async function findPendingInvitation(
     .orderBy('invitation.created_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** Replaces its secret, which makes the previous one invalid. The invitation must be locked, see `lockInvitation`. */
@@ -315,7 +303,7 @@ export async function renewInvitation(
   await updateWhere(tx, 'invitation', { id })
     .set({ secret_hash: hashSecret(secret), expires_at: expiresAt })
     .execute()
-  return toRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())
+  return camelRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())
 }
 
 /** Ends a pending invitation. Returns false when it was no longer pending. */

@@ -7,6 +7,7 @@ import { removeMembership, setRole } from './members.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 export interface StatementRow {
   readonly organisationId: string
@@ -30,8 +31,8 @@ const selectStatements = (queries: Queries) =>
     .innerJoin('organisation', 'organisation.id', 'statement.organisation_id')
     .innerJoin('app_user', 'app_user.id', 'statement.user_id')
     .select([
-      'organisation.id',
-      'organisation.name',
+      'organisation.id as organisation_id',
+      'organisation.name as organisation_name',
       'organisation.account_id',
       'organisation.linked_at',
       'organisation.is_synced',
@@ -41,19 +42,6 @@ const selectStatements = (queries: Queries) =>
       'statement.confirmed_at',
       'statement.is_listed',
     ])
-type Selected = Awaited<ReturnType<ReturnType<typeof selectStatements>['execute']>>[number]
-const toRow = (row: Selected): StatementRow => ({
-  organisationId: row.id,
-  organisationName: row.name,
-  accountId: row.account_id,
-  linkedAt: row.linked_at,
-  isSynced: row.is_synced,
-  userId: row.user_id,
-  email: row.email,
-  platformRole: row.platform_role,
-  confirmedAt: row.confirmed_at,
-  isListed: row.is_listed,
-})
 
 /** The platform's statements about the person, by name of the organisation. */
 export async function listStatements(queries: Queries, userId: string): Promise<StatementRow[]> {
@@ -63,14 +51,14 @@ export async function listStatements(queries: Queries, userId: string): Promise<
       .orderBy('organisation.name')
       .orderBy('organisation.id')
       .execute()
-  ).map(toRow)
+  ).map(camelRow)
 }
 
 /** The platform's statements about all people in the organisation of the account. */
 export async function listOrganisationMembers(queries: Queries, accountId: string): Promise<StatementRow[]> {
   return (
     await selectStatements(queries).where('organisation.account_id', '=', accountId).orderBy('app_user.email').execute()
-  ).map(toRow)
+  ).map(camelRow)
 }
 
 /** Replaces the platform's statements about the person. Organisations that have an account admit them with their role;

@@ -1,6 +1,7 @@
 /** Identities at external providers. */
 import type { Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 export interface LinkedIdentityRow {
   readonly id: string
@@ -20,17 +21,7 @@ export async function findIdentity(
   subject: string,
 ): Promise<LinkedIdentityRow | undefined> {
   const row = await selectWhere(queries, 'linked_identity', { issuer, subject }).selectAll().executeTakeFirst()
-  return (
-    row && {
-      id: row.id,
-      userId: row.user_id,
-      issuer: row.issuer,
-      subject: row.subject,
-      provider: row.provider,
-      linkedAt: row.linked_at,
-      lastLoginAt: row.last_login_at,
-    }
-  )
+  return row && camelRow(row)
 }
 
 /** False when the identity was linked meanwhile. */
@@ -73,15 +64,7 @@ export async function listIdentities(queries: Queries, userId: string): Promise<
     .orderBy('linked_at')
     .orderBy('id')
     .execute()
-  return rows.map((row) => ({
-    id: row.id,
-    userId: row.user_id,
-    issuer: row.issuer,
-    subject: row.subject,
-    provider: row.provider,
-    linkedAt: row.linked_at,
-    lastLoginAt: row.last_login_at,
-  }))
+  return rows.map(camelRow)
 }
 
 /** False when the person has no such identity. */

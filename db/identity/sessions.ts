@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import type { Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 /** Absolute lifetime of a session. */
 export const SESSION_SECONDS = 7 * 86_400
@@ -188,14 +189,7 @@ export async function listSessions(queries: Queries, userId: string, now: Date):
     .orderBy('id')
     .limit(SESSIONS_LISTED_MAXIMUM)
     .execute()
-  return rows.map((row) => ({
-    id: row.id,
-    createdAt: row.created_at,
-    lastSeenAt: row.last_seen_at,
-    expiresAt: row.expires_at,
-    userAgent: row.user_agent,
-    sourceIp: row.source_ip,
-  }))
+  return rows.map(camelRow)
 }
 
 /** Removes sessions that can never be used again. */

@@ -5,6 +5,7 @@ import type { Queries } from '../kit/open.ts'
 import { comesAfter, type ListPlace } from '../kit/page.ts'
 import { hashSecret } from './sessions.ts'
 import { selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 const MINUTE_MILLISECONDS = 60_000
 
@@ -95,21 +96,9 @@ export async function findTokens(queries: Queries, secretHashes: readonly Buffer
     .where('app_user.disabled_at', 'is', null)
     .where(isTokenLive(now))
     .execute()
-  return rows.map((row) => ({
-    secretHash: row.secret_hash,
-    token: {
-      id: row.id,
-      name: row.name,
-      scope: row.scope as TokenScope, // written by createToken only
-      allowedCidrs: row.allowed_cidrs,
-      expiresAt: row.expires_at,
-      userId: row.user_id,
-      accountId: row.account_id,
-      role: row.role,
-      email: row.email,
-      emailVerifiedAt: row.email_verified_at,
-      lastUsedAt: row.last_used_at,
-    },
+  return rows.map(({ secret_hash: secretHash, ...row }) => ({
+    secretHash,
+    token: { ...camelRow(row), scope: row.scope as TokenScope }, // written by createToken only
   }))
 }
 
@@ -178,7 +167,7 @@ const selectTokens = (queries: Queries) =>
       'api_token.scope',
       'api_token.token_hint',
       'api_token.user_id',
-      'app_user.email',
+      'app_user.email as user_email',
       'api_token.created_at',
       'api_token.expires_at',
       'api_token.last_used_at',
@@ -190,18 +179,8 @@ const selectTokens = (queries: Queries) =>
 type SelectedToken = Awaited<ReturnType<ReturnType<typeof selectTokens>['execute']>>[number]
 
 const toTokenRow = (row: SelectedToken): TokenRow => ({
-  id: row.id,
-  name: row.name,
+  ...camelRow(row),
   scope: row.scope as TokenScope, // written by createToken only
-  tokenHint: row.token_hint,
-  userId: row.user_id,
-  userEmail: row.email,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  lastUsedAt: row.last_used_at,
-  lastUsedIp: row.last_used_ip,
-  revokedAt: row.revoked_at,
-  allowedCidrs: row.allowed_cidrs,
 })
 
 /** Tokens of the user in all accounts that may still be used. */

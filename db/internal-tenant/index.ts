@@ -1,9 +1,10 @@
 /** What the platform itself stores in object storage: a tenant for each purpose and owner, with a key that grants
  *  access to nothing else. A row keeps its backend when its zone gets another store. */
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 export interface InternalTenantId {
   readonly purpose: Tables['internal_tenant']['purpose']
@@ -33,25 +34,13 @@ export const internalBucketOf = ({
   bucketPrefix,
 }: Pick<InternalTenantRow, 'purpose' | 'bucketPrefix'>): string => `${bucketPrefix}${purpose}`
 
-const toRow = (row: Selectable<Tables['internal_tenant']>): InternalTenantRow => ({
-  purpose: row.purpose,
-  owner: row.owner,
-  zone: row.zone,
-  backend: row.backend,
-  accessKeyId: row.access_key_id,
-  sealedSecret: row.sealed_secret,
-  bucketPrefix: row.bucket_prefix,
-  createdAt: row.created_at,
-  toldAt: row.told_at,
-})
-
 /** Undefined when there is none. */
 export async function findInternalTenant(
   db: Queries,
   { purpose, owner, zone }: InternalTenantId,
 ): Promise<InternalTenantRow | undefined> {
   const row = await selectWhere(db, 'internal_tenant', { purpose, owner, zone }).selectAll().executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** The tenant of the checkpoints of the audit log; undefined when there is none. */
@@ -62,7 +51,7 @@ export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | 
     .orderBy('zone')
     .limit(1)
     .executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** The existing tenant, or else the given one, which is then stored. */
@@ -123,7 +112,7 @@ export async function listAbandonedTenants(db: Queries): Promise<readonly Intern
         or (purpose = 'clusters' and not exists (select from kubernetes_cluster where control_plane_id::text = owner))`,
     )
     .execute()
-  return rows.map(toRow)
+  return rows.map(camelRow)
 }
 
 /** Does nothing when it is deleted. */

@@ -1,6 +1,7 @@
 /** The mail outbox. Mails are inserted in the transaction that causes them and sent afterwards, at least once. */
 import type { Queries } from '../kit/open.ts'
 import { updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 /** A mail is abandoned after this many failures, with its last error. */
 const MAIL_ATTEMPTS_MAXIMUM = 20
@@ -54,16 +55,7 @@ export async function claimMail(
     )
     .returning(['id', 'recipient', 'subject', 'body', 'created_at', 'attempts'])
     .executeTakeFirst()
-  return (
-    row && {
-      id: row.id,
-      recipient: row.recipient,
-      subject: row.subject,
-      body: row.body,
-      createdAt: row.created_at,
-      attempts: row.attempts,
-    }
-  )
+  return row && camelRow(row)
 }
 
 /** The mail was sent: deletes its text, which may contain a secret. */

@@ -1,6 +1,6 @@
 /** Object storage of accounts: where it is, its key, and how much it contained when it was last measured. The row is
  *  the claim: an account has one in each zone. */
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/account/quota.ts'
 import { readStanding } from '../account/index.ts'
@@ -8,6 +8,7 @@ import type { Queries } from '../kit/open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'
 import { inTurn, type Turn } from '../turn/index.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 const TURN_WAIT_MILLISECONDS = 10_000
 
@@ -43,23 +44,6 @@ export type NewObjectStorage = Pick<
 export const objectStorageOwner = (accountId: string, id: string): string => `object_storage/${accountId}/${id}`
 /** The name of the tenant in the store. */
 export const tenantOf = ({ accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>): string => `${accountId}.${id}`
-
-const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => ({
-  id: row.id,
-  accountId: row.account_id,
-  zone: row.zone,
-  accessKeyId: row.access_key_id,
-  sealedSecret: row.sealed_secret,
-  bucketPrefix: row.bucket_prefix,
-  backend: row.backend,
-  move: row.move,
-  movedAt: row.moved_at,
-  usedBytes: row.used_bytes,
-  objectCount: row.object_count,
-  usageMeasuredAt: row.usage_measured_at,
-  generation: row.generation,
-  createdAt: row.created_at,
-})
 
 /** Creates the row, once: one with its id stays as it is. Throws the Problem `name_taken` (409) when the account has
  *  another one in the zone. */
@@ -99,7 +83,7 @@ export async function findObjectStorage(
   id: string,
 ): Promise<ObjectStorageRow | undefined> {
   const row = await selectWhere(db, 'object_storage', { account_id: accountId, id }).selectAll().executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** Of the account in the zone; undefined where it is not enabled. */
@@ -109,13 +93,13 @@ export async function findObjectStorageIn(
   zone: string,
 ): Promise<ObjectStorageRow | undefined> {
   const row = await selectWhere(db, 'object_storage', { account_id: accountId, zone }).selectAll().executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** By zone. */
 export async function listObjectStorages(db: Queries, accountId: string): Promise<readonly ObjectStorageRow[]> {
   const rows = await selectWhere(db, 'object_storage', { account_id: accountId }).selectAll().orderBy('zone').execute()
-  return rows.map(toRow)
+  return rows.map(camelRow)
 }
 
 /** Returns the row with the new secret; undefined when it is deleted. */
@@ -128,7 +112,7 @@ export async function replaceObjectStorageSecret(
     .set((columns) => ({ sealed_secret: sealedSecret, generation: columns('generation', '+', 1) }))
     .returningAll()
     .executeTakeFirst()
-  return row && toRow(row)
+  return row && camelRow(row)
 }
 
 /** Nobody else configures a store for it meanwhile: the store gets the state of the row, regardless of who changes it.

@@ -1,5 +1,5 @@
 /** Playgrounds of accounts, including ended ones: the allowance counts them for ever. An account has one at a time. */
-import type { Selectable, Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground/rules.ts'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
@@ -8,6 +8,7 @@ import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { camelRow } from '../kit/row.ts'
 
 export interface PlaygroundId {
   readonly accountId: string
@@ -29,25 +30,6 @@ const ALLOWANCE = 'playgrounds'
 const holdingOf = ({ accountId, playgroundId }: PlaygroundId) => ({
   accountId,
   holder: `playground/${playgroundId}` as const,
-})
-
-const toPlayground = (row: Selectable<Tables['playground']>): Playground => ({
-  accountId: row.account_id,
-  id: row.id,
-  name: row.name,
-  region: row.region,
-  controlPlaneId: row.control_plane_id,
-  release: row.release,
-  appDomain: row.app_domain,
-  endpoint: row.endpoint,
-  certificateAuthority: row.certificate_authority,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  readyAt: row.ready_at,
-  endedAt: row.ended_at,
-  deletedAt: row.deleted_at,
-  endReason: row.end_reason,
-  failureReason: row.failure_reason,
 })
 
 /** How many an account may ever have, and how many of these it has had: those that failed do not count. */
@@ -106,7 +88,7 @@ export async function findPlayground(
   const row = await selectWhere(db, 'playground', { account_id: accountId, id: playgroundId })
     .selectAll()
     .executeTakeFirst()
-  return row && toPlayground(row)
+  return row && camelRow(row)
 }
 
 /** Of any account: the newest of that id; one that has not ended comes before all others. */
@@ -116,7 +98,7 @@ export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<P
     .orderBy('ended_at', (order) => order.desc().nullsFirst())
     .limit(1)
     .executeTakeFirst()
-  return row && toPlayground(row)
+  return row && camelRow(row)
 }
 
 /** The existing playground, also while it is ending. */
@@ -125,7 +107,7 @@ export async function findLivePlayground(db: Queries, accountId: string): Promis
     .selectAll()
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row && toPlayground(row)
+  return row && camelRow(row)
 }
 
 /** Newest first. */
@@ -137,7 +119,7 @@ export async function listPlaygrounds(
 ): Promise<readonly Playground[]> {
   const playgrounds = selectWhere(db, 'playground', { account_id: accountId }).selectAll()
   const rows = await newestFirst(playgrounds, after, limit).execute()
-  return rows.map(toPlayground)
+  return rows.map(camelRow)
 }
 
 /** Records that its API answers there, and its node is ready. Only the first time counts. */
@@ -172,7 +154,7 @@ export async function endPlayground(
     .returningAll()
     .executeTakeFirst()
   if (row !== undefined && reason === 'failed') await releaseQuotas(tx, holdingOf(id))
-  return row && toPlayground(row)
+  return row && camelRow(row)
 }
 
 /** Records that nothing of it is left but this row. */
