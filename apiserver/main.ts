@@ -48,6 +48,7 @@ import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './kit/pages/operator.ts'
 import { createPages } from './kit/pages/customer.ts'
 import { ApiServerSettings } from './settings.ts'
+import { required } from '../kit/sys/settings.ts'
 
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
@@ -291,11 +292,6 @@ const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) =>
     signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
   )
-
-function required<T>(name: string, value: T | undefined): T {
-  if (value === undefined) throw new Error(`${name} is not set`)
-  return value
-}
 
 const { settings, log, stop } = await startProcess('apiserver', ApiServerSettings)
 const traces = await startTraceExport({ component: 'apiserver', version: VERSION, environment: environment(), log })

@@ -4,6 +4,7 @@ import { joined } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
 import { type Command, type Flag, nameOf, type Parameter } from './commands.ts'
 import { EXIT_MEANINGS } from './exit.ts'
+import { sentence } from '../kit/sys/sentence.ts'
 
 export interface OwnCommand {
   readonly name: string
@@ -313,7 +314,6 @@ const VALUE_NAMES = {
 } as const
 const valueName = ({ type }: Flag): string => VALUE_NAMES[type]
 const flagName = (flag: Flag): string => `--${flag.flag} ${valueName(flag)}`
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 function ownPair(flag: Flag, exactlyOne: readonly Flag[]): readonly [string, string] {
   const others = exactlyOne.includes(flag) ? exactlyOne.filter((other) => other !== flag) : []

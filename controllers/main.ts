@@ -63,6 +63,7 @@ import { openStorageMetrics } from './kit/storage-metrics.ts'
 import { ControllersSettings } from './settings.ts'
 import { inShard, parseShard, type Shard } from './kit/shard.ts'
 import { usageFromAgents } from './nouns/usage/index.ts'
+import { required } from '../kit/sys/settings.ts'
 
 /** The exit code after losing the lead: the supervisor restarts the process. */
 const EXIT_LEAD_LOST = 75
@@ -281,11 +282,6 @@ async function ensureNamespace(store: Store, name: string): Promise<void> {
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
   }
-}
-
-function required<T>(name: string, value: T | undefined): T {
-  if (value === undefined) throw new Error(`${name} is not set`)
-  return value
 }
 
 const { settings, log, stop } = await startProcess('controllers', ControllersSettings)

@@ -12,6 +12,7 @@ import { ZONE_KEY } from './identity.ts'
 import type { NodePublishRequest, NodeService, StageRequest, VolumeCapability, VolumeUsage } from './messages.ts'
 import { bind, diskBehind, diskNumber, makeFile, makeFolder, mountAt, removeTarget, unmount } from './mounts.ts'
 import { Refused, required } from './refusal.ts'
+import { isThere } from '../../kit/sys/is-there.ts'
 
 export interface NodeOptions {
   /** Id of the server that it runs on. */
@@ -112,12 +113,6 @@ async function requireAlone(number: string, staged: string): Promise<void> {
 /** Whether the mount shows only one path of a file system, and that path is the disk. */
 const isBoundDisk = async (root: string, path: string, number: string): Promise<boolean> =>
   root !== '/' && (await diskBehind(path)) === number
-
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
 
 /** Throws when there is no volume at the path. */
 async function requireVolume(path: string): Promise<void> {

@@ -7,7 +7,7 @@ import { appendAudit } from '../../db/audit/index.ts'
 import { findSecondFactor, isSecondFactorRequired, markActive } from '../../db/identity/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
-import { auditEntry, userActor } from '../kit/change/audit.ts'
+import { userEntry } from '../kit/change/audit.ts'
 import type { IdentityParts } from './parts.ts'
 import { issuedSessionView, openSession } from './sessions.ts'
 
@@ -46,18 +46,11 @@ export async function challengeFor(parts: IdentityParts, signIn: SignIn): Promis
     return_to: signIn.returnTo,
   }
   const challenge = await parts.tickets.seal('second-factor', content, expiresAt)
-  await parts.db.transaction().execute((tx) =>
-    appendAudit(
-      tx,
-      auditEntry(user.active_account_id, userActor(user), signIn.request, {
-        action: 'auth.login_mfa_required',
-        resourceType: 'user',
-        resourceId: user.id,
-        detail: { step },
-      }),
-      parts,
-    ),
-  )
+  await parts.db
+    .transaction()
+    .execute((tx) =>
+      appendAudit(tx, userEntry(user, signIn.request, { action: 'auth.login_mfa_required', detail: { step } }), parts),
+    )
   return { step, challenge, expiresAt }
 }
 
@@ -115,15 +108,6 @@ async function completeSignIn(
   const hasSecondFactor = detail.second_factor !== undefined
   const session = await openSession(tx, parts, { userId: user.id, request, endsOthers, hasSecondFactor })
   const view = await issuedSessionView(tx, user, session)
-  await appendAudit(
-    tx,
-    auditEntry(user.active_account_id, userActor(user), request, {
-      action: 'auth.login',
-      resourceType: 'user',
-      resourceId: user.id,
-      detail,
-    }),
-    parts,
-  )
+  await appendAudit(tx, userEntry(user, request, { action: 'auth.login', detail }), parts)
   return { view, cookies: session.cookies }
 }

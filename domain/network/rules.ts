@@ -66,7 +66,8 @@ export function overlapping<Range extends { readonly cidr: string }>(
   })
 }
 
-const networkOf = (cidr: string): Network => {
+/** Throws when the text is no network. */
+export const networkOf = (cidr: string): Network => {
   const network = parseNetwork(cidr)
   if (network === undefined) throw new Error(`${cidr} is no network`)
   return network

@@ -12,6 +12,7 @@ import {
   parseNetwork,
   privatePartOf,
 } from '../network/addresses.ts'
+import { networkOf } from '../network/rules.ts'
 
 export const POOL_USES = ['server_ipv4', 'server_ipv6_prefix', 'floating_ipv4', 'edge', 'control_plane'] as const
 export type PoolUse = (typeof POOL_USES)[number]
@@ -94,12 +95,6 @@ function gatewayFault(network: Network, text: string | undefined): PoolFault | u
   const isHost =
     contains(network, gateway.value) && gateway.value !== network.first && contains(network, gateway.value + 1n)
   return isHost ? undefined : { field: 'gateway', detail: 'must be an address of the network that a host can have' }
-}
-
-const networkOf = (cidr: string): Network => {
-  const network = parseNetwork(cidr)
-  if (network === undefined) throw new Error(`${cidr} is no network`)
-  return network
 }
 
 const gatewayOf = ({ family, cidr, gateway }: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>): string =>

@@ -1,59 +1,25 @@
 /** The interface for the platform, on the loopback address and with a token. The platform sends the tenants and gets
  *  their usage. It also serves metrics. */
-import { createServer, type IncomingMessage } from 'node:http'
-import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../integrations/object-storage/control.ts'
-import type { Logger } from '../../kit/sys/log.ts'
-import type { Registry } from '../../kit/sys/metrics.ts'
-import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
 import { readText } from '../../kit/http/bounded.ts'
-import { closeNow, listen } from '../../kit/sys/listen.ts'
-
-export interface ControlServerOptions {
-  readonly host: string
-  readonly port: number
-  readonly token: string
-  readonly tenants: Tenants
-  readonly metrics: Registry
-  readonly log: Logger
-}
+import { type ControlAnswer, type ControlListener, startControlServer } from '../../kit/http/control-server.ts'
+import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
 
 const BODY_BYTES_MAXIMUM = 16_384
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-
-interface Answer {
-  readonly status: number
-  readonly text?: string
-  readonly type?: string
-}
 
 /** Returns the function that stops it. */
-export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
-  const expected = digest(`Bearer ${options.token}`)
-  const server = createServer({ maxHeaderSize: BODY_BYTES_MAXIMUM }, (request, response) => {
-    const isKnown = timingSafeEqual(digest(request.headers.authorization ?? ''), expected)
-    const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
-    answering
-      .catch((error: unknown): Answer => {
-        // The caller retries, and reports a lasting failure.
-        options.log.info('control request failed', { error })
-        return { status: 503, text: 'try again' }
-      })
-      .then(({ status, text = '', type = 'application/json' }) => {
-        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
-      })
-      .catch(() => response.destroy())
-  })
-  await listen(server, { host: options.host, port: options.port })
-  return {
-    stop: () => closeNow(server),
-  }
-}
+export const startControl = ({
+  tenants,
+  ...options
+}: Omit<ControlListener, 'certificate'> & { readonly tenants: Tenants }): Promise<{ stop(): Promise<void> }> =>
+  startControlServer({ ...options, certificate: undefined }, (request, url) => answer(tenants, request, url))
 
-async function answer({ tenants, metrics }: ControlServerOptions, request: IncomingMessage): Promise<Answer> {
-  const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
-  if (pathname === '/metrics' && request.method === 'GET')
-    return { status: 200, text: await metrics.metrics(), type: metrics.contentType }
+async function answer(
+  tenants: Tenants,
+  request: IncomingMessage,
+  { pathname, searchParams }: URL,
+): Promise<ControlAnswer> {
   const id = /^\/tenants\/([^/]{1,253})$/.exec(pathname)?.[1]
   if (id === undefined) return { status: 404 }
   const tenantId = decodeURIComponent(id)

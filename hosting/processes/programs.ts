@@ -1,6 +1,6 @@
 /** Finds the programs of control planes. They are not npm packages: one command builds them, and every start finds the
  *  results. */
-import { access, constants } from 'node:fs/promises'
+import { constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { availableParallelism } from 'node:os'
 import { missingPrograms, missingText } from '../../integrations/control-planes/programs.ts'
@@ -8,6 +8,7 @@ import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../domain/
 import { isRoot } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { ownProgramsObstacle } from './own-programs.ts'
+import { isThere } from '../../kit/sys/is-there.ts'
 
 /** Features that this machine lacks because programs were not built, in order of importance. Each with what is missing,
  *  who must do what, and how long it takes. Empty when nothing is missing. */
@@ -54,8 +55,5 @@ export async function findKubernetes(folder = toolsFolder()): Promise<ControlPla
   return releases.length > 0 && (await areThere([etcd, etcdutl])) ? { etcd, etcdutl, tunnel, releases } : undefined
 }
 
-export const areThere = (files: readonly string[]): Promise<boolean> =>
-  Promise.all(files.map((file) => access(file, constants.X_OK))).then(
-    () => true,
-    () => false,
-  )
+export const areThere = async (files: readonly string[]): Promise<boolean> =>
+  (await Promise.all(files.map((file) => isThere(file, constants.X_OK)))).every(Boolean)

@@ -1,6 +1,5 @@
 /** The third-party programs of clusters, in the order in which a new operator needs them: their paths on a host, and
  *  the features that are missing without them. */
-import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   BUILD_KUBERNETES_COMMAND,
@@ -14,6 +13,7 @@ import {
   SNAPSHOT_KINDS_FILE,
   TUNNEL_VERSION,
 } from '../../domain/kubernetes-cluster/versions.ts'
+import { isThere } from '../../kit/sys/is-there.ts'
 
 export type KubernetesRelease = (typeof KUBERNETES_RELEASES)[number]
 
@@ -134,12 +134,6 @@ async function missingOf(folder: string, release: KubernetesRelease): Promise<re
   }
   return missing
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 const MINUTE_SECONDS = 60
 

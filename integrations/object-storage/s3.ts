@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { readWhole } from '../../kit/http/bounded.ts'
 import type { StoreAnswer, StoreExchange, StoreRequest } from '../../kit/s3/exchange.ts'
+import { unescapeXml } from '../../kit/s3/encoded-list.ts'
 
 /** The server's response differs from what was requested. */
 export class StoreRefused extends Error {
@@ -134,12 +135,6 @@ export async function textOf(answer: IncomingMessage): Promise<string> {
 
 export const withoutQuotes = (etag: string): string => etag.replaceAll('"', '')
 
-const SIGNS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
-const unescapeXml = (text: string): string =>
-  text.replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
-    if (name !== undefined) return SIGNS[name] ?? whole
-    return String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
-  })
 export const valueOf = (text: string, element: string): string | undefined => {
   const value = new RegExp(`<${element}>([^<]*)</${element}>`).exec(text)?.[1]
   return value === undefined ? undefined : unescapeXml(value)

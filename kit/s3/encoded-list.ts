@@ -28,7 +28,8 @@ export function encodeList(xml: string, { name }: Operation): string {
 
 const escape = (text: string): string => unescapeXml(text).split('/').map(escapeForSignature).join('/')
 
-const unescapeXml = (text: string): string =>
+/** The text of an element, with its references replaced. */
+export const unescapeXml = (text: string): string =>
   text.replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
     if (name !== undefined) return SIGNS[name] ?? whole
     return String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))

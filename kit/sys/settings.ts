@@ -116,3 +116,9 @@ function lineOf(schema: z.ZodObject, field: string, fault: string): string {
   const description = schema.shape[field]?.meta?.()?.description ?? ''
   return `${variablesOf(schema, field).join(' or ')} (${field}): ${fault}. ${description}`.trim()
 }
+
+/** Throws when a setting that this process needs is not set. */
+export function required<Value>(name: string, value: Value | undefined): Value {
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}

@@ -7,7 +7,7 @@
  *  given). `build-kubernetes.ts` builds those of clusters. */
 
 import { execFile } from 'node:child_process'
-import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
@@ -20,6 +20,7 @@ import {
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { releasedFile, type UpstreamFile } from './upstream.ts'
+import { isThere } from '../../kit/sys/is-there.ts'
 
 const run = promisify(execFile)
 
@@ -200,11 +201,7 @@ export function releasedFileOf(tool: Tool, architecture: string): UpstreamFile |
   return released && releasedFile({ name, version }, released, architecture)
 }
 
-export const isBuilt = (tool: Tool): Promise<boolean> =>
-  access(toolPath(tool)).then(
-    () => true,
-    () => false,
-  )
+export const isBuilt = (tool: Tool): Promise<boolean> => isThere(toolPath(tool))
 
 /** The version of the Go compiler on the path, or undefined when there is none. */
 export const goVersion = (): Promise<string | undefined> =>

@@ -1,6 +1,6 @@
 /** Backups of real disks. When the storage has snapshots, the backup reads one of those. Otherwise it uses a point in
  *  QEMU when a guest has the disk open, and qemu-nbd for any other disk. */
-import { access, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
@@ -30,6 +30,7 @@ import { withServedDisk } from './served-disk.ts'
 import { sweepChunks } from './sweep.ts'
 import { type BackupWork, HalfWritten, type WorkOptions, type WorkResult } from './work.ts'
 import { copyBackup, writeBackup } from './write-backup.ts'
+import { isThere } from '../../../kit/sys/is-there.ts'
 
 export interface DiskWorkOptions {
   /** A folder, or the URL of a bucket. When undefined, only the object storage of zones is available. */
@@ -386,12 +387,6 @@ async function restore(
 
 const markOf = (folder: string, { backup, volume }: BackupJobSpec): string =>
   join(folder, `${backup.name}.${volume}.restoring`)
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
 async function fill(
   options: DiskWorkOptions,
   repository: Repository,

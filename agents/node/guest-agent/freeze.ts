@@ -1,7 +1,7 @@
 /** Freezes the file systems of a guest while a point of its disks is taken. A guest whose agent does not freeze in time
  *  is not waited for. Frozen file systems are always thawed: a mark on the disk is written before the freeze, and the
  *  next agent that attaches to the guest thaws it. */
-import { access, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -10,6 +10,7 @@ import type { Logger } from '../../../kit/sys/log.ts'
 import type { Qmp } from '../drivers/hypervisor/qmp.ts'
 import { KeyedMutex } from '../../../kit/sys/mutex.ts'
 import { type GuestAgent, GuestAgentFailed, openGuestAgent } from './channel.ts'
+import { isThere } from '../../../kit/sys/is-there.ts'
 
 /** Files in the guest's folder. */
 export const GUEST_AGENT_FILES = {
@@ -138,11 +139,7 @@ async function isPortOpen(execute: Qmp['execute']): Promise<boolean> {
 }
 
 const markOf = (folder: string): string => join(folder, GUEST_AGENT_FILES.frozen)
-const mayBeFrozen = (folder: string): Promise<boolean> =>
-  access(markOf(folder)).then(
-    () => true,
-    () => false,
-  )
+const mayBeFrozen = (folder: string): Promise<boolean> => isThere(markOf(folder))
 
 /** Agents return a number of file systems; a guest may send anything. */
 const countOf = (answer: unknown): number => (typeof answer === 'number' && answer > 0 ? answer : 0)

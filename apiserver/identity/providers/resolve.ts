@@ -18,7 +18,7 @@ import { findIdentity, linkIdentity, markIdentityUsed } from '../../../db/identi
 import type { Tables } from '../../../db/tables.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
-import { auditEntry, userActor } from '../../kit/change/audit.ts'
+import { auditEntry, userActor, userEntry } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../parts.ts'
 import { type Person, type Provider, SignInFailed } from './protocol.ts'
 
@@ -155,7 +155,7 @@ async function link(
   if (!isLinked) throw new SignInFailed('provider_error')
   await appendAudit(
     tx,
-    auditEntry(user.active_account_id, userActor(user), request, {
+    userEntry(user, request, {
       action: 'account.identity_linked',
       resourceType: 'identity',
       resourceId: id,

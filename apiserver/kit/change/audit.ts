@@ -108,6 +108,14 @@ export function auditEntry(
 }
 const USER_AGENT_CHARACTERS_MAXIMUM = 512
 
+/** The entry of a person who signs in or uses a mailed link; by default its subject is their user. */
+export const userEntry = (
+  user: { readonly id: string; readonly email: string; readonly active_account_id: string },
+  request: Pick<RequestFacts, 'requestId' | 'sourceIp' | 'userAgent'>,
+  facts: AuditFacts,
+): UnsealedAuditEntry =>
+  auditEntry(user.active_account_id, userActor(user), request, { resourceType: 'user', resourceId: user.id, ...facts })
+
 /** The part of a customer's call that an entry needs. */
 export interface AuditedCall {
   readonly route: Pick<Route, 'audit'>

@@ -10,7 +10,7 @@ import { countRequest } from '../../../db/request/index.ts'
 import type { Answer, Call, Cookie, Customer, RequestFacts } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../../kit/http/endpoint.ts'
 import * as routes from '../../../resources/identity-provider/index.ts'
-import { auditEntry, auditEntryOf, userActor } from '../../kit/change/audit.ts'
+import { auditEntryOf, userEntry } from '../../kit/change/audit.ts'
 import { openNamespace } from '../../kit/change/namespaces.ts'
 import { mailVerification } from '../../identity/verification.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
@@ -245,10 +245,8 @@ type Arrived = Awaited<ReturnType<typeof resolvePerson>>['user']
 
 const auditDisabled = (parts: IdentityParts, user: Arrived, request: RequestFacts): Promise<void> =>
   parts.db.transaction().execute(async (tx) => {
-    const entry = auditEntry(user.active_account_id, userActor(user), request, {
+    const entry = userEntry(user, request, {
       action: 'auth.login_failed',
-      resourceType: 'user',
-      resourceId: user.id,
       outcome: 'denied',
       detail: { reason: 'user_disabled' },
     })

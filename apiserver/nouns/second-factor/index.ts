@@ -23,7 +23,7 @@ import {
   startLoginSecondFactorSetup,
   verifyLoginSecondFactor,
 } from '../../../resources/second-factor/index.ts'
-import { auditEntry, auditEntryOf, userActor } from '../../kit/change/audit.ts'
+import { auditEntryOf, userEntry } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import {
   type Proof,
@@ -60,16 +60,7 @@ async function verify(parts: IdentityParts, { body, request }: Call<typeof verif
     if (!(await spendProof(tx, parts, user.id, body))) return undefined
     await forgetProofs(tx, user.id)
     const isRecovery = body.recovery_code !== undefined
-    if (isRecovery)
-      await appendAudit(
-        tx,
-        auditEntry(user.active_account_id, userActor(user), request, {
-          action: 'auth.mfa_recovery_code_used',
-          resourceType: 'user',
-          resourceId: user.id,
-        }),
-        parts,
-      )
+    if (isRecovery) await appendAudit(tx, userEntry(user, request, { action: 'auth.mfa_recovery_code_used' }), parts)
     const { view, cookies } = await complete(tx, parts, signIn, {
       second_factor: isRecovery ? 'recovery_code' : 'totp',
     })
@@ -84,12 +75,7 @@ async function verify(parts: IdentityParts, { body, request }: Call<typeof verif
 }
 
 async function refuseAtSignIn(parts: IdentityParts, user: UserRow, request: RequestFacts): Promise<never> {
-  const entry = auditEntry(user.active_account_id, userActor(user), request, {
-    action: 'auth.mfa_failed',
-    resourceType: 'user',
-    resourceId: user.id,
-    outcome: 'failed',
-  })
+  const entry = userEntry(user, request, { action: 'auth.mfa_failed', outcome: 'failed' })
   await parts.db.transaction().execute((tx) => appendAudit(tx, entry, parts))
   await mailWhenLocked(parts, user)
   throw unauthenticated('The code is wrong or was used before.')
@@ -104,15 +90,7 @@ async function startAtSignIn(
     throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
   return await parts.db.transaction().execute(async (tx) => {
     const setup = await beginSetup(tx, parts, user)
-    await appendAudit(
-      tx,
-      auditEntry(user.active_account_id, userActor(user), request, {
-        action: 'account.mfa_setup_started',
-        resourceType: 'user',
-        resourceId: user.id,
-      }),
-      parts,
-    )
+    await appendAudit(tx, userEntry(user, request, { action: 'account.mfa_setup_started' }), parts)
     return { status: 200, body: setup }
   })
 }
@@ -130,15 +108,7 @@ async function finishAtSignIn(
     const codes = await confirmSetup(tx, parts, user.id, body.code ?? '')
     if (codes === undefined) return undefined
     await forgetProofs(tx, user.id)
-    await appendAudit(
-      tx,
-      auditEntry(user.active_account_id, userActor(user), request, {
-        action: 'account.mfa_enabled',
-        resourceType: 'user',
-        resourceId: user.id,
-      }),
-      parts,
-    )
+    await appendAudit(tx, userEntry(user, request, { action: 'account.mfa_enabled' }), parts)
     const { view, cookies } = await complete(tx, parts, signIn, { second_factor: 'totp' })
     return {
       status: 200,

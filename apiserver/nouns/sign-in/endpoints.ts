@@ -35,7 +35,7 @@ import {
   requestEmailVerification,
   signUp,
 } from '../../../resources/identity/index.ts'
-import { auditEntry, auditEntryOf, countsOf, userActor } from '../../kit/change/audit.ts'
+import { auditEntry, auditEntryOf, countsOf, userActor, userEntry } from '../../kit/change/audit.ts'
 import { SESSION_COOKIE } from '../../identity/callers.ts'
 import { openNamespace } from '../../kit/change/namespaces.ts'
 import { startPace } from '../../identity/pace.ts'
@@ -156,13 +156,7 @@ async function auditFailure(
   outcome: 'failed' | 'denied',
   reason: string,
 ): Promise<void> {
-  const entry = auditEntry(user.active_account_id, userActor(user), request, {
-    action: 'auth.login_failed',
-    resourceType: 'user',
-    resourceId: user.id,
-    outcome,
-    detail: { reason },
-  })
+  const entry = userEntry(user, request, { action: 'auth.login_failed', outcome, detail: { reason } })
   await parts.db.transaction().execute((tx) => appendAudit(tx, entry, parts))
 }
 

@@ -18,21 +18,27 @@ export interface PortNetwork {
 /** Each network has a /64. */
 const IPV6_PREFIX = 64
 
-/** The port of the router. */
-export const routerPort = (holder: RowRef, name: string, mac: string, networks: readonly string[]): Row => ({
+/** The port of the router; `more` are further columns. */
+export const routerPort = (
+  holder: RowRef,
+  name: string,
+  mac: string,
+  networks: readonly string[],
+  more: Row['columns'] = {},
+): Row => ({
   table: 'Logical_Router_Port',
   key: name,
   parent: { ...holder, column: 'ports' },
-  columns: { name, mac, networks },
+  columns: { name, mac, networks, ...more },
 })
 
-/** The port of the switch that is joined to a port of a router. */
-export const switchPort = (holder: RowRef, port: string): Row => ({
+/** The port of the switch that is joined to a port of a router; `own` is what it is called on the switch. */
+export const switchPort = (holder: RowRef, port: string, own = port): Row => ({
   table: 'Logical_Switch_Port',
-  key: `${holder.key}-${port}`,
+  key: `${holder.key}-${own}`,
   parent: { ...holder, column: 'ports' },
   columns: {
-    name: `${holder.key}-${port}`,
+    name: `${holder.key}-${own}`,
     type: 'router',
     addresses: ['router'],
     options: { 'router-port': port },
@@ -42,22 +48,18 @@ export const switchPort = (holder: RowRef, port: string): Row => ({
 /** Both ports of a private network. Router advertisements make its guests request an IPv6 address by DHCPv6. */
 export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway }: PortNetwork): readonly Row[] {
   const name = `${own.key}-${networkId}`
-  const port = routerPort(own, name, routerMac(networkId), [`${ipv4}/${prefixOf(cidr)}`, `${ipv6}/${IPV6_PREFIX}`])
+  const networks = [`${ipv4}/${prefixOf(cidr)}`, `${ipv6}/${IPV6_PREFIX}`]
   return [
-    {
-      ...port,
-      columns: {
-        ...port.columns,
-        // Other routers provide the default route, where guests have one.
-        ipv6_ra_configs: {
-          address_mode: 'dhcpv6_stateful',
-          send_periodic: 'true',
-          mtu: String(GUEST_MTU),
-          router_preference: 'LOW',
-          ...(gateway === undefined ? {} : { route_info: `HIGH-${NAT64_PREFIX}`, rdnss: gateway.ipv6 }),
-        },
+    routerPort(own, name, routerMac(networkId), networks, {
+      // Other routers provide the default route, where guests have one.
+      ipv6_ra_configs: {
+        address_mode: 'dhcpv6_stateful',
+        send_periodic: 'true',
+        mtu: String(GUEST_MTU),
+        router_preference: 'LOW',
+        ...(gateway === undefined ? {} : { route_info: `HIGH-${NAT64_PREFIX}`, rdnss: gateway.ipv6 }),
       },
-    },
+    }),
     switchPort(networkSwitch(networkId), name),
   ]
 }

@@ -26,6 +26,7 @@ import {
 import { prefixRoute } from '../ovn/prefix-route.ts'
 import { refer, type Row, type RowRef } from '../ovn/row.ts'
 import { trackingRows } from '../ovn/tracking.ts'
+import { routerPort, switchPort } from '../ovn/router-port.ts'
 
 export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
 
@@ -78,7 +79,7 @@ const GATEWAY_PRIORITY_MOST = 100
 
 export function rowsOf(network: PublicNetwork): readonly Row[] {
   const { zone, outside } = network
-  const [own, router, routerPort] = [publicSwitch(zone), zoneRouter(zone), zoneRouterPort(zone)]
+  const [own, router, port] = [publicSwitch(zone), zoneRouter(zone), zoneRouterPort(zone)]
   return [
     { ...own, columns: { name: own.key } },
     {
@@ -95,28 +96,10 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
     },
     ...trackingRows(own),
     { ...router, columns: { name: router.key, options: ROUTER_OPTIONS } },
-    {
-      table: 'Logical_Router_Port',
-      key: routerPort,
-      parent: { ...router, column: 'ports' },
-      columns: {
-        name: routerPort,
-        mac: routerMac(`${zone}/public`),
-        networks: routerNetworksOf(network),
-        ipv6_ra_configs: { address_mode: 'dhcpv6_stateful', send_periodic: 'true', mtu: String(GUEST_MTU) },
-      },
-    },
-    {
-      table: 'Logical_Switch_Port',
-      key: `${own.key}-router`,
-      parent: { ...own, column: 'ports' },
-      columns: {
-        name: `${own.key}-router`,
-        type: 'router',
-        addresses: ['router'],
-        options: { 'router-port': routerPort },
-      },
-    },
+    routerPort(router, port, routerMac(`${zone}/public`), routerNetworksOf(network), {
+      ipv6_ra_configs: { address_mode: 'dhcpv6_stateful', send_periodic: 'true', mtu: String(GUEST_MTU) },
+    }),
+    switchPort(own, port, 'router'),
     {
       table: 'Logical_Switch_Port',
       key: `${own.key}-metadata`,
@@ -166,27 +149,13 @@ function edgeRows({ zone, subnets }: PublicNetwork, router: RowRef): readonly Ro
   const [own, port] = [edgeSwitch(zone), zoneEdgePort(zone)]
   return [
     { ...own, columns: { name: own.key } },
-    {
-      table: 'Logical_Router_Port',
-      key: port,
-      parent: { ...router, column: 'ports' },
-      columns: {
-        name: port,
-        mac: routerMac(`${zone}/edge`),
-        networks: networks.map(({ gateway, prefix }) => `${gateway}/${prefix}`),
-      },
-    },
-    {
-      table: 'Logical_Switch_Port',
-      key: `${own.key}-router`,
-      parent: { ...own, column: 'ports' },
-      columns: {
-        name: `${own.key}-router`,
-        type: 'router',
-        addresses: ['router'],
-        options: { 'router-port': port },
-      },
-    },
+    routerPort(
+      router,
+      port,
+      routerMac(`${zone}/edge`),
+      networks.map(({ gateway, prefix }) => `${gateway}/${prefix}`),
+    ),
+    switchPort(own, port, 'router'),
   ]
 }
 
@@ -257,7 +226,6 @@ function outsideRows(network: PublicNetwork, outside: Outside, router: RowRef): 
   const { physicalNetwork, addresses, gateways } = outside
   const port = zoneOutsidePort(zone)
   const own: RowRef = { table: 'Logical_Switch', key: `outside-${zone}` }
-  const routerPort: RowRef = { table: 'Logical_Router_Port', key: port }
   return [
     { ...own, columns: { name: own.key } },
     {
@@ -271,33 +239,16 @@ function outsideRows(network: PublicNetwork, outside: Outside, router: RowRef): 
         options: { network_name: physicalNetwork },
       },
     },
-    {
-      table: 'Logical_Switch_Port',
-      key: `${own.key}-router`,
-      parent: { ...own, column: 'ports' },
-      columns: {
-        name: `${own.key}-router`,
-        type: 'router',
-        addresses: ['router'],
-        options: { 'router-port': port },
-      },
-    },
-    {
-      ...routerPort,
-      parent: { ...router, column: 'ports' },
-      columns: {
-        name: port,
-        mac: routerMac(`${zone}/outside`),
-        networks: [...addresses],
-        // A sender of larger packets gets an error; on the path to a guest nothing else would report it.
-        options: { gateway_mtu: String(GUEST_MTU) },
-      },
-    },
+    switchPort(own, port, 'router'),
+    routerPort(router, port, routerMac(`${zone}/outside`), addresses, {
+      // A sender of larger packets gets an error; on the path to a guest nothing else would report it.
+      options: { gateway_mtu: String(GUEST_MTU) },
+    }),
     ...gatewayNodes.slice(0, GATEWAY_PRIORITY_MOST).map(
       (node, index): Row => ({
         table: 'Gateway_Chassis',
         key: `${port}-${node}`,
-        parent: { ...routerPort, column: 'gateway_chassis' },
+        parent: { table: 'Logical_Router_Port', key: port, column: 'gateway_chassis' },
         columns: { name: `${port}-${node}`, chassis_name: node, priority: GATEWAY_PRIORITY_MOST - index },
       }),
     ),

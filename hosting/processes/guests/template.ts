@@ -2,7 +2,7 @@
  *  from it. It contains no cluster and no secret. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, chmod, chown, copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, chown, copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,6 +14,7 @@ import { readLines } from '../../../kit/http/bounded.ts'
 import { environment, isRoot } from '../../../kit/sys/process.ts'
 import { tied } from '../../../embedded/kit/daemon.ts'
 import { GUEST_FILES, guestCommand, type GuestSize, userIdOf } from './machine.ts'
+import { isThere } from '../../../kit/sys/is-there.ts'
 
 const run = promisify(execFile)
 
@@ -203,12 +204,6 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   await rm(to, { force: true })
   await link(from, to).catch(() => copyFile(from, to)) // for another file system
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 const isInstalled = (program: string): Promise<boolean> =>
   run('/bin/sh', ['-c', 'command -v "$0"', program]).then(

@@ -1,6 +1,6 @@
 /** Contents of the image of nodes besides Debian's packages: the programs of Kubernetes, and images of containers that
  *  no registry has. Each of these images is created here from one program. */
-import { access, chmod, constants, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   BUILD_KUBERNETES_COMMAND,
@@ -21,6 +21,7 @@ import { VERSION } from '../../../../domain/version.ts'
 import { ociArchive } from '../oci-archive.ts'
 import { ImageUnavailable } from '../recipe.ts'
 import { tarOf } from '../tar.ts'
+import { isThere } from '../../../../kit/sys/is-there.ts'
 
 /** Folder in the guest, as in `kubernetes.py`. */
 const PROGRAMS = 'opt/kubernetes'
@@ -65,7 +66,9 @@ export async function findNodePrograms(root: string, folder = toolsFolder()): Pr
     [`${PROGRAMS}/konnectivity-agent`]: join(folder, TUNNEL_VERSION, 'konnectivity-agent'),
   }
   const of = (release: string, name: string) => join(folder, `v${release}`, name)
-  const areHere = await Promise.all(KUBERNETES_RELEASES.map((release) => isThere(of(release, 'kube-apiserver'))))
+  const areHere = await Promise.all(
+    KUBERNETES_RELEASES.map((release) => isThere(of(release, 'kube-apiserver'), constants.X_OK)),
+  )
   const here = KUBERNETES_RELEASES.filter((_, index) => areHere[index])
   for (const release of here.length === 0 ? [NEWEST_RELEASE] : here)
     for (const name of ['kubelet', 'kube-proxy']) files[`${PROGRAMS}/${release}/${name}`] = of(release, name)
@@ -86,7 +89,7 @@ export async function findDevClusterPrograms(root: string, folder = toolsFolder(
 
 async function requireBuilt(programs: NodePrograms): Promise<NodePrograms> {
   for (const path of [...Object.values(programs.files), ...Object.values(programs.images)])
-    if (!(await isThere(path)))
+    if (!(await isThere(path, constants.X_OK)))
       throw new ImageUnavailable(
         `its programs are not built: ${BUILD_KUBERNETES_COMMAND}; ${path} is missing (SVCCLOUD_TOOLS names another ` +
           'folder of programs, which sudo may need)',
@@ -99,12 +102,6 @@ const clusterImages = (root: string, folder: string): NodePrograms['images'] => 
   [PAUSE_IMAGE]: join(folder, `pause-${PAUSE_VERSION}`, 'pause'),
   [COREDNS_IMAGE]: join(folder, `v${COREDNS_VERSION}`, 'coredns'),
 })
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  )
 
 /** Copies the programs to the new system. */
 export async function putNodePrograms(root: string, { files, images }: NodePrograms): Promise<void> {

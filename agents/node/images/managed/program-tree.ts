@@ -1,8 +1,9 @@
 /** A program of this project with all its dependencies, as files below a folder of a guest: Node.js, its sources, and
  *  the packages that they import. */
-import { access, chmod, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises'
 import { dirname, join, normalize, relative } from 'node:path'
 import { nodeBinary } from '../../../../kit/sys/process.ts'
+import { isThere } from '../../../../kit/sys/is-there.ts'
 
 const PROJECT = join(import.meta.dirname, '../../../..')
 /** Imports at run time; types are removed by then. */
@@ -93,9 +94,3 @@ async function addPackage(name: string, from: string, folders: Set<string>): Pro
   }
   for (const other of Object.keys(dependencies)) await addPackage(other, found, folders)
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
