@@ -16,7 +16,8 @@ import { recordOperation } from '../../../../db/operation/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { claimNetwork, findNetwork, renameNetwork } from '../../../../db/network/index.ts'
 import { arrangeRouter, claimRouter, findRouter, renameRouter } from '../../../../db/router/index.ts'
-import { claimServer } from '../../../../db/server/index.ts'
+import { attachInterface } from '../../../../db/network-interface/index.ts'
+import { acceptSizeChange, claimServer, findServerClaims } from '../../../../db/server/index.ts'
 import type { Tables } from '../../../../db/tables.ts'
 import { claimStorage, findStorageClaim, resizeStorageClaim } from '../../../../db/storage/index.ts'
 import { deadlineOf, type OperationKind } from '../../../../domain/operations.ts'
@@ -73,7 +74,8 @@ beforeEach(async () => {
 /** The transaction of the acceptance, as the API server makes it. */
 async function accepted(
   action:
-    | ('server.create' | 'server.update' | 'storage.resize' | 'network.update')
+    | ('server.create' | 'server.update' | 'server.change_plan' | 'server.attach_network')
+    | ('storage.resize' | 'network.update')
     | ('router.update' | 'router.attach_network' | 'router.detach_network'),
   serverId = id(),
   operationId = id(),
@@ -253,6 +255,38 @@ test('growth of a storage that was not written holds no room and no quota', asyn
   await accepted('storage.resize', storageId)
   await sweepIntents(parts)
   expect(await size()).toBe(7)
+})
+
+test('what a server was to get, and was not written, is released; what others got for it stays', async () => {
+  const [networkId, operationId, other] = [id(), id(), id()]
+  const { serverId, operationId: creation } = await accepted('server.create')
+  await write(serverId, { operation: stanza(creation, 'server.create') })
+  const server = { accountId, serverId }
+  const larger = { cores: 1, memoryMebibytes: 192, storageGibibytes: 5 }
+  const means = { now: systemClock.now(), random: systemRandom }
+  await database.db.transaction().execute(async (tx) => {
+    await claimNetwork(tx, { accountId, networkId, zone: ZONE, name: networkId }, systemRandom)
+    await attachInterface(tx, { ...server, networkId, networkUid: networkId }, means)
+    await acceptSizeChange(tx, { ...server, operationId, ...larger, cpuPool: undefined }, systemClock.now())
+  })
+  const claims = async () => {
+    const found = await findServerClaims(database.db, server)
+    return [found?.sizeChange?.operationId, found?.interfaces?.map((each) => each.networkId)]
+  }
+  await accepted('server.change_plan', serverId, other)
+  await sweepIntents(parts)
+  expect(await claims()).toEqual([operationId, [networkId]])
+
+  await accepted('server.change_plan', serverId, operationId)
+  await accepted('server.attach_network', serverId, id(), [{ field: 'network_id', before: null, after: networkId }])
+  await sweepIntents(parts)
+  expect(await claims()).toEqual([undefined, undefined])
+  expect((await audited()).map(({ action, outcome }) => `${action} ${outcome}`).sort()).toEqual([
+    'server.attach_network failed',
+    'server.change_plan failed',
+    'server.change_plan failed',
+    'server.create success',
+  ])
 })
 
 test('a young intent is left to its maker', async () => {
