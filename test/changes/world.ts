@@ -28,7 +28,7 @@ const zone = (name: string, spec: Partial<ZoneSpec>, status: Partial<ZoneStatus>
       apiVersion: 'svccloud.dev/v1alpha1',
       kind: 'Zone',
       metadata: { name },
-      spec: { region: 'eu', isClosed: false, ...spec },
+      spec: { region: 'eu', isClosed: false, capabilities: [], ...spec },
       status,
     },
   ] as const
