@@ -111,7 +111,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   })
   return {
     authenticate: callers.authenticate,
-    requireAccess: createAccessReview(options.kubernetes),
+    requireAccess: createAccessReview(options),
     authenticateOperator: createStaffAuthentication({ db, clock, csrfTokenOf, kubernetes: options.kubernetes }),
     async countRequest(rule, key) {
       const windows = [

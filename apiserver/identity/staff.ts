@@ -9,7 +9,7 @@ import { hashSecret } from '../../db/identity/index.ts'
 import { findStaffSession } from '../../db/staff/index.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
 import type { OperatorAccess } from '../../kit/http/route.ts'
-import { reviewAccess, reviewToken } from '../../kit/kube/reviews.ts'
+import { reviewAccess, type Reviewing, reviewToken } from '../../kit/kube/reviews.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { API_GROUP } from '../../resources/kit/define.ts'
@@ -44,7 +44,7 @@ export function createStaffAuthentication(
       const found = kept.get(key)
       if (found === undefined || found.until <= now) {
         if (kept.size >= KEPT_MAXIMUM) kept.clear()
-        const operator = findOperator(kubernetes, token)
+        const operator = findOperator({ kubernetes, clock: parts.clock }, token)
         operator.catch(() => kept.delete(key))
         kept.set(key, { until: now + KEPT_MILLISECONDS, operator })
       }
@@ -69,25 +69,30 @@ export function createStaffAuthentication(
 }
 
 /** TokenReview identifies the operator; one SubjectAccessReview per staff role finds what they may do. */
-async function findOperator(kubernetes: Transport, token: string): Promise<Operator | undefined> {
-  const user = await reviewToken(kubernetes, token)
+async function findOperator(reviewing: Reviewing, token: string): Promise<Operator | undefined> {
+  const user = await reviewToken(reviewing, token)
   if (user === undefined) return undefined
   const roles: StaffRole[] = []
   for (const role of STAFF_ROLES)
-    if (await isAllowed(kubernetes, user, { resource: 'staffroles', name: role, verb: 'use' })) roles.push(role)
+    if (await isAllowed(reviewing, user, { resource: 'staffroles', name: role, verb: 'use' })) roles.push(role)
   return { kind: 'operator', ...user, actor: 'operator', roles }
 }
 
 /** Throws 403, which names what is missing, unless the management cluster lets the operator do it with kubectl; staff
  *  have roles instead. */
-export function createAccessReview(
-  kubernetes: Transport | undefined,
-): (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void> {
+export function createAccessReview({
+  kubernetes,
+  clock,
+}: Pick<StaffCallerParts, 'kubernetes' | 'clock'>): (
+  operator: Operator,
+  access: Pick<OperatorAccess, 'verb' | 'resource'>,
+  namespace?: string,
+) => Promise<void> {
   return async (operator, { verb, resource }, namespace) => {
     if (operator.staff !== undefined) return
     if (
       kubernetes !== undefined &&
-      (await isAllowed(kubernetes, operator, { verb, resource, ...defined({ namespace }) }))
+      (await isAllowed({ kubernetes, clock }, operator, { verb, resource, ...defined({ namespace }) }))
     )
       return
     throw forbidden(
@@ -99,8 +104,8 @@ export function createAccessReview(
 }
 
 const isAllowed = (
-  kubernetes: Transport,
+  reviewing: Reviewing,
   { name, groups }: Pick<Operator, 'name' | 'groups'>,
   attributes: { readonly verb: string; readonly resource: string; readonly name?: string; readonly namespace?: string },
 ): Promise<boolean> =>
-  reviewAccess(kubernetes, { name, groups }, { resourceAttributes: { group: API_GROUP, ...attributes } })
+  reviewAccess(reviewing, { name, groups }, { resourceAttributes: { group: API_GROUP, ...attributes } })

@@ -9,6 +9,7 @@ import { currentTraceparent, inSpanOfTrace, type SpanDraft } from '../sys/tracin
 import { apiVersionOf, type Key, type KubeObject, type ResourceType } from './object.ts'
 import { ApiError, type ListOptions, type ObjectList, type Store, type WatchEvent } from './store.ts'
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { REQUEST_TIMEOUT_MILLISECONDS, within } from './within.ts'
 
 export interface ClientOptions {
   readonly transport: Transport
@@ -19,7 +20,6 @@ export interface ClientOptions {
   readonly requestTimeoutMilliseconds?: number
 }
 
-const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 const PAGE_LIMIT = 500
 const ATTEMPTS_MAXIMUM = 4
 const RETRY_BACKOFF = { baseMilliseconds: 100, maximumMilliseconds: 2_000 }
@@ -242,18 +242,6 @@ async function* watch<Spec, Status>(
 function canRepeat(method: TransportRequest['method'], failure: ApiError | Unavailable): boolean {
   if (failure instanceof ApiError && failure.code === 429) return true
   return method === 'GET' && (failure instanceof Unavailable || failure.code >= 500)
-}
-
-/** Also gives up on a transport that ignores its signal. */
-function within<T>(clock: Clock, milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const deadline = new AbortController()
-  return new Promise<T>((resolve, reject) => {
-    const cancel = clock.after(milliseconds, () => {
-      reject(new Error(`no answer within ${milliseconds} ms`))
-      deadline.abort()
-    })
-    work(deadline.signal).then(resolve, reject).finally(cancel)
-  })
 }
 
 /** The path of a collection, or of an object when `name` is given. */

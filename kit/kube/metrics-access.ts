@@ -3,14 +3,14 @@
 import { createHash } from 'node:crypto'
 import type { MetricsAccess } from '../http/probes.ts'
 import type { Clock } from '../sys/clock.ts'
-import { reviewAccess, reviewToken } from './reviews.ts'
+import { reviewAccess, type Reviewing, reviewToken } from './reviews.ts'
 import type { Transport } from './transport.ts'
 
 /** A scraper requests every few seconds. */
 const KEPT_MILLISECONDS = 5_000
 const KEPT_MAXIMUM = 100
 
-/** Asks the cluster once in KEPT_MILLISECONDS for each token. Rejects when the cluster does not answer. */
+/** Asks the cluster once in KEPT_MILLISECONDS for each token. Throws Unavailable when the cluster does not answer. */
 export function openMetricsAccess(
   kubernetes: Transport,
   clock: Clock,
@@ -24,16 +24,16 @@ export function openMetricsAccess(
     const known = kept.get(key)
     if (known !== undefined && known.until > now) return known.access
     if (kept.size >= KEPT_MAXIMUM) kept.clear()
-    const access = review(kubernetes, token)
+    const access = review({ kubernetes, clock }, token)
     access.catch(() => kept.delete(key))
     kept.set(key, { until: now + KEPT_MILLISECONDS, access })
     return access
   }
 }
 
-async function review(kubernetes: Transport, token: string): Promise<MetricsAccess> {
-  const user = await reviewToken(kubernetes, token)
+async function review(reviewing: Reviewing, token: string): Promise<MetricsAccess> {
+  const user = await reviewToken(reviewing, token)
   if (user === undefined) return 'unauthenticated'
   const attributes = { nonResourceAttributes: { path: '/metrics', verb: 'get' } }
-  return (await reviewAccess(kubernetes, user, attributes)) ? 'allowed' : 'forbidden'
+  return (await reviewAccess(reviewing, user, attributes)) ? 'allowed' : 'forbidden'
 }
