@@ -4,7 +4,7 @@ import { actionOf, auditActionOf, type Changeable, conditionOf } from '../../cha
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { AuditAction } from './audit.ts'
 import type { IntentHandler } from './controller.ts'
@@ -19,7 +19,16 @@ import type { Parts } from './parts.ts'
 import { grantedCondition, refusalOf, withRefusalCondition } from './refusal.ts'
 import { requireStandingOfEdit } from './standing.ts'
 import type { OfAccount, SyncInput } from './synced-plan.ts'
-import { auditedSync, editsOf, failed, newRequests, reconciling, type SyncDecision, syncActions } from './synced.ts'
+import {
+  auditedSync,
+  editsOf,
+  failed,
+  newRequests,
+  reconciling,
+  removeFirst,
+  type SyncDecision,
+  syncActions,
+} from './synced.ts'
 import {
   type AnyChange,
   detectChange,
@@ -211,11 +220,7 @@ export const planChanges = <
     inputOf: (root, observed) => ({ root, observed }),
     unchanged: () => reconciling('Waiting'),
     always: ({ root, observed }) => auditRequests(root, observed.edits),
-    // An object that is removed through the API is deleted in Kubernetes first.
-    guard: ({ root }) =>
-      isBeingRemoved(noun, root) && root.metadata.deletionTimestamp === undefined
-        ? [{ do: 'remove', type: noun.resource, key: keyOf(root) }]
-        : undefined,
+    guard: ({ root }) => removeFirst(noun.resource, root, isBeingRemoved(noun, root)),
     detectEdit(input) {
       const { root, observed } = input
       const start = due?.(input)

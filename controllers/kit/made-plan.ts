@@ -2,7 +2,7 @@
  *  between. */
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Operable } from '../../resources/operation/index.ts'
 import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { AuditAction } from './audit.ts'
@@ -10,7 +10,7 @@ import type { PlainAction } from './effects.ts'
 import { auditRequests, type OperationStart } from './operation/direct-edit.ts'
 import { type During, type Flows, type OperationPlan, planOperations } from './operation/plan.ts'
 import { hasNoRequest } from './operation/stanza.ts'
-import { failed, syncActions, type SyncDecision } from './synced.ts'
+import { failed, reconciling, removeFirst, syncActions, type SyncDecision } from './synced.ts'
 
 export interface MadeInput<Root, Observed> {
   readonly root: Root
@@ -71,13 +71,9 @@ export const planMade = <
     endedByDeletion: 'all',
     flows: { ...noun.flows, [noun.deletes]: noun.remove },
     inputOf: (root, observed, now) => ({ root, observed, now }),
-    unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
+    unchanged: () => reconciling('Waiting'),
     always: ({ root, observed }) => auditRequests(root, observed.edits),
-    // An object that is deleted through the API is deleted in Kubernetes first.
-    guard: ({ root }) =>
-      isLeaving(root, noun.deletes) && root.metadata.deletionTimestamp === undefined
-        ? [{ do: 'remove', type: noun.type, key: keyOf(root) }]
-        : undefined,
+    guard: ({ root }) => removeFirst(noun.type, root, isLeaving(root, noun.deletes)),
     detectEdit(input) {
       const { root, observed } = input
       const kind = detectLife(root, noun)
@@ -103,8 +99,7 @@ const NETWORK_LOOK_SECONDS = 5
 /** The network in the same manifest may be created later. */
 export const networkAwaited = (networkId: string) =>
   ({
-    health: 'reconciling',
-    reason: 'Waiting',
+    ...reconciling('Waiting'),
     step: 'claimed',
     message: `Waiting for network ${networkId} to be there`,
     waitFor: `network ${networkId} to be there`,
@@ -114,8 +109,7 @@ export const networkAwaited = (networkId: string) =>
 /** Nothing is done before the claim is granted. */
 export const claiming = <Action>(action: Action) =>
   ({
-    health: 'reconciling',
-    reason: 'Claiming',
+    ...reconciling('Claiming'),
     step: 'claimed',
     actions: [action],
     waitFor: 'the database',

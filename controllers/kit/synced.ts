@@ -19,10 +19,9 @@ import type { Row } from '../network/ovn/row.ts'
 export const removeFirst = <Spec, Status>(
   type: ResourceType<Spec, Status>,
   root: KubeObject<Spec, Status> & Operable,
+  isRemoved = isBeingDeleted(root),
 ): readonly PlainAction[] | undefined =>
-  isBeingDeleted(root) && root.metadata.deletionTimestamp === undefined
-    ? [{ do: 'remove', type, key: keyOf(root) }]
-    : undefined
+  isRemoved && root.metadata.deletionTimestamp === undefined ? [{ do: 'remove', type, key: keyOf(root) }] : undefined
 
 /** The audit entry of an operation that no request of the API started. */
 export const auditedSync =

@@ -6,7 +6,7 @@ import { Snapshot, type SnapshotSpec } from '../../../resources/snapshot/index.t
 import type { PlainAction } from '../../kit/effects.ts'
 import { derivedId } from '../../../domain/uuid.ts'
 import { derivedStanza } from '../../kit/operation/stanza.ts'
-import { failed, reconciling } from '../../kit/point.ts'
+import { failed, reconciling } from '../../kit/synced.ts'
 import type { OperationInput, Rule } from './decision.ts'
 
 const RESTORE_ACTOR = 'system:backup_restore'

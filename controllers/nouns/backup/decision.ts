@@ -2,7 +2,7 @@
 import type { KindOf } from '../../../domain/operations.ts'
 import type { BackupStatus } from '../../../resources/backup/index.ts'
 import type { During } from '../../kit/operation/plan.ts'
-import type { PointDecision } from '../../kit/point.ts'
+import type { SyncDecision } from '../../kit/synced.ts'
 import type { BackupAction } from './actions.ts'
 import type { BackupObject, Observed } from './observed.ts'
 
@@ -13,5 +13,5 @@ export interface ReconcileInput {
 }
 export type OperationInput = During<ReconcileInput>
 
-export type Decision = PointDecision<BackupStatus, BackupAction, KindOf<'backup'> | 'storage.backup'>
+export type Decision = SyncDecision<BackupStatus, BackupAction, KindOf<'backup'> | 'storage.backup'>
 export type Rule = (input: OperationInput) => Decision | undefined

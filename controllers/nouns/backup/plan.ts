@@ -15,7 +15,8 @@ import { firstDecision } from '../../kit/operation/decision.ts'
 import { auditRequests } from '../../kit/operation/direct-edit.ts'
 import { planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
-import { detectPointEdit, failed, isLeft, pointActions, reconciling, removeFirst, standingOf } from '../../kit/point.ts'
+import { detectPointEdit, isLeft, pointActions, isRemoved, standingOf } from '../../kit/point.ts'
+import { failed, reconciling, removeFirst } from '../../kit/synced.ts'
 import { isGranted, refusalOf } from '../../kit/refusal.ts'
 import { type BackupAction, CLAIMED, KEY_SHARED, PLACES_OPENED } from './actions.ts'
 import { kept, keptEvents } from './before-restore.ts'
@@ -49,7 +50,7 @@ export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decis
   inputOf: (backup, observed, now) => ({ backup, observed, now }),
   unchanged,
   always: ({ backup, observed }) => auditRequests(backup, observed.edits ?? []),
-  guard: ({ backup }) => removeFirst(Backup, backup, KINDS),
+  guard: ({ backup }) => removeFirst(Backup, backup, isRemoved(backup, KINDS)),
   detectEdit(input) {
     const edit = detectPointEdit(input.backup, KINDS, input.observed.editor, () => detectDue(input))
     return edit?.kind === KINDS.create

@@ -8,16 +8,8 @@ import { isForSafety, Snapshot, type SnapshotStatus } from '../../../resources/s
 import { firstDecision } from '../../kit/operation/decision.ts'
 import { type During, planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
-import {
-  detectPointEdit,
-  failed,
-  isLeft,
-  pointActions,
-  type PointDecision,
-  reconciling,
-  removeFirst,
-  standingOf,
-} from '../../kit/point.ts'
+import { detectPointEdit, isLeft, pointActions, isRemoved, standingOf } from '../../kit/point.ts'
+import { failed, type SyncDecision, reconciling, removeFirst } from '../../kit/synced.ts'
 import { isGranted, refusalOf } from '../../kit/refusal.ts'
 import { CLAIMED, holderOf, type SnapshotAction } from './actions.ts'
 import type { Observed, SnapshotObject } from './observed.ts'
@@ -29,7 +21,7 @@ interface ReconcileInput {
 }
 type OperationInput = During<ReconcileInput>
 
-type Decision = PointDecision<SnapshotStatus, SnapshotAction, KindOf<'snapshot'>>
+type Decision = SyncDecision<SnapshotStatus, SnapshotAction, KindOf<'snapshot'>>
 type Rule = (input: OperationInput) => Decision | undefined
 
 const EXPIRY_ACTOR = 'system:snapshot_expiry'
@@ -47,7 +39,7 @@ export const plan = planOperations<SnapshotObject, Observed, ReconcileInput, Dec
   flows: { [KINDS.create]: create, [KINDS.delete]: remove },
   inputOf: (snapshot, observed, now) => ({ snapshot, observed, now }),
   unchanged,
-  guard: ({ snapshot }) => removeFirst(Snapshot, snapshot, KINDS),
+  guard: ({ snapshot }) => removeFirst(Snapshot, snapshot, isRemoved(snapshot, KINDS)),
   detectEdit: (input) => detectPointEdit(input.snapshot, KINDS, input.observed.editor, () => detectDue(input)),
   idle,
   overdue,
