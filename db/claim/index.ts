@@ -15,7 +15,6 @@ export {
   keepInUse,
   listDeletedUsers,
   listInUse,
-  type User,
   usesSomething,
 } from './host-use.ts'
 

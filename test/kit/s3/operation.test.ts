@@ -218,8 +218,8 @@ test('the documentation lists every operation, by what it does', async () => {
     '\n',
     ' ',
   )
-  const section = page.slice(page.indexOf('## Every request that is answered'), page.indexOf('A signature (version 4'))
-  const documented = [...section.matchAll(/(Reads|Adds|Removes|Only after)[^`]*((?:`\w+`,? ?)+)/g)].map(
+  const section = page.slice(page.indexOf('## Accepted requests'), page.indexOf('The signature (version 4'))
+  const documented = [...section.matchAll(/(Reads|Writes|Deletions|Only after)[^`]*((?:`\w+`,? ?)+)/g)].map(
     ([, kind = '', names = '']) => [kind, [...names.matchAll(/\w+/g)].map(([name]) => name).toSorted()],
   )
   const namesOf = (isWanted: (entry: ReturnType<typeof operationEntries>[number]) => boolean) =>
@@ -230,8 +230,8 @@ test('the documentation lists every operation, by what it does', async () => {
   const ofClass = (kind: string) => namesOf((entry) => entry.class === kind && !entry.isElsewhere)
   expect(Object.fromEntries(documented)).toEqual({
     Reads: ofClass('reads'),
-    Adds: ofClass('adds'),
-    Removes: ofClass('removes'),
+    Writes: ofClass('adds'),
+    Deletions: ofClass('removes'),
     'Only after': namesOf((entry) => entry.isElsewhere ?? false),
   })
 })
