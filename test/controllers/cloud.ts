@@ -44,7 +44,7 @@ import { createSealing } from '../../kit/sys/sealing.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespaceOf } from '../../resources/index.ts'
 import { BACKUPS_FEATURE, backupSourceFeature, OBJECT_BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
-import { Image, Instance, Volume } from '../../resources/instance/index.ts'
+import { Image, Instance, NodeReport, Volume } from '../../resources/instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/kit/labels.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
@@ -398,7 +398,7 @@ export async function openCloud(
         registry: openRegistry({ isProcessWide: false }),
       })
       for (const { type } of CLAIMANT_KINDS) caches.of(type)
-      for (const type of [Instance, Volume, Image]) caches.of<unknown, unknown>(type)
+      for (const type of [Instance, Volume, Image, NodeReport]) caches.of<unknown, unknown>(type)
       caches.start(ending.signal)
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }

@@ -170,11 +170,15 @@ async function tryToRelease(
   kind: ClaimantKind,
   { claimant, removals }: Ordered,
 ): Promise<'released' | { readonly failure?: unknown }> {
-  const { db, clock, log } = parts
+  const { db, clock, log, caches } = parts
   const { release } = kind
   const fields = { account_id: claimant.accountId, kind: kind.type.kind, name: claimant.name }
   if (release === undefined) {
     log.warn('claims of what was deleted are left', fields)
+    return {}
+  }
+  if (kind.hasUnnamedGuest?.(caches, { namespace: namespaceOf(claimant), name: claimant.name }) === true) {
+    log.info('claims of what was deleted wait for the end of its guest', fields)
     return {}
   }
   try {
@@ -200,10 +204,11 @@ async function tryToRelease(
 async function forgetUsesOfDeleted({ db, caches, store, sweepRate }: SweepParts): Promise<void> {
   const users = await orUnavailable(listDeletedUsers(db))
   for (const user of users) {
-    const { type, isOnHost } = kindOfHolder(user.holder) ?? {}
+    const { type, isOnHost, hasUnnamedGuest } = kindOfHolder(user.holder) ?? {}
     const key = { namespace: namespaceOf(user), name: user.holder.slice(user.holder.indexOf('/') + 1) }
     const is = (object: KubeObject | undefined) => object?.metadata.uid === user.uid
-    if (type === undefined || is(caches.of(type).get(key)) || isOnHost?.(caches, key) === true) continue
+    if (type === undefined || is(caches.of(type).get(key))) continue
+    if (isOnHost?.(caches, key) === true || hasUnnamedGuest?.(caches, key) === true) continue
     if (is(await store.get(type, key)) || !sweepRate.mayGo(type.kind, `${user.uid} in use`, users.length)) continue
     await orUnavailable(forgetUseOf(db, user))
   }

@@ -2,7 +2,7 @@
 import type { Transaction } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { giveUpMissing, resumeSweeps } from '../../../../apiserver/staff/missing.ts'
-import { keepInUse } from '../../../../db/claim/index.ts'
+import { keepInUse, usesSomething } from '../../../../db/claim/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { recordIntent, takeIntent } from '../../../../db/change/index.ts'
 import { claimCustomImage } from '../../../../db/custom-image/index.ts'
@@ -12,6 +12,7 @@ import { mirrorNode } from '../../../../db/placement/index.ts'
 import { mirrorPool } from '../../../../db/public-pool/index.ts'
 import { listAbsences, orderRemoval } from '../../../../db/removal/index.ts'
 import { claimRouter } from '../../../../db/router/index.ts'
+import { claimServer, findServerClaims } from '../../../../db/server/index.ts'
 import { claimSnapshot } from '../../../../db/snapshot/index.ts'
 import { claimStorage } from '../../../../db/storage/index.ts'
 import type { Tables } from '../../../../db/tables.ts'
@@ -21,13 +22,31 @@ import { CustomImage } from '../../../../resources/custom-image/index.ts'
 import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { FloatingIp } from '../../../../resources/floating-ip/index.ts'
-import { Image, Instance, nodeNamespace, Volume } from '../../../../resources/instance/index.ts'
+import {
+  Image,
+  Instance,
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  NodeReport,
+  type NodeReportSpec,
+  type NodeReportStatus,
+  Volume,
+} from '../../../../resources/instance/index.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { instanceSpec } from '../../../agents/node/instance-spec.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../../cloud.ts'
 
+const REPORT: NodeReportSpec = {
+  agentVersion: '1',
+  bootId: 'boot',
+  logicalCpus: 8,
+  memoryMebibytes: 8_192,
+  storageGibibytes: 1_000,
+  hypervisor: 'simulated',
+  features: [],
+}
 const HOUR_MILLISECONDS = 3_600_000
 const database = useDatabase()
 let cloud: Cloud
@@ -264,6 +283,32 @@ test('what is missing and was not deleted is kept and counted, and an operator a
     { storage_gibibytes: 10, storages: 1 },
     [],
   ])
+})
+
+test('an operator gives up a server whose guest runs only once its host reports that it has ended', async () => {
+  const serverId = newUuid(systemRandom)
+  const size = { cores: 1, memoryMebibytes: 192, storageGibibytes: 1 }
+  const demand = { accountId, serverId, hostname: 'web', zone: ZONE, ...size }
+  await transaction((tx) => claimServer(tx, demand, { now: clock.now(), random: systemRandom }))
+  const report = { namespace: nodeNamespace(NODE), name: NODE_REPORT_NAME }
+  await cloud.kubectl.create(NodeReport, { metadata: report, spec: REPORT })
+  const guests = (unnamed: NodeReportStatus['unnamed']) =>
+    cloud.kubectl.patch(NodeReport, report, { status: { unnamed } }, 'status')
+  await guests([{ name: 'guest', server: { namespace, name: serverId }, ...size }])
+  expect(await cloud.sweepClaims(HOUR_MILLISECONDS)).toMatchObject({ released: 0, lost: { Server: 1 } })
+  const decision = { by: 'sam@example.com', reason: 'nobody has it' }
+  const parts = { db: database.db, clock, random: systemRandom }
+  expect(await giveUpMissing(parts, `Server/${namespace}/${serverId}`, decision)).toBe(true)
+  const user = { accountId, holder: `server/${serverId}`, uid: 'guest' }
+  await keepInUse(database.db, user, [{ kind: 'address', scope: '', value: '203.0.113.200' }], clock.now())
+  await wasDeleted('Server', serverId, user.uid)
+  expect(await sweep(HOUR_MILLISECONDS)).toBe(0)
+  expect(await usesSomething(database.db, user)).toBe(true)
+  expect(await findServerClaims(database.db, { accountId, serverId })).toBeDefined()
+  await guests([])
+  expect(await sweep(HOUR_MILLISECONDS)).toBe(1)
+  expect(await findServerClaims(database.db, { accountId, serverId })).toBeUndefined()
+  await cloud.kubectl.delete(NodeReport, report)
 })
 
 test('an order that was carried out says nothing about the next one of that name', async () => {
