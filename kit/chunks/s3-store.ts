@@ -87,12 +87,14 @@ export function openS3Store({ url, authority = null, credentials, clock }: S3Opt
       return { bytes: content, modifiedAt: dateOf(headers['last-modified']) }
     },
     async *list(start) {
-      let token: string | undefined
-      do {
+      const tokens = new Set<string>()
+      for (let token: string | undefined; ; tokens.add(token)) {
         const page = await listPage(start, token)
         yield* page.objects
         token = page.token
-      } while (token !== undefined)
+        if (token === undefined) return
+        if (tokens.has(token)) throw new StoreFailed('the store answers the same pages of a list again')
+      }
     },
     async remove(name) {
       await send({ method: 'DELETE', path: pathOf(name) }, LIST_BYTES_MAXIMUM)

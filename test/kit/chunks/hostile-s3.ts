@@ -15,6 +15,8 @@ export type Fault =
   | 'wrong'
   /** Answers that there is no such object. */
   | 'absent'
+  /** Answers a list whose pages have no end: after the second comes the first. */
+  | 'endless'
 
 export interface SentRequest {
   readonly method: string
@@ -62,7 +64,7 @@ export async function startHostileS3(bucket = 'backups'): Promise<HostileS3> {
     const refuse = (status: number, code: string) => void response.writeHead(status).end(`<Code>${code}</Code>`)
     if (!url.pathname.startsWith(`/${bucket}`)) return refuse(404, 'NoSuchBucket')
     if (fault === 'error') return refuse(500, 'InternalError')
-    if (url.searchParams.has('list-type')) return void response.end(list(url.searchParams))
+    if (url.searchParams.has('list-type')) return void response.end(list(url.searchParams, fault === 'endless'))
     if (sent.method === 'PUT') {
       if (createHash('sha256').update(body).digest('hex') !== request.headers['x-amz-content-sha256'])
         return refuse(400, 'XAmzContentSHA256Mismatch')
@@ -87,7 +89,7 @@ export async function startHostileS3(bucket = 'backups'): Promise<HostileS3> {
     response.writeHead(200, { ...headers, 'content-length': bytes.length }).end(bytes)
   }
 
-  function list(query: URLSearchParams): string {
+  function list(query: URLSearchParams, isEndless: boolean): string {
     const prefix = query.get('prefix') ?? ''
     const keys = [...world.objects.keys()].filter((key) => key.startsWith(prefix)).sort()
     const start = Number(query.get('continuation-token') ?? '0')
@@ -96,8 +98,9 @@ export async function startHostileS3(bucket = 'backups'): Promise<HostileS3> {
       const at = world.objects.get(key)?.modifiedAt.toISOString()
       return `<Contents><Key>${key}</Key><LastModified>${at}</LastModified></Contents>`
     })
-    const isTruncated = start + PAGE < keys.length
-    const next = isTruncated ? `<NextContinuationToken>${start + PAGE}</NextContinuationToken>` : ''
+    const isTruncated = isEndless || start + PAGE < keys.length
+    const after = isEndless && start > 0 ? 0 : start + PAGE
+    const next = isTruncated ? `<NextContinuationToken>${after}</NextContinuationToken>` : ''
     const end = `<IsTruncated>${isTruncated}</IsTruncated>${next}</ListBucketResult>`
     return `<?xml version="1.0"?><ListBucketResult>${contents.join('')}${end}`
   }

@@ -162,6 +162,13 @@ describe('signatures are those of the examples in the API reference of S3', () =
   })
 })
 
+it('a list whose pages have no end is a failure of the server', async () => {
+  const { server, store } = await newS3()
+  for (const name of ['c/a1', 'c/a2', 'c/a3', 'c/a4']) await store.put(name, Buffer.from(name))
+  server.fault = () => 'endless'
+  await expect(namesIn(store, 'c/')).rejects.toThrow(StoreFailed)
+})
+
 it('a server that is temporarily unable is distinguished from one that refuses', async () => {
   const { server, store } = await newS3()
   const failure = () => store.put('c/a', Buffer.from('a')).catch((error: unknown) => error)
