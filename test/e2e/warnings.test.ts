@@ -34,9 +34,6 @@ const MEASURES = 'it measures on a machine that may be busy'
 const UNREAD_BY: Readonly<Record<string, string>> = {
   'bench/b04-post-to-prompt.ts': MEASURES,
   'bench/b55-attach.ts': MEASURES,
-  'test/addons/cloud/services.csi.test.ts': NOT_READ,
-  'test/addons/csi/claims.csi.test.ts': NOT_READ,
-  'test/addons/csi/sanity.csi.test.ts': NOT_READ,
   'test/cluster/product.cluster.test.ts': NOT_READ,
   'test/e2e/absence.endurance.test.ts': KILLS,
   'test/e2e/changes.endurance.test.ts': NOT_READ,

@@ -23,7 +23,6 @@ import { Customer } from '../../e2e/customer.ts'
 import { clearAway, newFolder, Product } from '../../e2e/product.ts'
 import { type KubeClient, kubeClient } from '../../hosting/processes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
-import { UNREAD } from '../../e2e/warnings.ts'
 
 const ZONE = 'eu-1a'
 const NODE = 'worker'
@@ -47,7 +46,7 @@ async function begin(): Promise<void> {
   product = await Product.start({
     data,
     flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=2`],
-    warnings: UNREAD,
+    warnings: [],
   })
   customer = await Customer.signUp(() => product, 'services@example.com')
   await customer.addSshKey()

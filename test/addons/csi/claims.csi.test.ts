@@ -25,7 +25,6 @@ import {
 } from '../../hosting/processes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
 import { addNode, reportReady, STORAGE } from './kube-objects.ts'
-import { UNREAD } from '../../e2e/warnings.ts'
 
 const ZONE = 'eu-1a'
 const NODE = 'worker'
@@ -50,7 +49,7 @@ async function begin(): Promise<void> {
   product = await Product.start({
     data,
     flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`],
-    warnings: UNREAD,
+    warnings: [],
   })
   const customer = await Customer.signUp(() => product, 'claims@example.com')
   await customer.addSshKey()

@@ -15,7 +15,6 @@ import { Customer } from '../../e2e/customer.ts'
 import { clearAway, newFolder, Product } from '../../e2e/product.ts'
 import { callerOf, type Driver, startDriver } from './driver.ts'
 import { LoopDisks } from './loop-disks.ts'
-import { UNREAD } from '../../e2e/warnings.ts'
 
 const run = promisify(execFile)
 const ZONE = 'eu-1a'
@@ -39,7 +38,7 @@ beforeAll(async () => {
   product = await Product.start({
     data,
     flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`],
-    warnings: UNREAD,
+    warnings: [],
   })
   customer = await Customer.signUp(() => product, 'csi@example.com')
   await customer.addSshKey()
