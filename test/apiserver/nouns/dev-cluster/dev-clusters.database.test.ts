@@ -93,21 +93,6 @@ test('it starts as requested, with the warning', async () => {
   })
 })
 
-test.each([
-  ['a name that is taken', { name: 'playground' }, 409, /of this name/],
-  ['a plan that is too small', { plan: 'small' }, 400, /2048/],
-  ['a plan that is not there', { plan: 'none' }, 400, /plan/],
-  ['a plan that its server has no room with', { plan: 'huge' }, 422, /quota_exceeded/],
-  ['a version that is not offered', { version: '1.20' }, 400, /offered are 1.36/],
-  ['a network that is not there', { network_id: 'nope' }, 404, /network/],
-  ['a key that is none', { ssh_keys: ['nonsense'] }, 400, /ssh_keys.0/],
-  ['a zone that is not there', { zone: 'nowhere' }, 400, /zone/],
-] as const)('%s is refused, and nothing is left', async (_what, more, status, words) => {
-  const reply = await make(more)
-  expect([reply.status, JSON.stringify(reply.body)]).toEqual([status, expect.stringMatching(words)])
-  expect((await owner.send('GET', '/v1/dev-clusters')).body['items']).toHaveLength(1)
-})
-
 test('nobody gets in before it runs, nor into one that is simulated', async () => {
   for (const what of ['/kubeconfig', '/token']) expect((await owner.send('GET', path(what))).status).toBe(409)
   await say({ isMade: true, isSimulated: true })

@@ -127,36 +127,6 @@ test('a network has one edge, and is in use by it', async () => {
   })
 })
 
-test.each([
-  ['no role', { roles: [] }, 400],
-  ['a role that there is not', { roles: ['router'] }, 400],
-  ['members without a load balancer', { roles: ['bastion'], members: [member()] }, 400],
-  ['a member elsewhere', { roles: ['load_balancer'], members: [member({ address: '10.2.0.1' })] }, 400],
-  ['the port of the bastion', { roles: ['bastion', 'load_balancer'], members: [member({ frontend_port: 22 })] }, 400],
-  ['a weight beyond the most', { roles: ['load_balancer'], members: [member({ weight: 256 })] }, 400],
-  ['a plan that there is not', { roles: ['nat_gateway'], plan: 'none' }, 400],
-  ['a plan for databases', { roles: ['nat_gateway'], plan: 'db-1c-2g' }, 400],
-  ['a plan that its machines do not fit', { roles: ['nat_gateway'], plan: 'tiny' }, 400],
-  ['a key that there is not', { roles: ['bastion'], ssh_key_ids: ['none'] }, 400],
-  ['a bastion without keys', { roles: ['bastion'], ssh_key_ids: [] }, 400],
-  ['too few servers for separate machines', { roles: ['bastion'], placement: 'separate' }, 409],
-])('refuses %s, and changes nothing', async (_words, body, status) => {
-  const networkId = await network()
-  const reply = await make(body, networkId)
-  expect(reply.status, JSON.stringify(reply.body)).toBe(status)
-  if (status === 409) expect(reply.body).toMatchObject({ capability: 'separate_edges' })
-  expect((await make({ roles: ['nat_gateway'] }, networkId)).status).toBe(202)
-})
-
-test('says what is missing where the zone has no image, and what no network is', async () => {
-  const networkId = await network()
-  await offer({ builtTemplates: [] })
-  const reply = await make({ roles: ['nat_gateway'] }, networkId)
-  expect(reply).toMatchObject({ status: 409, body: { reason: 'zone_capability_missing' } })
-  expect(reply.body['detail']).toContain('image:managed')
-  expect((await make({ roles: ['nat_gateway'] }, 'none')).status).toBe(404)
-})
-
 test('holds quotas: of edges, and of servers for its machines', async () => {
   const limit = (name: string, value: number) =>
     database.db

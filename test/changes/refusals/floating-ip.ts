@@ -1,0 +1,64 @@
+import { FloatingIp } from '../../../resources/floating-ip/index.ts'
+import { asking, makeGuest, type Scene, type Table } from '../refusals.ts'
+
+const zone = 'eu-1-a'
+const { create, change, remove, request, ofPlatform, creationNeeds } = asking('/floating-ips', { zone })
+const assigned = (what: string, of: string, spec: object, body: Readonly<Record<string, unknown>>) =>
+  change(what, of, { ...spec }, { method: 'POST', suffix: '/assign', rest: body })
+const assign = (what: string, of: string, serverId: string, target = 'public') =>
+  assigned(`assign ${what}`.trim(), of, { serverId, target }, { server_id: serverId, target })
+const unassign = (what: string, of: string) =>
+  assigned(`unassign ${what}`.trim(), of, { serverId: undefined, target: undefined }, { server_id: null })
+
+export const TABLE: Table = {
+  resource: FloatingIp,
+  async arrange(scene: Scene) {
+    const { make } = scene
+    await make('back', '/networks', { zone, name: 'back' })
+    await make('lone', '/networks', { zone, name: 'lone' })
+    await make('out', '/routers', { zone, name: 'out', network_ids: [':back'], nat_enabled: true })
+    await makeGuest('web', ':back', scene)
+    await makeGuest('db', ':back', scene)
+    await makeGuest('far', ':lone', scene)
+    for (const name of ['free', 'spare', 'unused']) await make(name, '/floating-ips', { zone })
+    for (const [name, isBusy] of [
+      ['taken', false],
+      ['moving', false],
+      ['lost', false],
+      ['busy', true],
+    ] as const)
+      await make(name, '/floating-ips', { zone, server_id: ':web', target: 'private::back' }, { isBusy })
+  },
+  rows: [
+    create('in no zone', { zone: 'nowhere' }),
+    create('in a zone without networks', { zone: 'bare' }),
+    create('in a closed zone', { zone: 'closed' }),
+    create('in a zone without addresses', { zone: 'imageless' }),
+    create('with an address of its choice', { address: '198.51.100.3' }),
+    create('with a target of no server', { target: 'public' }),
+    create('for a server that is not there', { serverId: 'nobody' }),
+    create('for a server without a public address', { serverId: ':web' }),
+    create('for what is no target', { serverId: ':web', target: 'somewhere' }),
+    ...creationNeeds('address', 'credit', 'quota'),
+    ...ofPlatform('free', 'floating_ip.sync'),
+    create(''),
+
+    assign('to a server that is not there', 'free', 'nobody'),
+    assign('to a server without a public address', 'free', ':web'),
+    assign('to a server that is not in the network', 'free', ':far', 'private::back'),
+    assign('to a network without NAT', 'free', ':far', 'private::lone'),
+    assign('one that is busy', 'busy', ':db', 'private::back'),
+    assign('', 'free', ':db', 'private::back'),
+    assign('to another server', 'moving', ':db', 'private::back'),
+    unassign('', 'lost'),
+    unassign('one that is assigned to none', 'spare'),
+    unassign('one that is busy', 'busy'),
+    request('assign one that is not there', 'POST', '/nothing/assign', { server_id: ':web' }),
+    change('move', 'spare', { zone: 'bare' }, { rest: false }),
+    change('change the address', 'spare', { address: '198.51.100.3' }, { rest: false }),
+
+    remove('one that is assigned', 'taken'),
+    remove('one that is busy', 'busy'),
+    remove('', 'unused'),
+  ],
+}
