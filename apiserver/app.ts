@@ -9,7 +9,7 @@ import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
-import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
+import { createPipeline, type RequestRefusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
 import type { Transport } from '../kit/kube/transport.ts'
@@ -89,7 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...options,
     ...identity,
     // The intent of a change whose outcome is open gets its entry from the sweeper.
-    auditRefusal: async (refusal: Refusal) =>
+    auditRefusal: async (refusal: RequestRefusal) =>
       refusal.problem.cause instanceof OutcomeUnknown ? undefined : auditRefused(refusal, options),
     translate: (error: unknown) => storeRefusal(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],

@@ -1,6 +1,6 @@
 /** Requests of the command line to the service: a token, JSON, and refusals as failures. */
 import { defined } from '../domain/defined.ts'
-import { EXIT, Failure, refusalOf } from './exit.ts'
+import { EXIT, Failure, serviceFailure } from './exit.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -8,7 +8,7 @@ export type Members = Readonly<Record<string, unknown>>
 export const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /** The members of a JSON object; none for any other value. */
-export const membersOf = (value: unknown): Members => (isMembers(value) ? value : {})
+export const asMembers = (value: unknown): Members => (isMembers(value) ? value : {})
 
 export interface Request {
   readonly method: string
@@ -63,7 +63,7 @@ export function createApi({
         : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error)
     })
     if (response.ok) return response
-    throw refusalOf(
+    throw serviceFailure(
       response.status,
       members(await response.text().catch(() => '')),
       response.headers.get('x-request-id'),
@@ -101,7 +101,7 @@ const DETAIL_CHARACTERS_MAXIMUM = 200
 
 function members(text: string): Members {
   try {
-    return membersOf(JSON.parse(text))
+    return asMembers(JSON.parse(text))
   } catch {
     return { detail: text.slice(0, DETAIL_CHARACTERS_MAXIMUM) }
   }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { defined } from '../domain/defined.ts'
 import { closest, didYouMean } from '../domain/suggestion.ts'
 import type { Command, Flag } from './commands.ts'
-import { usage } from './exit.ts'
+import { usageFailure } from './exit.ts'
 import { FORMATS } from './output.ts'
 
 export interface GlobalFlag {
@@ -105,11 +105,12 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
     const value = rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
     const mine = known.find(({ flag }) => flag === name || `no-${flag}` === name)
     const global: GlobalFlag | undefined = GLOBAL_FLAGS.find(({ flag }) => flag === name)
-    if (mine === undefined && global === undefined) throw usage(`there is no flag ${rawName}${meantFlag(name, known)}`)
+    if (mine === undefined && global === undefined)
+      throw usageFailure(`there is no flag ${rawName}${meantFlag(name, known)}`)
     const takesValue = mine === undefined ? global?.value !== undefined : mine.takesValue && mine.flag === name
-    if (takesValue && value === undefined) throw usage(`${rawName} needs a value`)
+    if (takesValue && value === undefined) throw usageFailure(`${rawName} needs a value`)
     if (mine !== undefined) own.set(mine.flag, [...(own.get(mine.flag) ?? []), mine.flag === name ? value : 'false'])
-    else if (!takesValue && inlineValue === true) throw usage(`${rawName} takes no value`)
+    else if (!takesValue && inlineValue === true) throw usageFailure(`${rawName} takes no value`)
     else if (global !== undefined) globals[global.flag] = oneOf(global, value ?? 'true')
   }
   return { globals, own, words: positionals }
@@ -129,7 +130,7 @@ const optionOf = (takesValue: boolean, short?: string) => ({
 })
 
 function oneOf({ flag, choices }: GlobalFlag, value: string): string {
-  if (choices !== undefined && !choices.includes(value)) throw usage(notAmong(flag, value, choices))
+  if (choices !== undefined && !choices.includes(value)) throw usageFailure(notAmong(flag, value, choices))
   return value
 }
 
@@ -137,7 +138,11 @@ export const knownOf = ({ flags }: Command): readonly Known[] =>
   flags.map(({ flag, type }) => ({ flag, takesValue: type !== 'boolean' }))
 
 /** The request fields that the flags set, in the types of the API. */
-export function fieldsOf(flags: readonly Flag[], own: Split['own'], place: Flag['place']): Record<string, unknown> {
+export function requestFields(
+  flags: readonly Flag[],
+  own: Split['own'],
+  place: Flag['place'],
+): Record<string, unknown> {
   return Object.fromEntries(
     flags
       .filter((flag) => flag.place === place && own.has(flag.flag))
@@ -152,7 +157,8 @@ function valueOf({ flag, type, isNullable, choices }: Flag, given: readonly (str
   const texts = given.map((text) => text ?? 'true')
   const last = texts.at(-1) ?? ''
   if (isNullable && last === 'null') return null
-  if (type === 'text' && choices.length > 0 && !choices.includes(last)) throw usage(notAmong(flag, last, choices))
+  if (type === 'text' && choices.length > 0 && !choices.includes(last))
+    throw usageFailure(notAmong(flag, last, choices))
   switch (type) {
     case 'text':
       return last
@@ -188,5 +194,5 @@ function parsed(flag: string, text: string): unknown {
 }
 
 function fail(flag: string, what: string): never {
-  throw usage(`--${flag} takes ${what}`)
+  throw usageFailure(`--${flag} takes ${what}`)
 }

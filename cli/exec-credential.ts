@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { Api, Members } from './api.ts'
 import type { Command } from './commands.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import { idOf } from './names.ts'
 
 const Token = z.object({ token: z.string().min(1), expires_at: z.iso.datetime({ offset: true }) })
@@ -25,7 +25,8 @@ export interface CredentialOptions {
  *  one. */
 export async function execCredential({ api, commands, cluster, signal }: CredentialOptions): Promise<Members> {
   const [, kind, name] = /^([a-z]+(?:-[a-z]+)*)\/([^/]+)$/.exec(cluster) ?? []
-  if (kind === undefined || name === undefined) throw usage('--cluster takes a kind and an id, as in dev-cluster/ID')
+  if (kind === undefined || name === undefined)
+    throw usageFailure('--cluster takes a kind and an id, as in dev-cluster/ID')
   const path = await tokenPath(api, kind, signal)
   const { body } = await api.send({
     method: 'GET',

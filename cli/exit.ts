@@ -33,11 +33,11 @@ export class Failure extends Error {
   }
 }
 
-export const usage = (message: string): Failure => new Failure(EXIT.usage, message)
+export const usageFailure = (message: string): Failure => new Failure(EXIT.usage, message)
 
 /** The error as a Failure. An answer of the service that this program does not understand is one; any other error is a
  *  bug here and is rethrown. */
-export function failureOf(error: unknown): Failure {
+export function programFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof z.ZodError) {
     const [issue] = error.issues
@@ -48,7 +48,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** A refusal of the service, with the content of its problem document. */
-export function refusalOf(
+export function serviceFailure(
   status: number,
   document: Readonly<Record<string, unknown>>,
   requestId: string | null,

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Split } from './arguments.ts'
 import type { Flag } from './commands.ts'
-import { usage } from './exit.ts'
+import { usageFailure } from './exit.ts'
 
 /** Neither a key nor a script looks like this. */
 const PATH = /^(~|\.{0,2})\/\S*$|^\S+\.(pub|sh|ya?ml|pem|crt|key)$/
@@ -22,8 +22,9 @@ export async function withFiles(flags: readonly Flag[], own: Split['own']): Prom
 async function fileValue(flag: string, value: string): Promise<string> {
   if (value.startsWith('@'))
     return readFile(value.slice(1), 'utf8').catch((error: Error) => {
-      throw usage(`${value.slice(1)} cannot be read: ${error.message}`)
+      throw usageFailure(`${value.slice(1)} cannot be read: ${error.message}`)
     })
-  if (PATH.test(value)) throw usage(`--${flag} needs the content of the file: use --${flag} @${value} to read it`)
+  if (PATH.test(value))
+    throw usageFailure(`--${flag} needs the content of the file: use --${flag} @${value} to read it`)
   return value
 }

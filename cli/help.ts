@@ -1,6 +1,6 @@
 /** Texts of the commands, for the terminal and for the reference in the documentation. Everything comes from the
  *  routes. */
-import { joined } from '../kit/http/exactly-one.ts'
+import { joinedNames } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
 import { type Command, type Flag, nameOf, type Parameter } from './commands.ts'
 import { EXIT_MEANINGS } from './exit.ts'
@@ -328,7 +328,9 @@ function ownPair(flag: Flag, exactlyOne: readonly Flag[]): readonly [string, str
     ...(isFromFile ? ['@FILE reads it from a file'] : []),
     ...(isNullable ? ['or null'] : []),
     ...(isRequired ? ['required'] : []),
-    ...(others.length === 0 ? [] : [`exactly one of this and ${joined(others.map((other) => `--${other.flag}`))}`]),
+    ...(others.length === 0
+      ? []
+      : [`exactly one of this and ${joinedNames(others.map((other) => `--${other.flag}`))}`]),
     ...(isSaid ? [`default ${typeof defaultValue === 'string' ? defaultValue : JSON.stringify(defaultValue)}`] : []),
   ]
   const name =

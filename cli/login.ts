@@ -2,9 +2,9 @@
  *  machine. */
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
-import { createApi, membersOf } from './api.ts'
+import { createApi, asMembers } from './api.ts'
 import { noSuch } from '../domain/suggestion.ts'
-import { Failure, usage } from './exit.ts'
+import { Failure, usageFailure } from './exit.ts'
 import { type SignIn, withSession } from './password-session.ts'
 import { changeProfiles, DEFAULT_PROFILE, DEFAULT_URL, parseUrl, readProfiles } from './profiles.ts'
 
@@ -51,7 +51,7 @@ export async function logOut(
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE'] ?? current
   const gone = profiles[wanted]
-  if (gone === undefined) throw usage(noSuch('profile', wanted, Object.keys(profiles)))
+  if (gone === undefined) throw usageFailure(noSuch('profile', wanted, Object.keys(profiles)))
   const { url, token } = gone
   if (gone.isTokenOurs === true)
     await createApi({ url, token, userAgent })
@@ -84,7 +84,7 @@ const makeToken = (options: LoginOptions, url: string): Promise<string> =>
     const at = options.clock.now().toISOString()
     const name = `svccloud on ${hostname().slice(0, HOST_CHARACTERS_MAXIMUM)} at ${at}`
     const body = { name, scope: scopeOf(options.scope) }
-    return String(membersOf((await api.send({ method: 'POST', path: '/v1/account/tokens', body })).body)['token'])
+    return String(asMembers((await api.send({ method: 'POST', path: '/v1/account/tokens', body })).body)['token'])
   })
 
 /** In the API's form: the name of a scope, or a list of permissions. */

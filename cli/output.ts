@@ -1,9 +1,9 @@
 /** Output for people and programs: tables, JSON, YAML, or ids only. */
 import { stringify } from 'yaml'
 import { didYouMean, listed } from '../domain/suggestion.ts'
-import { isMembers, type Members, membersOf } from './api.ts'
+import { isMembers, type Members, asMembers } from './api.ts'
 import { chart, pointsOf } from './chart.ts'
-import { usage } from './exit.ts'
+import { usageFailure } from './exit.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'name'] as const
 export type Format = (typeof FORMATS)[number]
@@ -69,7 +69,7 @@ export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
   if (style.format === 'yaml') return stringify(body)
-  const { items: listed } = membersOf(body)
+  const { items: listed } = asMembers(body)
   const items: readonly unknown[] | undefined = Array.isArray(listed) ? listed : undefined
   const resource = items === undefined ? resourceOf(body) : undefined
   const points = isMembers(resource) && style.format === 'table' ? pointsOf(resource) : undefined
@@ -100,7 +100,7 @@ function checkColumns(items: readonly Members[], columns: readonly string[] | un
   const known = [...new Set(items.flatMap((item) => Object.keys(item)))]
   const unknown = columns?.find((path) => !known.includes(path.split('.')[0] ?? ''))
   if (unknown === undefined || items.length === 0) return
-  throw usage(`there is no column ${unknown}${didYouMean(unknown, known) || `; there are ${listed(known)}`}`)
+  throw usageFailure(`there is no column ${unknown}${didYouMean(unknown, known) || `; there are ${listed(known)}`}`)
 }
 
 function table(items: readonly Members[], { columns, hasColor }: Style): string {

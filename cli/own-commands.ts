@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { defined } from '../domain/defined.ts'
 import { noSuch } from '../domain/suggestion.ts'
 import { verifyAudit } from '../tools/verify-audit.ts'
-import { type Api, isMembers, membersOf } from './api.ts'
+import { type Api, isMembers, asMembers } from './api.ts'
 import type { Globals, Split } from './arguments.ts'
 import { completionScript, SHELLS } from './completion.ts'
 import { attach } from './console.ts'
 import { execCredential } from './exec-credential.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import type { OWN_COMMANDS } from './help.ts'
 import { logIn, logOut, scopeOf } from './login.ts'
 import { idOf } from './names.ts'
@@ -60,7 +60,7 @@ async function urlOf(given: Split, { environment }: RunParts): Promise<string> {
 }
 
 const signup: OwnRun = async (given, parts) => {
-  if (given.words.length > 0) throw usage('signup takes no arguments')
+  if (given.words.length > 0) throw usageFailure('signup takes no arguments')
   const message = await signUp({
     ...parts,
     userAgent: USER_AGENT,
@@ -75,14 +75,14 @@ const signup: OwnRun = async (given, parts) => {
 
 const confirmAddress: OwnRun = async (given, parts) => {
   const [link] = given.words
-  if (link === undefined || given.words.length > 1) throw usage('confirm-email takes the link from the email')
+  if (link === undefined || given.words.length > 1) throw usageFailure('confirm-email takes the link from the email')
   await confirmEmail({ userAgent: USER_AGENT, url: await urlOf(given, parts) }, link)
   parts.terminal.writeError('The address is confirmed. Next: svccloud login\n')
   return EXIT.ok
 }
 
 const whoami: OwnRun = async ({ globals, words }, parts) => {
-  if (words.length > 0) throw usage('whoami takes no arguments')
+  if (words.length > 0) throw usageFailure('whoami takes no arguments')
   const { body } = await (await openApi(parts, globals)).send({ method: 'GET', path: '/v1/account' })
   return print(parts.terminal, render(body, styleOf(parts, globals)))
 }
@@ -95,8 +95,8 @@ async function asPerson<Result>(
 ): Promise<Result> {
   const api = await openApi(parts, given.globals, false)
   const known = async () => {
-    const { account } = membersOf((await api.send({ method: 'GET', path: '/v1/account' })).body)
-    return String(membersOf(account)['email'])
+    const { account } = asMembers((await api.send({ method: 'GET', path: '/v1/account' })).body)
+    return String(asMembers(account)['email'])
   }
   const flag = flagOf(given, 'email')
   const email = flag ?? (await known().catch(() => undefined))
@@ -120,7 +120,7 @@ const listTokens: OwnRun = async (given, parts) => {
 
 const createToken: OwnRun = async (given, parts) => {
   const [name] = given.words
-  if (name === undefined || given.words.length > 1) throw usage('token create takes a name')
+  if (name === undefined || given.words.length > 1) throw usageFailure('token create takes a name')
   const expiresAt = flagOf(given, 'expires-at')
   const body = {
     name,
@@ -134,19 +134,19 @@ const createToken: OwnRun = async (given, parts) => {
     parts.terminal,
     format === 'json' || format === 'yaml'
       ? render(made.body, styleOf(parts, given.globals))
-      : `${String(membersOf(made.body)['token'])}\n`,
+      : `${String(asMembers(made.body)['token'])}\n`,
   )
 }
 
 const revokeToken: OwnRun = async (given, parts) => {
   const [wanted] = given.words
-  if (wanted === undefined || given.words.length > 1) throw usage('token revoke takes a name or an id')
+  if (wanted === undefined || given.words.length > 1) throw usageFailure('token revoke takes a name or an id')
   const name = await asPerson(given, parts, async (api) => {
-    const { items } = membersOf((await listTokensOf(api)).body)
+    const { items } = asMembers((await listTokensOf(api)).body)
     const tokens = Array.isArray(items) ? items.filter(isMembers).filter(({ status }) => status !== 'revoked') : []
     const token = tokens.find((each) => each['id'] === wanted || each['name'] === wanted)
     if (token === undefined)
-      throw usage(
+      throw usageFailure(
         noSuch(
           'token',
           wanted,
@@ -177,13 +177,13 @@ const installed =
   (program: string) =>
   (error: NodeJS.ErrnoException): never => {
     throw error.code === 'ENOENT'
-      ? usage(`${program} is not installed: install it with apt-get install openssh-client`)
+      ? usageFailure(`${program} is not installed: install it with apt-get install openssh-client`)
       : error
   }
 
 const ssh: OwnRun = async (given, parts) => {
   const [server, ...more] = given.words
-  if (server === undefined || more.length > 0) throw usage('ssh takes a server, and optionally a command')
+  if (server === undefined || more.length > 0) throw usageFailure('ssh takes a server, and optionally a command')
   const connection = await sshParts(given, parts)
   const id = await idOf(connection.api, COMMANDS, 'server', server)
   return runSsh(connection, id, given.rest, choiceOf(given)).catch(installed('ssh'))
@@ -198,7 +198,7 @@ const scp: OwnRun = async (given, parts) => {
 
 const waitForOperation: OwnRun = async ({ globals, words }, parts) => {
   const [id] = words
-  if (id === undefined || words.length > 1) throw usage('operation wait takes the id of an operation')
+  if (id === undefined || words.length > 1) throw usageFailure('operation wait takes the id of an operation')
   const { events: _events, ...operation } = await waitFor({ ...parts, api: await openApi(parts, globals) }, id)
   return print(parts.terminal, render({ operation }, styleOf(parts, globals)))
 }
@@ -206,11 +206,11 @@ const waitForOperation: OwnRun = async ({ globals, words }, parts) => {
 const attachConsole: OwnRun = async (given, parts) => {
   const { globals, words } = given
   const [server] = words
-  if (server === undefined || words.length > 1) throw usage('console takes a server')
+  if (server === undefined || words.length > 1) throw usageFailure('console takes a server')
   const api = await openApi(parts, globals)
   const leaving = new AbortController()
   const seconds = flagOf(given, 'for')
-  if (seconds !== undefined && !/^\d+$/.test(seconds)) throw usage('--for takes a whole number')
+  if (seconds !== undefined && !/^\d+$/.test(seconds)) throw usageFailure('--for takes a whole number')
   if (seconds !== undefined) parts.clock.after(Number(seconds) * 1000, () => leaving.abort())
   await attach(
     { ...parts, api, staysOpen: seconds !== undefined, signal: AbortSignal.any([parts.signal, leaving.signal]) },
@@ -237,7 +237,7 @@ const restoreBackup: OwnRun = async (given, parts) => {
   const [backup, ...more] = given.words
   const [location, keyFile, output] = ['from', 'key-file', 'to'].map((name) => flagOf(given, name))
   if (backup === undefined || more.length > 0 || !location || !keyFile || !output)
-    throw usage('backup restore-offline takes a backup, --from PLACE, --key-file FILE and --to FILE')
+    throw usageFailure('backup restore-offline takes a backup, --from PLACE, --key-file FILE and --to FILE')
   const bytes = await restoreOffline({ backup, location, keyFile, output }, parts)
   return print(parts.terminal, `${output}: ${bytes} bytes\n`)
 }
@@ -246,7 +246,8 @@ const printCredential: OwnRun = async (given, parts) => {
   const { globals, words } = given
   const { terminal } = parts
   const cluster = flagOf(given, 'cluster')
-  if (cluster === undefined || words.length > 0) throw usage('exec-credential takes --cluster KIND/ID and nothing else')
+  if (cluster === undefined || words.length > 0)
+    throw usageFailure('exec-credential takes --cluster KIND/ID and nothing else')
   const credential = await execCredential({
     api: await openApi(parts, globals),
     commands: COMMANDS,
@@ -259,7 +260,7 @@ const printCredential: OwnRun = async (given, parts) => {
 const sendRequest: OwnRun = async ({ globals, words }, parts) => {
   const [method, path] = words
   if (method === undefined || path?.startsWith('/') !== true || words.length > 2)
-    throw usage('api takes a method and a path that starts with /')
+    throw usageFailure('api takes a method and a path that starts with /')
   const body = globals.file === undefined ? undefined : await readFileFlag(parts, globals)
   const reply = await (await openApi(parts, globals, false)).send({
     method: method.toUpperCase(),
@@ -275,7 +276,7 @@ const sendRequest: OwnRun = async ({ globals, words }, parts) => {
 
 const printCompletion: OwnRun = async ({ words }, { terminal }) => {
   const script = completionScript(words[0] ?? '')
-  if (script === undefined) throw usage(`completion takes one of ${SHELLS.join(', ')}`)
+  if (script === undefined) throw usageFailure(`completion takes one of ${SHELLS.join(', ')}`)
   return print(terminal, script)
 }
 
@@ -293,20 +294,21 @@ const profile: OwnRun = async ({ words, globals }, parts) => {
       render({ items }, { ...styleOf(parts, globals), columns: ['name', 'url', 'is_current'] }),
     )
   }
-  if (verb !== 'use' || name === undefined || more.length > 0) throw usage('profile takes list, or use and a name')
+  if (verb !== 'use' || name === undefined || more.length > 0)
+    throw usageFailure('profile takes list, or use and a name')
   const chosen = Object.hasOwn(known.profiles, name) ? known.profiles[name] : undefined
-  if (chosen === undefined) throw usage(noSuch('profile', name, Object.keys(known.profiles)))
+  if (chosen === undefined) throw usageFailure(noSuch('profile', name, Object.keys(known.profiles)))
   await changeProfiles(parts.environment, parts.clock, (latest) => ({ ...latest, current: name }))
   parts.terminal.writeError(`Commands now use the profile ${name} (${chosen.url}).\n`)
   return EXIT.ok
 }
 
 async function auditText([file, ...more]: readonly string[], globals: Globals, parts: RunParts): Promise<string> {
-  if (more.length > 0) throw usage('audit verify takes one file')
+  if (more.length > 0) throw usageFailure('audit verify takes one file')
   if (file === '-') return parts.terminal.readAll()
   if (file !== undefined)
     return readFile(file, 'utf8').catch((error: Error) => {
-      throw usage(`${file} cannot be read: ${error.message}`)
+      throw usageFailure(`${file} cannot be read: ${error.message}`)
     })
   const api = await openApi(parts, globals)
   const ask = (search: string) => api.send({ method: 'GET', path: `/v1/audit/export?${search}`, signal: parts.signal })

@@ -1,8 +1,8 @@
 /** A portal session for actions that no token may perform: opened with email, password and second factor, and ended
  *  immediately afterwards. */
 import type { Terminal } from '../kit/sys/terminal.ts'
-import { type Api, createApi, membersOf, type Reply } from './api.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { type Api, createApi, asMembers, type Reply } from './api.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import type { Environment } from './profiles.ts'
 
 export interface SignIn {
@@ -19,7 +19,7 @@ export async function withSession<Result>(signIn: SignIn, work: (api: Api) => Pr
   const { environment, terminal, userAgent, url, email } = signIn
   const canAsk = terminal.isInputTerminal
   if (!canAsk && (email === undefined || environment['SVCCLOUD_PASSWORD'] === undefined))
-    throw usage('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
+    throw usageFailure('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
   const address = email ?? (await terminal.ask('Email: '))
   const password = environment['SVCCLOUD_PASSWORD'] ?? (await terminal.ask('Password: ', true))
   const api = createApi({ url, token: undefined, userAgent })
@@ -30,7 +30,7 @@ export async function withSession<Result>(signIn: SignIn, work: (api: Api) => Pr
       .getSetCookie()
       .map((cookie) => cookie.split(';')[0])
       .join('; '),
-    'x-csrf-token': String(membersOf(session.body)['csrf_token']),
+    'x-csrf-token': String(asMembers(session.body)['csrf_token']),
   }
   try {
     return await work({
@@ -43,14 +43,15 @@ export async function withSession<Result>(signIn: SignIn, work: (api: Api) => Pr
 }
 
 async function proveSecondFactor(api: Api, { terminal, code }: SignIn, first: Reply): Promise<Reply> {
-  const step = membersOf(first.body)
+  const step = asMembers(first.body)
   if (step['mfa_required'] !== true) return first
   if (step['mfa_step'] !== 'verify')
     throw new Failure(
       EXIT.notAllowed,
       'this account requires a second factor and you have none yet: set it up in the portal first',
     )
-  if (code === undefined && !terminal.isInputTerminal) throw usage('this account has a second factor: give --code')
+  if (code === undefined && !terminal.isInputTerminal)
+    throw usageFailure('this account has a second factor: give --code')
   const proof = (code ?? (await terminal.ask('Code of your authenticator, or a recovery code: '))).trim()
   return api.send({
     method: 'POST',

@@ -6,7 +6,7 @@ import { noSuch } from '../domain/suggestion.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { writeWhole } from '../kit/sys/durable-file.ts'
 import { exclusively } from '../kit/sys/exclusive.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 
 const Profile = z.object({
   url: z.url(),
@@ -37,11 +37,11 @@ export const knownHostsFile = (environment: Environment, profile: string): strin
 export function parseUrl(text: string): string {
   const url = text.trim().replace(/\/+$/, '')
   if (!/^https?:\/\//i.test(url))
-    throw usage(
+    throw usageFailure(
       `${text} is not the URL of a service: it must start with http:// or https://, as in ` +
         `http://${url.replace(/^\w+:\/\//, '')}`,
     )
-  if (!URL.canParse(url)) throw usage(`${text} is not the URL of a service, such as http://127.0.0.1:8080`)
+  if (!URL.canParse(url)) throw usageFailure(`${text} is not the URL of a service, such as http://127.0.0.1:8080`)
   return url
 }
 
@@ -103,6 +103,7 @@ export async function chooseProfile(
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE']
   const profile = profiles[wanted ?? current]
-  if (wanted !== undefined && profile === undefined) throw usage(noSuch('profile', wanted, Object.keys(profiles)))
+  if (wanted !== undefined && profile === undefined)
+    throw usageFailure(noSuch('profile', wanted, Object.keys(profiles)))
   return { name: wanted ?? current, url: url ?? profile?.url ?? DEFAULT_URL, token: token ?? profile?.token }
 }

@@ -2,11 +2,11 @@
  *  database nor a hypervisor. */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { openStoreAt } from '../kit/chunks/locate.ts'
-import type { Manifest } from '../kit/chunks/manifest.ts'
+import type { ChunkManifest } from '../kit/chunks/manifest.ts'
 import { type ObjectStore, StoreFailed } from '../kit/chunks/object-store.ts'
 import { openRepository, type Repository, restoreDisk } from '../kit/chunks/repository.ts'
 import { Damaged, KEY_BYTES } from '../kit/chunks/seal.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import type { RunParts } from './session.ts'
 
 export interface OfflineRestore {
@@ -30,7 +30,7 @@ export async function restoreOffline(
 ): Promise<number> {
   const { clock, random, signal } = parts
   const key = await readKey(keyFile)
-  if ((await stat(output).catch(() => undefined)) !== undefined) throw usage(`${output} exists already`)
+  if ((await stat(output).catch(() => undefined)) !== undefined) throw usageFailure(`${output} exists already`)
   const repository = openRepository({ store: openStore(location, parts), key, clock, random, signal })
   const unfinished = `${output}${UNFINISHED}`
   try {
@@ -51,21 +51,21 @@ function openStore(location: string, { environment, clock }: RunParts): ObjectSt
   try {
     return openStoreAt({ location, environment, clock })
   } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error))
+    throw usageFailure(error instanceof Error ? error.message : String(error))
   }
 }
 
 async function readKey(path: string): Promise<Buffer> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw usage(`${path} cannot be read: ${error.message}`)
+    throw usageFailure(`${path} cannot be read: ${error.message}`)
   })
-  if (!KEY.test(text.trim())) throw usage(`${path} does not contain a key: ${KEY_BYTES * 2} digits 0-9a-f`)
+  if (!KEY.test(text.trim())) throw usageFailure(`${path} does not contain a key: ${KEY_BYTES * 2} digits 0-9a-f`)
   return Buffer.from(text.trim(), 'hex')
 }
 
 async function writeDisk(
   repository: Repository,
-  manifest: Manifest,
+  manifest: ChunkManifest,
   path: string,
   { terminal, signal }: RunParts,
 ): Promise<void> {
@@ -88,7 +88,7 @@ const writerOf = (file: FileHandle) => ({
   zero: async (): Promise<void> => {},
 })
 
-function showProgress({ sizeBytes }: Manifest, terminal: RunParts['terminal']): (bytes: number) => void {
+function showProgress({ sizeBytes }: ChunkManifest, terminal: RunParts['terminal']): (bytes: number) => void {
   let shown = -1
   return (bytes) => {
     const percent = Math.floor((bytes / sizeBytes) * PERCENT)

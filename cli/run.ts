@@ -1,13 +1,13 @@
 /** Runs one command line, from its words to its exit code. All dependencies are passed in. */
 import { defined } from '../domain/defined.ts'
-import { joined } from '../kit/http/exactly-one.ts'
+import { joinedNames } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
 import { printable } from '../domain/printable.ts'
 import { closest } from '../domain/suggestion.ts'
 import { VERSION } from '../domain/version.ts'
-import { type Api, isMembers, type Members, membersOf, type Reply } from './api.ts'
+import { type Api, isMembers, type Members, asMembers, type Reply } from './api.ts'
 import {
-  fieldsOf,
+  requestFields,
   type GlobalFlag,
   type Globals,
   knownOf,
@@ -18,7 +18,7 @@ import {
 } from './arguments.ts'
 import { type Command, nameOf } from './commands.ts'
 import { candidates } from './completion.ts'
-import { EXIT, Failure, failureOf, usage } from './exit.ts'
+import { EXIT, Failure, programFailure, usageFailure } from './exit.ts'
 import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp, placeholderOf } from './help.ts'
 import { idOf, withIds } from './names.ts'
 import { render } from './output.ts'
@@ -34,7 +34,7 @@ export async function run(line: readonly string[], given: RunParts): Promise<num
   try {
     return await dispatch(line, parts)
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = programFailure(error)
     const isColored = parts.terminal.isErrorTerminal && !hasNoColor(parts.environment)
     const name = isColored ? '\u001b[31msvccloud:\u001b[0m' : 'svccloud:'
     parts.terminal.writeError(`${name} ${printable(failure.message)}\n`)
@@ -98,10 +98,10 @@ function unknownCommand(first: string, second: string): Failure {
   const turned = [`${second} ${first}`, `${closest(second, nouns) ?? ''} ${first}`].find((name) => NAMES.includes(name))
   const meant =
     turned ?? (verbs.length > 0 ? undefined : noun === undefined ? closest(given, NAMES) : nearNoun(noun, second))
-  if (meant !== undefined) return usage(`there is no command ${given}; did you mean ${meant}?`)
+  if (meant !== undefined) return usageFailure(`there is no command ${given}; did you mean ${meant}?`)
   const verb = closest(second, verbs)
-  if (verb !== undefined) return usage(`there is no command ${given}; did you mean ${first} ${verb}?`)
-  return usage(
+  if (verb !== undefined) return usageFailure(`there is no command ${given}; did you mean ${first} ${verb}?`)
+  return usageFailure(
     verbs.length > 0
       ? `there is no command ${given}; ${first} has ${verbs.join(', ')}`
       : `there is no command ${given}; svccloud help lists them`,
@@ -131,7 +131,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
   const own = await withFiles(flags, given.own)
   if (words.length !== parameters.length) {
     const names = parameters.map(placeholderOf)
-    throw usage(`${nameOf(command)} takes ${names.length === 0 ? 'no arguments' : names.join(' and ')}`)
+    throw usageFailure(`${nameOf(command)} takes ${names.length === 0 ? 'no arguments' : names.join(' and ')}`)
   }
   const api = await openApi(parts, globals)
   const ids = await Promise.all(
@@ -143,14 +143,17 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
   const body =
     route.body === null
       ? undefined
-      : { ...(await readFileFlag(parts, globals)), ...(await withIds(api, COMMANDS, fieldsOf(flags, own, 'body'))) }
+      : {
+          ...(await readFileFlag(parts, globals)),
+          ...(await withIds(api, COMMANDS, requestFields(flags, own, 'body'))),
+        }
   if (body !== undefined) requireFlags(command, body)
   if (route.isDestructive || route.method === 'DELETE') await confirm(command, words, globals, parts)
   const path = parameters.reduce(
     (text, { name }, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
     route.path,
   )
-  const query = queryOf(fieldsOf(flags, own, 'query'))
+  const query = queryOf(requestFields(flags, own, 'query'))
   const ask = (search: string) =>
     api.send({
       method: route.method,
@@ -178,8 +181,8 @@ function requireFlags({ flags, exactlyOne }: Command, body: Members): void {
     .filter(({ isRequired, field, place }) => place === 'body' && isRequired && !(field in body))
     .map(({ flag }) => `--${flag}`)
   if (exactlyOne.length > 0 && !exactlyOne.some(({ field }) => isGiven(body, field)))
-    missing.push(`one of ${joined(exactlyOne.map(({ flag }) => `--${flag}`))}`)
-  if (missing.length > 0) throw usage(`${joined(missing)} ${missing.length === 1 ? 'is' : 'are'} required`)
+    missing.push(`one of ${joinedNames(exactlyOne.map(({ flag }) => `--${flag}`))}`)
+  if (missing.length > 0) throw usageFailure(`${joinedNames(missing)} ${missing.length === 1 ? 'is' : 'are'} required`)
 }
 
 async function confirm(
@@ -190,9 +193,9 @@ async function confirm(
 ): Promise<void> {
   if (yes !== undefined) return
   const what = `${command.verb} ${command.noun} ${words.join(' ')}`.trim()
-  if (!terminal.isInputTerminal) throw usage(`${what} cannot be undone: confirm with --yes`)
+  if (!terminal.isInputTerminal) throw usageFailure(`${what} cannot be undone: confirm with --yes`)
   const answer = await terminal.ask(`Really ${what}? It cannot be undone. (yes/no) `)
-  if (answer.trim() !== 'yes') throw usage('cancelled; nothing was changed')
+  if (answer.trim() !== 'yes') throw usageFailure('cancelled; nothing was changed')
 }
 
 interface Showing {
@@ -207,9 +210,9 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
   const { terminal } = parts
   const style = styleOf(parts, globals)
   if (reply.body === undefined) return print(terminal, reply.text)
-  const { operation, ...rest } = membersOf(reply.body)
+  const { operation, ...rest } = asMembers(reply.body)
   if (reply.status !== 202 || !isMembers(operation) || globals['no-wait'] !== undefined) {
-    const { next_cursor } = membersOf(reply.body)
+    const { next_cursor } = asMembers(reply.body)
     terminal.write(render(reply.body, style))
     if (style.format === 'table' && isEmptyList(reply.body)) terminal.writeError(`There are no ${pluralOf(command)}.\n`)
     if (typeof next_cursor === 'string' && style.format === 'table')
@@ -222,7 +225,7 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
 }
 
 const isEmptyList = (body: unknown): boolean => {
-  const { items } = membersOf(body)
+  const { items } = asMembers(body)
   return Array.isArray(items) && items.length === 0
 }
 
@@ -234,7 +237,7 @@ const pluralOf = ({ route: { path } }: Command): string => {
 
 /** The id of the resource that an asynchronous answer contains beside its operation. */
 function idIn(rest: Members): string | undefined {
-  const { id } = membersOf(Object.values(rest)[0])
+  const { id } = asMembers(Object.values(rest)[0])
   return typeof id === 'string' ? id : undefined
 }
 

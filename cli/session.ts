@@ -6,10 +6,10 @@ import type { Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../domain/version.ts'
-import { type Api, createApi, isMembers, type Members, membersOf, type Reply } from './api.ts'
+import { type Api, createApi, isMembers, type Members, asMembers, type Reply } from './api.ts'
 import type { Globals } from './arguments.ts'
 import { commandsOf } from './commands.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import { type Format, FORMATS, type Style } from './output.ts'
 import { chooseProfile, type Environment } from './profiles.ts'
 
@@ -64,15 +64,15 @@ export async function readFileFlag({ terminal }: RunParts, { file }: Globals): P
     file === '-'
       ? await terminal.readAll()
       : await readFile(file, 'utf8').catch((error: Error) => {
-          throw usage(`${file} cannot be read: ${error.message}`)
+          throw usageFailure(`${file} cannot be read: ${error.message}`)
         })
   let value: unknown
   try {
     value = parse(text)
   } catch (error) {
-    throw usage(`${file} is neither JSON nor YAML: ${String(error)}`)
+    throw usageFailure(`${file} is neither JSON nor YAML: ${String(error)}`)
   }
-  if (!isMembers(value)) throw usage(`${file} must contain an object`)
+  if (!isMembers(value)) throw usageFailure(`${file} must contain an object`)
   return value
 }
 
@@ -86,7 +86,7 @@ export async function followPages(
   let text = ''
   let reply = first
   for (;;) {
-    const { items: page, next_cursor: cursor } = membersOf(reply.body)
+    const { items: page, next_cursor: cursor } = asMembers(reply.body)
     if (Array.isArray(page)) items.push(...page)
     else text += reply.text
     const after = reply.headers.get('x-next-after')

@@ -6,7 +6,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { workingDirectory } from '../kit/sys/process.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { createApi } from './api.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import type { Environment } from './profiles.ts'
 import { progressOn } from './progress.ts'
 
@@ -35,7 +35,7 @@ export async function signUp(options: SignUpOptions): Promise<string> {
   const { environment, terminal, url, userAgent } = options
   const password = environment['SVCCLOUD_PASSWORD']
   if (!terminal.isInputTerminal && (options.email === undefined || password === undefined))
-    throw usage('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
+    throw usageFailure('no terminal for prompts: give --email, and the password in SVCCLOUD_PASSWORD')
   const email = (options.email ?? (await terminal.ask('Email: '))).trim()
   const name = options.name ?? (terminal.isInputTerminal ? await terminal.ask('Your name: ') : email)
   const body = { name, email, password: password ?? (await terminal.ask('New password: ', true)) }
@@ -101,7 +101,7 @@ async function newestMail(
   email: string,
 ): Promise<{ readonly file: string; readonly link: string } | undefined> {
   const names = await readdir(folder).catch((error: Error) => {
-    throw usage(`${folder} cannot be read: ${error.message}`)
+    throw usageFailure(`${folder} cannot be read: ${error.message}`)
   })
   const files = await Promise.all(
     names

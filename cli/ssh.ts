@@ -11,7 +11,7 @@ import { nodeBinary } from '../kit/sys/process.ts'
 import { exclusively } from '../kit/sys/exclusive.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import type { Api } from './api.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, usageFailure } from './exit.ts'
 import { progressOn } from './progress.ts'
 
 /** Values for ssh, which may pass them to a shell: strict formats, so that none of them is an option or a command. */
@@ -105,8 +105,8 @@ export async function runScp(
   const names = [...new Set(words.flatMap((word) => remoteOf(word)?.name ?? []))]
   const [name] = names
   if (name === undefined || words.length < 2)
-    throw usage('scp takes sources and a target, one side on a server: svccloud scp notes.txt web:/tmp/')
-  if (names.length > 1) throw usage(`scp copies from or to one server, not between ${names.join(' and ')}`)
+    throw usageFailure('scp takes sources and a target, one side on a server: svccloud scp notes.txt web:/tmp/')
+  if (names.length > 1) throw usageFailure(`scp copies from or to one server, not between ${names.join(' and ')}`)
   const target = await reach(parts, await idOf(name), choice)
   await remember(parts, target)
   const { host, port, user } = target.ssh

@@ -1,7 +1,7 @@
 /** Waits for an operation, with its steps and events: on one line in a terminal, else line by line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
-import { type Api, membersOf } from './api.ts'
+import { type Api, asMembers } from './api.ts'
 import { EXIT, Failure } from './exit.ts'
 import { CLEAR_LINE } from './progress.ts'
 
@@ -41,7 +41,7 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
     let operation: Operation
     try {
       const { body } = await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })
-      operation = membersOf(body)['operation'] as Operation // Operation of the contract
+      operation = asMembers(body)['operation'] as Operation // Operation of the contract
       lost = 0
       query = `?wait=${WAIT_SECONDS}`
     } catch (error) {

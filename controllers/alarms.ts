@@ -13,7 +13,7 @@ import type { ClaimSweep } from './nouns/claim/index.ts'
 import type { OperationObject } from './kit/operation/record.ts'
 import { DOWNTIME_EXCEEDED } from './nouns/server/index.ts'
 
-export interface Watched {
+export interface AlarmSources {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]
   readonly servers: () => readonly KubeObject<ServerSpec, ServerStatus>[]
   /** Running operations, and those that ended within the last hour. */
@@ -35,7 +35,7 @@ export interface Alarms {
 }
 
 export function openAlarms(
-  { nodes, servers, operations, unowned, sweepsWaiting }: Watched,
+  { nodes, servers, operations, unowned, sweepsWaiting }: AlarmSources,
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): Alarms {
@@ -83,7 +83,7 @@ export function openAlarms(
 
 /** Gauges of missing owners, and of removals that wait. */
 function openMissingGauges(
-  { unowned, sweepsWaiting }: Pick<Watched, 'unowned' | 'sweepsWaiting'>,
+  { unowned, sweepsWaiting }: Pick<AlarmSources, 'unowned' | 'sweepsWaiting'>,
   registry: Registry,
 ): void {
   new Gauge({

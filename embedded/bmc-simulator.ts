@@ -7,7 +7,7 @@ import { createServer } from 'node:https'
 import { textWithin } from '../kit/http/bounded.ts'
 import { closeNow, listen } from '../kit/sys/listen.ts'
 
-export interface Machine {
+export interface SimulatedMachine {
   readonly name: string
   isOn(): boolean
   /** Resolves when the machine has begun to start; does nothing when it is on. */
@@ -25,7 +25,7 @@ export interface BmcOptions {
   readonly key: string
   readonly username: string
   readonly password: string
-  readonly machines: readonly Machine[]
+  readonly machines: readonly SimulatedMachine[]
 }
 
 export interface BmcSimulator {
@@ -69,7 +69,7 @@ export async function startBmcSimulator({
 
 async function answer(
   request: IncomingMessage,
-  machines: readonly Machine[],
+  machines: readonly SimulatedMachine[],
   mayEnter: (authorization: string | undefined) => boolean,
 ): Promise<Reply> {
   const path = (request.url ?? '/').replace(/\?.*$/, '').replace(/\/$/, '')
@@ -87,7 +87,7 @@ async function answer(
     : [405, refusal('Reset is an action: POST it.')]
 }
 
-async function reset(machine: Machine, body: string): Promise<Reply> {
+async function reset(machine: SimulatedMachine, body: string): Promise<Reply> {
   const type = resetTypeOf(body)
   switch (RESETS.find((known) => known === type)) {
     case 'On':
@@ -124,9 +124,9 @@ const root = {
   Systems: { '@odata.id': `${ROOT}/Systems` },
 }
 
-const pathOf = ({ name }: Machine): string => `${ROOT}/Systems/${name}`
+const pathOf = ({ name }: SimulatedMachine): string => `${ROOT}/Systems/${name}`
 
-const systems = (machines: readonly Machine[]) => ({
+const systems = (machines: readonly SimulatedMachine[]) => ({
   '@odata.id': `${ROOT}/Systems`,
   '@odata.type': '#ComputerSystemCollection.ComputerSystemCollection',
   Name: 'Computer systems',
@@ -134,7 +134,7 @@ const systems = (machines: readonly Machine[]) => ({
   'Members@odata.count': machines.length,
 })
 
-const system = (machine: Machine) => ({
+const system = (machine: SimulatedMachine) => ({
   '@odata.id': pathOf(machine),
   '@odata.type': '#ComputerSystem.v1_20_0.ComputerSystem',
   Id: machine.name,

@@ -7,7 +7,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
-import { type BmcSimulator, type Machine, startBmcSimulator } from './bmc-simulator.ts'
+import { type BmcSimulator, type SimulatedMachine, startBmcSimulator } from './bmc-simulator.ts'
 import type { DataFolder } from './kit/data-folder.ts'
 import { openCertificates } from './kubernetes/server/certificates.ts'
 import { probePort } from './kit/ports.ts'
@@ -25,7 +25,7 @@ interface PowerState {
   readonly cycle: number
 }
 
-export class EmbeddedMachine implements Machine {
+export class EmbeddedMachine implements SimulatedMachine {
   readonly name: string
   readonly #folder: string
   readonly #file: string
@@ -123,7 +123,7 @@ export interface BmcAccess {
 
 /** The single controller of all machines. Its port stays the same, because nodes are identified by its address. */
 export async function startMachines(
-  machines: readonly Machine[],
+  machines: readonly SimulatedMachine[],
   {
     folder,
     clock,

@@ -1,7 +1,7 @@
 /** The sealing keys of an embedded cloud. They are created once, and never again while the database contains data of
  *  another key. */
 import pg from 'pg'
-import { inWords, listSealedUses } from '../db/sealing-key/uses.ts'
+import { usesText, listSealedUses } from '../db/sealing-key/uses.ts'
 import { readIfThere, writeDurably } from '../kit/sys/durable-file.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
 import { type DataFolder, StartRefused } from './kit/data-folder.ts'
@@ -26,7 +26,7 @@ export async function readSealingKeys(
   const ids = [...new Set(lost.map(({ keyId }) => keyId))]
   if (ids.length > 0)
     throw new StartRefused(
-      `The sealing keys of this cloud are missing: ${file}. They open ${inWords(lost)}. Put the file back. To start ` +
+      `The sealing keys of this cloud are missing: ${file}. They open ${usesText(lost)}. Put the file back. To start ` +
         `with a new key and give these secrets up for good: SVCCLOUD_LOST_SEALING_KEYS=${ids.join(',')}`,
     )
   // A new id that no earlier key had.

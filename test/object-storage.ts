@@ -3,7 +3,7 @@
 import { Unavailable } from '../domain/problem.ts'
 import type { ObjectStorageOffer } from '../integrations/object-storage/configuration.ts'
 import {
-  fingerprintOf,
+  fingerprintOfSecret,
   type ObjectStorage,
   type ObjectStorageControl,
   type TenantSettings,
@@ -62,7 +62,7 @@ export function openSimulatedObjectStorage(
     ...tenant,
     bucketPrefix: backend === 'rgw' ? undefined : tenant.bucketPrefix,
     openWrites: storage.openWrites,
-    secretFingerprint: fingerprintOf(secretAccessKey),
+    secretFingerprint: fingerprintOfSecret(secretAccessKey),
   })
   const control: ObjectStorageControl = {
     async putTenant(id, settings) {

@@ -14,9 +14,9 @@ import { orNothing } from '../platform.ts'
 import { targetsOf, unnamedNodes } from './nodes.ts'
 import { type Ingress, Node, type NodeSpec, type NodeStatus, Service, type ServiceObject } from './objects.ts'
 import type { ServiceSpec, ServiceStatus } from './objects.ts'
-import { type Balancer, FINALIZER, fixedNotes, isConcerned, nextStep, ownOf, type Step } from './plan.ts'
+import { type Balancer, FINALIZER, fixedNotes, isConcerned, nextStep, ownOf, type ServiceStep } from './plan.ts'
 import { openPlatformReader, type PlatformReader, type PlatformState } from './platform-state.ts'
-import { type Surroundings, type Wanted, wantedOf } from './wanted.ts'
+import { type Surroundings, type DesiredBalancer, desiredBalancer } from './wanted.ts'
 
 export interface CloudControllerOptions {
   /** Store of the cluster. */
@@ -134,7 +134,7 @@ export class CloudController {
 
   /** Returns whether something is in progress. */
   async #steps(followed: Followed, surroundings: Surroundings): Promise<boolean> {
-    const { wanted, faults } = wantedOf(followed.service, surroundings)
+    const { wanted, faults } = desiredBalancer(followed.service, surroundings)
     let { service, balancers } = followed
     for (let count = 0; count < STEPS_MAXIMUM; count++) {
       const step = nextStep({ service, balancers, wanted, faults })
@@ -150,7 +150,7 @@ export class CloudController {
     return true
   }
 
-  async #do(step: Step, followed: Followed): Promise<Done> {
+  async #do(step: ServiceStep, followed: Followed): Promise<Done> {
     const { service, balancers } = followed
     const { finalizers = [] } = service.metadata
     switch (step.is) {
@@ -206,7 +206,7 @@ export class CloudController {
 
   /** The name is unique, so a controller that was killed during the request, or repeats it too early, does not create a
    *  second one. */
-  async #create(service: ServiceObject, creation: Wanted['creation']): Promise<Balancer> {
+  async #create(service: ServiceObject, creation: DesiredBalancer['creation']): Promise<Balancer> {
     const { platform } = this.#options
     this.#tell(service, 'EnsuringLoadBalancer', `making load balancer ${creation.name}`)
     const body = { ...creation, frontends: [], backends: [] }
@@ -216,7 +216,7 @@ export class CloudController {
   /** If somebody else has changed it meanwhile, that change is read first. */
   async #configure(
     { service, balancers }: Followed,
-    { id, generation, to }: Extract<Step, { is: 'configure' }>,
+    { id, generation, to }: Extract<ServiceStep, { is: 'configure' }>,
   ): Promise<Done> {
     const body = { ...to, configuration_generation: generation }
     const { platform } = this.#options
@@ -233,7 +233,10 @@ export class CloudController {
     }
   }
 
-  async #remove({ service, balancers }: Followed, { id, failure }: Extract<Step, { is: 'remove' }>): Promise<Done> {
+  async #remove(
+    { service, balancers }: Followed,
+    { id, failure }: Extract<ServiceStep, { is: 'remove' }>,
+  ): Promise<Done> {
     const { platform } = this.#options
     await orNothing(unwrap(platform.DELETE('/v1/load-balancers/{id}', { params: { path: { id } } })))
     if (failure === '') this.#tell(service, 'DeletingLoadBalancer', 'its load balancer is being deleted')

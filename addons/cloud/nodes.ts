@@ -13,7 +13,7 @@ export interface PoolServer {
 }
 
 /** A destination of traffic. */
-export interface Target {
+export interface BalancerTarget {
   readonly name: string
   readonly address: string
 }
@@ -33,7 +33,7 @@ export const nodeDigest = (node: NodeObject): string =>
 /** Nodes of pools that are ready and not excluded, by name. If none is ready, all that are not excluded: a control
  *  plane without contact to its nodes reports all of them as not ready, and the balancer checks itself which of them
  *  answer. */
-export function targetsOf(nodes: readonly NodeObject[], servers: readonly PoolServer[]): readonly Target[] {
+export function targetsOf(nodes: readonly NodeObject[], servers: readonly PoolServer[]): readonly BalancerTarget[] {
   const candidates = nodes.filter((node) => !isExcluded(node))
   const ready = candidates.filter(isReady)
   const names = new Set((ready.length > 0 ? ready : candidates).map(({ metadata: { name } }) => name))

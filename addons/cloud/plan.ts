@@ -4,21 +4,21 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Schemas } from '../../client/index.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Ingress, ServiceObject } from './objects.ts'
-import type { Backend, Configuration, Frontend, Wanted } from './wanted.ts'
+import type { Backend, Configuration, Frontend, DesiredBalancer } from './wanted.ts'
 
 export type Balancer = Schemas['LoadBalancer']
 
 /** Kubernetes finalizer that keeps a service until its load balancer no longer exists. */
 export const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
 
-export type Step =
+export type ServiceStep =
   | { readonly is: 'done' }
   /** Check again soon. */
   | { readonly is: 'wait' }
   | { readonly is: 'refuse'; readonly faults: readonly string[] }
   /** Adds the finalizer: the service cannot be deleted without this controller from now on. */
   | { readonly is: 'hold' }
-  | { readonly is: 'create'; readonly creation: Wanted['creation'] }
+  | { readonly is: 'create'; readonly creation: DesiredBalancer['creation'] }
   | { readonly is: 'configure'; readonly id: string; readonly generation: number; readonly to: Configuration }
   | { readonly is: 'publish'; readonly ingress: readonly Ingress[] }
   /** `failure`: its fault, if it is created again; empty when the service needs none. */
@@ -30,7 +30,7 @@ export interface Situation {
   /** The load balancers with its label. */
   readonly balancers: readonly Balancer[]
   /** Undefined when the service's settings are invalid. */
-  readonly wanted: Wanted | undefined
+  readonly wanted: DesiredBalancer | undefined
   readonly faults: readonly string[]
 }
 
@@ -43,7 +43,7 @@ export const isConcerned = (service: ServiceObject): boolean => needsBalancer(se
 
 const published = ({ status }: ServiceObject): readonly Ingress[] => status?.loadBalancer?.ingress ?? []
 
-export function nextStep(situation: Situation): Step {
+export function nextStep(situation: Situation): ServiceStep {
   const { service } = situation
   if (!needsBalancer(service)) return isHeld(service) ? lettingGo(situation) : { is: 'done' }
   const { wanted, faults } = situation
@@ -51,7 +51,7 @@ export function nextStep(situation: Situation): Step {
   return isHeld(service) ? keeping(situation, wanted) : { is: 'hold' }
 }
 
-function lettingGo({ service, balancers }: Situation): Step {
+function lettingGo({ service, balancers }: Situation): ServiceStep {
   const [next] = balancers.filter(({ state }) => state !== 'deleting')
   if (next !== undefined) return { is: 'remove', id: next.id, failure: '' }
   if (balancers.length > 0) return { is: 'wait' }
@@ -61,7 +61,7 @@ function lettingGo({ service, balancers }: Situation): Step {
   return { is: 'release' }
 }
 
-function keeping({ service, balancers }: Situation, wanted: Wanted): Step {
+function keeping({ service, balancers }: Situation, wanted: DesiredBalancer): ServiceStep {
   const balancer = ownOf(balancers)
   if (balancer === undefined) {
     if (published(service).length > 0) return { is: 'publish', ingress: [] }
@@ -97,7 +97,7 @@ const configurationOf = ({ frontends, backends }: Balancer): Configuration => ({
 const addressed = ({ ip, ipMode = 'VIP' }: Ingress): Ingress => ({ ...defined({ ip }), ipMode })
 
 /** Addresses for clients. If connections must start with a PROXY header, they must go through the balancer. */
-function ingressOf(balancer: Balancer, { proxyProtocol }: Wanted): readonly Ingress[] {
+function ingressOf(balancer: Balancer, { proxyProtocol }: DesiredBalancer): readonly Ingress[] {
   const outside = [balancer.public_ipv4, balancer.public_ipv6].filter((address) => address !== null)
   const inside = [balancer.private_ipv4, balancer.private_ipv6].filter((address) => address !== null)
   const ipMode = proxyProtocol === 'none' ? 'VIP' : 'Proxy'
@@ -105,7 +105,7 @@ function ingressOf(balancer: Balancer, { proxyProtocol }: Wanted): readonly Ingr
 }
 
 /** Differences that need a new balancer. */
-export function fixedNotes(balancer: Balancer, { creation, isInternal }: Wanted): readonly string[] {
+export function fixedNotes(balancer: Balancer, { creation, isInternal }: DesiredBalancer): readonly string[] {
   const again = 'make the service anew for another one'
   const isPublic = balancer.public_ipv4 !== null || balancer.public_ipv6 !== null
   return [

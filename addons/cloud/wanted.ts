@@ -15,7 +15,7 @@ import {
 } from '../../domain/load-balancer/rules.ts'
 import { CLUSTER_LABEL } from '../platform.ts'
 import { type Annotations, readAnnotations } from './annotations.ts'
-import type { Target } from './nodes.ts'
+import type { BalancerTarget } from './nodes.ts'
 import type { ServiceObject, ServicePort } from './objects.ts'
 
 export type Frontend = Schemas['LoadBalancerFrontend']
@@ -34,10 +34,10 @@ export interface Surroundings {
   readonly clusterId: string
   readonly zone: string
   readonly networkId: string
-  readonly targets: readonly Target[]
+  readonly targets: readonly BalancerTarget[]
 }
 
-export interface Wanted {
+export interface DesiredBalancer {
   /** The request to create it: without ports and members, so that it stays the same while these change. */
   readonly creation: Omit<Schemas['CreateLoadBalancer'], 'frontends' | 'backends'>
   readonly configuration: Configuration
@@ -53,10 +53,10 @@ const UID_CHARACTERS = 8
 const QUICK = { interval_seconds: 2, timeout_seconds: 2, rise: 1, fall: 2 } as const
 
 /** Undefined with the reasons when no load balancer can serve the service. */
-export function wantedOf(
+export function desiredBalancer(
   service: ServiceObject,
   surroundings: Surroundings,
-): { readonly wanted: Wanted | undefined; readonly faults: readonly string[] } {
+): { readonly wanted: DesiredBalancer | undefined; readonly faults: readonly string[] } {
   const { ports = [], loadBalancerSourceRanges: ranges = [] } = service.spec
   const { annotations, faults: misread } = readAnnotations(service)
   const faults = [...misread, ...ports.flatMap(portFaults)]
@@ -76,7 +76,7 @@ function portFaults({ port, protocol = 'TCP', nodePort = 0 }: ServicePort): read
   return nodePort === 0 ? [`port ${port} has no node port: leave allocateLoadBalancerNodePorts true`] : []
 }
 
-function wantedBy(service: ServiceObject, surroundings: Surroundings, annotations: Annotations): Wanted {
+function wantedBy(service: ServiceObject, surroundings: Surroundings, annotations: Annotations): DesiredBalancer {
   const { clusterId, zone, networkId: network_id, targets } = surroundings
   const { name, namespace = '', uid = '' } = service.metadata
   const { ports = [] } = service.spec
@@ -133,7 +133,7 @@ const backendOf = (
   { port, nodePort = 0 }: ServicePort,
   { spec: { externalTrafficPolicy: policy } }: ServiceObject,
   { algorithm, proxyProtocol }: Annotations,
-  targets: readonly Target[],
+  targets: readonly BalancerTarget[],
 ): Backend => ({
   name: nameOf(port),
   algorithm,

@@ -5,7 +5,7 @@ import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { orNothing } from '../platform.ts'
 import { oneAtATime } from './busy.ts'
 import { faultOf, requireCapabilities, requireCapability } from './capabilities.ts'
-import { createVolume, gibibytesOf, tierOf, volumeOf } from './create-volume.ts'
+import { createVolume, volumeGibibytes, volumeTier, volumeOf } from './create-volume.ts'
 import type {
   ControllerService,
   ExpandAnswer,
@@ -21,8 +21,8 @@ import {
   GIBIBYTE,
   idleStorage,
   isOwn,
-  labelsOf,
-  pageOf,
+  storageLabels,
+  itemsPage,
   requireOwn,
   requireStorage,
 } from './storages.ts'
@@ -60,8 +60,8 @@ export function controllerService(storages: ClusterStorages): ControllerService 
     },
     ValidateVolumeCapabilities: (request) => validate(storages, request),
     async ListVolumes(page) {
-      const [label] = Object.entries(labelsOf(storages, '')).map(([key, value]) => `${key}=${value}`)
-      const { items, nextToken } = await pageOf(page, (query) =>
+      const [label] = Object.entries(storageLabels(storages, '')).map(([key, value]) => `${key}=${value}`)
+      const { items, nextToken } = await itemsPage(page, (query) =>
         unwrap(client.GET('/v1/storages', { params: { query: { ...query, label: [label ?? ''] } } })),
       )
       return {
@@ -156,7 +156,7 @@ async function validate(storages: ClusterStorages, request: ValidateRequest): Pr
   required(volumeId, 'volume_id')
   if (volumeCapabilities.length === 0) requireCapabilities(volumeCapabilities)
   await requireStorage(storages, volumeId)
-  tierOf(parameters)
+  volumeTier(parameters)
   const faults = volumeCapabilities.map(faultOf).filter((fault) => fault !== undefined)
   return faults.length > 0
     ? { message: faults.join('; ') }
@@ -168,7 +168,7 @@ async function expand(storages: ClusterStorages, request: ExpandRequest): Promis
   const { client } = storages
   const { volumeId: id, capacityRange, volumeCapability } = request
   if (capacityRange === null) throw new Refused('INVALID_ARGUMENT', 'capacity_range is missing')
-  const size = gibibytesOf(capacityRange)
+  const size = volumeGibibytes(capacityRange)
   const { size_gibibytes } = await requireStorage(storages, id)
   const { limitBytes } = capacityRange
   if (limitBytes > 0 && size_gibibytes * GIBIBYTE > limitBytes)

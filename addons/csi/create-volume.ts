@@ -11,7 +11,7 @@ import {
   findStorage,
   GIBIBYTE,
   idleStorage,
-  labelsOf,
+  storageLabels,
   makeOnce,
   readSnapshot,
   readStorage,
@@ -80,7 +80,7 @@ function wantedOf(request: CreateVolumeRequest): Wanted {
   return {
     name,
     title: titleOf(parameters, CLAIM) ?? name,
-    tier: tierOf(parameters),
+    tier: volumeTier(parameters),
     bytes: capacityRange ?? { requiredBytes: 0, limitBytes: 0 },
     source:
       snapshot !== undefined
@@ -93,7 +93,7 @@ function wantedOf(request: CreateVolumeRequest): Wanted {
 }
 
 /** Throws for unknown parameters. */
-export function tierOf(parameters: Readonly<Record<string, string>>): Tier {
+export function volumeTier(parameters: Readonly<Record<string, string>>): Tier {
   const strange = Object.keys(parameters).filter((key) => key !== 'tier' && !key.startsWith(PROVISIONER))
   if (strange.length > 0) throw new Refused('INVALID_ARGUMENT', `unknown parameters: ${strange.join(', ')}`)
   const { tier: text = TIERS[0] } = parameters
@@ -111,7 +111,7 @@ function zonesOf(requirement: TopologyRequirement | null): readonly string[] {
 }
 
 /** The requested size in whole GiB. Throws for an impossible one. */
-export function gibibytesOf({ requiredBytes, limitBytes }: CapacityRange): number {
+export function volumeGibibytes({ requiredBytes, limitBytes }: CapacityRange): number {
   if (requiredBytes < 0 || limitBytes < 0) throw new Refused('INVALID_ARGUMENT', 'capacity_range is negative')
   const size = Math.max(1, Math.ceil(requiredBytes / GIBIBYTE))
   if (limitBytes > 0 && size * GIBIBYTE > limitBytes)
@@ -162,7 +162,7 @@ async function made(storages: ClusterStorages, wanted: Wanted): Promise<Storage>
   const originBytes = (origin?.gibibytes ?? 0) * GIBIBYTE
   if (requiredBytes > 0 && requiredBytes < originBytes)
     throw new Refused('OUT_OF_RANGE', `the source has ${origin?.gibibytes} GiB`)
-  const gibibytes = gibibytesOf({ requiredBytes: Math.max(requiredBytes, originBytes), limitBytes })
+  const gibibytes = volumeGibibytes({ requiredBytes: Math.max(requiredBytes, originBytes), limitBytes })
   let refused: unknown
   for (const name of possible)
     try {
@@ -197,7 +197,7 @@ async function madeIn(
     title,
     tier,
     size_gibibytes: gibibytes,
-    labels: labelsOf(storages, name),
+    labels: storageLabels(storages, name),
     ...(source?.kind === 'snapshot' ? { source_snapshot_id: source.id } : {}),
     ...(source?.kind === 'storage' ? { source_storage_id: source.id } : {}),
   }

@@ -13,7 +13,7 @@ import {
 import { loadSync } from '@grpc/proto-loader'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { ControllerService, IdentityService, NodeService } from './messages.ts'
-import { refusalOf } from './refusal.ts'
+import { csiRefusal } from './refusal.ts'
 
 export interface Services {
   readonly Identity: IdentityService
@@ -81,7 +81,7 @@ function implementationOf(service: object, log: Logger): UntypedServiceImplement
         answered(method, request).then(
           (value) => answer(null, value),
           (error: unknown) => {
-            const refusal = refusalOf(error)
+            const refusal = csiRefusal(error)
             if (refusal === undefined) log.error('unexpected error', { method: name, error })
             else log.info('refused', { method: name, code: refusal.code, detail: refusal.message })
             const { code, message } = refusal ?? { code: 'INTERNAL', message: 'the driver failed; its log says how' }

@@ -43,7 +43,7 @@ const codeOf = ({ status, problem: { reason } }: SvccloudError): Code => {
 }
 
 /** Code and text of any failure; undefined for an unexpected one. */
-export function refusalOf(error: unknown): { readonly code: Code; readonly message: string } | undefined {
+export function csiRefusal(error: unknown): { readonly code: Code; readonly message: string } | undefined {
   if (error instanceof Refused) return error
   if (error instanceof Unavailable) return { code: 'UNAVAILABLE', message: error.message }
   if (error instanceof SvccloudError) return { code: codeOf(error), message: error.message }

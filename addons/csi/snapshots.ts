@@ -7,9 +7,9 @@ import {
   type ClusterStorages,
   findSnapshot,
   GIBIBYTE,
-  labelsOf,
+  storageLabels,
   makeOnce,
-  pageOf,
+  itemsPage,
   readSnapshot,
   requireOwn,
   requireStorage,
@@ -48,7 +48,7 @@ export async function createSnapshot(storages: ClusterStorages, request: CreateS
       client.POST('/v1/storages/{id}/snapshots', {
         params: { path: { id } },
         headers: { 'idempotency-key': key },
-        body: { title: titleOf(parameters, OBJECT) ?? name, labels: labelsOf(storages, name) },
+        body: { title: titleOf(parameters, OBJECT) ?? name, labels: storageLabels(storages, name) },
       }),
     isThere: async (answer) => (await readSnapshot(client, answer.snapshot.id)) !== undefined,
   })
@@ -89,7 +89,7 @@ export async function listSnapshots(
     return { entries: isMeant ? [{ snapshot: answerOf(snapshot) }] : [], nextToken: '' }
   }
   const of = sourceVolumeId === '' ? {} : { storage_id: sourceVolumeId }
-  const { items, nextToken } = await pageOf(page, (query) =>
+  const { items, nextToken } = await itemsPage(page, (query) =>
     unwrap(client.GET('/v1/snapshots', { params: { query: { ...query, ...of } } })),
   )
   return { entries: items.map((snapshot) => ({ snapshot: answerOf(snapshot) })), nextToken }

@@ -20,7 +20,7 @@ export const GIBIBYTE = 1024 ** 3
 const TITLE_CHARACTERS_MAXIMUM = 255
 
 /** Labels that identify volumes and snapshots of a cluster. */
-export const labelsOf = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
+export const storageLabels = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
   [CLUSTER_LABEL]: clusterId,
   [CLUSTER_LABELS.volume]: name,
 })
@@ -46,14 +46,14 @@ export const isOwn = ({ clusterId }: ClusterStorages, { labels }: Storage | Snap
 
 /** Storages that are being deleted are ignored. */
 export async function findStorage(storages: ClusterStorages, name: string): Promise<Storage | undefined> {
-  const label = Object.entries(labelsOf(storages, name)).map(([key, value]) => `${key}=${value}`)
+  const label = Object.entries(storageLabels(storages, name)).map(([key, value]) => `${key}=${value}`)
   const { items } = await unwrap(storages.client.GET('/v1/storages', { params: { query: { label } } }))
   return items.find(({ state }) => state !== 'deleting')
 }
 
 /** Searches all snapshots of the account, because the list cannot filter by label. */
 export async function findSnapshot(storages: ClusterStorages, name: string): Promise<Snapshot | undefined> {
-  const wanted = Object.entries(labelsOf(storages, name))
+  const wanted = Object.entries(storageLabels(storages, name))
   const read = (query: object) => storages.client.GET('/v1/snapshots', { params: { query: { ...query, limit: 100 } } })
   for await (const snapshot of pages(read))
     if (snapshot.state !== 'deleting' && wanted.every(([key, value]) => snapshot.labels[key] === value)) return snapshot
@@ -124,7 +124,7 @@ const PAGE_ITEMS = 100
 
 /** A page with at most this many items, or all following items, without those that are being deleted. Throws ABORTED
  *  for an unknown token. */
-export async function pageOf<Item extends { readonly state: string }>(
+export async function itemsPage<Item extends { readonly state: string }>(
   { maxEntries, startingToken }: Page,
   read: (query: {
     readonly cursor?: string

@@ -31,7 +31,7 @@ import { simulatedTemplates } from './images/simulated.ts'
 import { openTemplateStore, type TemplateStore } from './images/template-store.ts'
 import { ProgramFailed } from './run-program.ts'
 
-export interface HostOptions {
+export interface HostDriverOptions {
   readonly choice: 'auto' | 'qemu' | 'simulated'
   readonly folder: string
   readonly imageFolder: string
@@ -70,7 +70,7 @@ export interface HostDrivers {
 }
 
 /** ProgramFailed when QEMU was requested and is missing; Error when the host lacks something that its network needs. */
-export async function openHostDrivers(options: HostOptions): Promise<HostDrivers> {
+export async function openHostDrivers(options: HostDriverOptions): Promise<HostDrivers> {
   if (options.choice === 'simulated') return openSimulation(options)
   try {
     return await openQemuHost(options)
@@ -97,7 +97,7 @@ async function openQemuHost({
   clock,
   random,
   log,
-}: HostOptions): Promise<HostDrivers> {
+}: HostDriverOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
   const network = networkOf({ guestNetwork, guestNamespace, metadata })
   if (isOvn(network)) await mustHaveOvnPrograms()
@@ -156,7 +156,7 @@ const networkOf = ({
   guestNetwork,
   guestNamespace,
   metadata,
-}: Pick<HostOptions, 'guestNetwork' | 'guestNamespace' | 'metadata'>): GuestNetwork =>
+}: Pick<HostDriverOptions, 'guestNetwork' | 'guestNamespace' | 'metadata'>): GuestNetwork =>
   guestNetwork === 'ovn'
     ? { kind: 'ovn', namespace: guestNamespace?.path }
     : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
@@ -170,7 +170,7 @@ const POOL_WAIT_MILLISECONDS = 10_000
 async function joinPool<Joined>(
   pools: Joined[],
   open: () => Promise<Joined>,
-  { clock, log }: Pick<HostOptions, 'clock' | 'log'>,
+  { clock, log }: Pick<HostDriverOptions, 'clock' | 'log'>,
 ): Promise<void> {
   const outages = new Outages({ log, clock }, 'shared storage is not there')
   const untilOpened = async (): Promise<Joined> => {
@@ -201,7 +201,13 @@ interface SimulationState {
 }
 
 /** Simulated guests also outlive the agent: a file stores their state. */
-async function openSimulation({ folder, bootId, migrationHost, clock, random }: HostOptions): Promise<HostDrivers> {
+async function openSimulation({
+  folder,
+  bootId,
+  migrationHost,
+  clock,
+  random,
+}: HostDriverOptions): Promise<HostDrivers> {
   const file = join(folder, 'simulated.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
   const kept: SimulationState = text === undefined ? { bootId, guests: [], volumes: [] } : JSON.parse(text)

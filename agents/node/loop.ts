@@ -25,7 +25,7 @@ import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
 import { type ProbeHost, hostProbe } from './host-probe.ts'
-import { readUserData } from './secrets.ts'
+import { readUserDataSecret } from './secrets.ts'
 import { managedMachineReconciler } from './managed-machine/index.ts'
 import { metadataDocument } from './serve/metadata.ts'
 import type { RequestingGuest } from './serve/metadata-service.ts'
@@ -33,8 +33,8 @@ import { KeyedMutex } from '../../kit/sys/mutex.ts'
 import { openServerMetrics } from './server-metrics.ts'
 import { runTemplateSweep } from './template-sweep.ts'
 import { openHoldings } from './unclaimed.ts'
-import { openUsage, type Usage } from './usage.ts'
-import { userOf } from './volume/effects.ts'
+import { openGuestUsage, type Usage } from './usage.ts'
+import { volumeUser } from './volume/effects.ts'
 import { openOwnership } from './volume/ownership.ts'
 import { runOwnerSettling } from './volume/settle-owners.ts'
 import { volumeReconciler } from './volume/index.ts'
@@ -132,7 +132,7 @@ export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
-  const usage = openUsage(options)
+  const usage = openGuestUsage(options)
   const holder = async () => ({ node: nodeName, bootId: (await options.report()).bootId })
   const ownership = openOwnership({ ...options, caches, namespace, holder })
   const shared = {
@@ -146,7 +146,7 @@ export function openAgent(options: AgentOptions): Agent {
   }
   const backups = options.openBackups?.({
     ...shared,
-    userOf: (volume) => userOf(shared, volume),
+    userOf: (volume) => volumeUser(shared, volume),
     requireFree: ownership.requireFree,
   })
   const held = { ...shared, ...defined({ backups }) }
@@ -207,7 +207,7 @@ function knowledgeOf({
         spec && {
           isEnabled: spec.metadata.isEnabled,
           document: metadataDocument(spec),
-          userData: () => readUserData(store, namespace, spec),
+          userData: () => readUserDataSecret(store, namespace, spec),
         }
       )
     },

@@ -17,7 +17,7 @@ async function readSecret(store: Store, namespace: string, name: string, key: st
 }
 
 /** Undefined when the server has none. */
-export const readUserData = async (
+export const readUserDataSecret = async (
   store: Store,
   namespace: string,
   { metadata: { userDataSecretName: name } }: InstanceSpec,

@@ -18,7 +18,7 @@ import {
   UNCLAIMED_NAMED_MAXIMUM,
   Volume,
 } from '../../resources/instance/index.ts'
-import { hasEnded } from './drivers/hypervisor/hypervisor.ts'
+import { hasGuestEnded } from './drivers/hypervisor/hypervisor.ts'
 import { guestOf } from './instance/guest-definition.ts'
 import { KeyedMutex } from '../../kit/sys/mutex.ts'
 import type { Ledger } from './ledger.ts'
@@ -138,7 +138,7 @@ async function unnamedGuests(
   const names = new Set(missing.filter(({ kind }) => kind === 'Instance').map(({ name }) => name))
   if (names.size === 0) return []
   const disks = new Map((await volumes.list()).map(({ name, sizeGibibytes }) => [name, sizeGibibytes]))
-  const there = (await hypervisor.list()).filter((guest) => names.has(guest.name) && !hasEnded(guest))
+  const there = (await hypervisor.list()).filter((guest) => names.has(guest.name) && !hasGuestEnded(guest))
   return there
     .slice(0, UNCLAIMED_NAMED_MAXIMUM)
     .map(({ name }) => {
@@ -209,7 +209,7 @@ function note(
 const PUT_AWAY: Readonly<Record<Exclude<Kind, 'Image'>, (options: HoldingsOptions, name: string) => Promise<void>>> = {
   async Instance({ hypervisor, ledger, usage, clock, log }, name) {
     const [guest, entry] = [await hypervisor.inspect(name), ledger.get(name)]
-    if (guest === undefined || !hasEnded(guest)) return
+    if (guest === undefined || !hasGuestEnded(guest)) return
     // The ledger keeps the start, so that no older object starts it again.
     if (entry !== undefined && entry.ended === undefined) {
       const reason = guest.state === 'off' ? 'guest_shutdown' : 'crashed'

@@ -18,7 +18,7 @@ const SAMPLE_MILLISECONDS = 10_000
 const ENDED_KEPT_MILLISECONDS = 600_000
 
 /** Keeps the last reading of a guest for a while after its end, so that its last bytes are collected. */
-export function openUsage({
+export function openGuestUsage({
   hypervisor,
   clock,
 }: {

@@ -43,14 +43,14 @@ const Line: z.ZodType<ConsoleLine> = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['ping', 'end']) }),
 ])
 
-export interface AgentOptions {
+export interface AgentClientOptions {
   readonly store: Store
   readonly caches: Caches
   readonly clock: Clock
 }
 
 /** Opens connections on demand, with the node's token, and trusts only the certificate in the node's status. */
-export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
+export function openAgents({ store, caches, clock }: AgentClientOptions): AgentConnections {
   const nodes = caches.of(Node)
   const tokens = openAccessTokens({ store, clock })
   const input = openInput({ clock, tokens })
@@ -138,7 +138,7 @@ function openInput({ clock, tokens }: { readonly clock: Clock; readonly tokens: 
 type AccessTokens = ReturnType<typeof openAccessTokens>
 
 /** The access tokens of the hosts, each cached for ten seconds. */
-function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'>) {
+function openAccessTokens({ store, clock }: Pick<AgentClientOptions, 'store' | 'clock'>) {
   const tokens = new Map<string, { readonly token: string; readonly until: number }>()
   return {
     /** Throws Unavailable when the host has no token. */

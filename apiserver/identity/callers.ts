@@ -23,7 +23,7 @@ import { findSupportSession } from '../../db/staff/index.ts'
 import type { Customer, RequestFacts } from '../../kit/http/call.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import { holderOf } from '../../kit/sys/token-format.ts'
+import { tokenHolder } from '../../kit/sys/token-format.ts'
 import { createKnownTokens } from './known-tokens.ts'
 
 export const SESSION_COOKIE = 'svccloud_session'
@@ -122,7 +122,7 @@ export function createCallers(parts: CallerParts): Callers {
       if (authorization !== undefined) {
         const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
         if (token === undefined && !/^bearer( |$)/i.test(authorization)) throw unauthenticated(WITHOUT_SCHEME)
-        const holder = token === undefined ? undefined : holderOf(token)
+        const holder = token === undefined ? undefined : tokenHolder(token)
         if (token === undefined || holder === undefined) throw unauthenticated('The API token is not valid.')
         if (holder === 'cluster') {
           const cluster = await clusterTokens.find(token)

@@ -1,7 +1,7 @@
 /** Second factors: setting up an authenticator (RFC 6238: SHA-1, six digits, 30 seconds), verifying codes, recovery
  *  codes. A wrong code and a code that was used before get the same answer. */
 import { createHmac } from 'node:crypto'
-import { generateURI, ScureBase32Plugin, verify } from 'otplib'
+import { generateURI, ScureBase32Plugin, verifySync } from 'otplib'
 import type { Transaction } from 'kysely'
 import { SECOND_FACTOR_LOCKOUT } from '../../domain/identity/lockout.ts'
 import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
@@ -41,8 +41,8 @@ export interface Proof {
 }
 
 /** The time step of a correct code, or undefined. One step to either side is accepted. */
-export async function stepOf(secret: string, code: string, now: Date): Promise<number | undefined> {
-  const result = await verify({
+export function matchedStep(secret: string, code: string, now: Date): number | undefined {
+  const result = verifySync({
     secret,
     token: code,
     epoch: Math.floor(now.getTime() / 1000),
@@ -95,7 +95,7 @@ export async function confirmSetup(
   if (pending === undefined || pending.enabledAt !== null)
     throw conflict('state_not_allowed', 'No authenticator waits for its first code.')
   requireSealing(parts)
-  const step = await stepOf(parts.sealing.open(pending.sealedSecret, userId), code, now)
+  const step = matchedStep(parts.sealing.open(pending.sealedSecret, userId), code, now)
   if (step === undefined) return undefined
   if (!(await enableSecondFactor(tx, { userId, sealedSecret: pending.sealedSecret, step, now })))
     throw conflict('state_not_allowed', 'No authenticator waits for its first code.')
@@ -169,7 +169,7 @@ export async function spendProof(
   if (factor === undefined || factor.enabledAt === null || proof.code === undefined) return false
   requireSealing(parts)
   const secret = parts.sealing.open(factor.sealedSecret, userId)
-  const step = await stepOf(secret, proof.code, now)
+  const step = matchedStep(secret, proof.code, now)
   if (step === undefined || !(await spendStep(queries, userId, step))) return false
   if (parts.sealing.isOutdated(factor.sealedSecret))
     await resealSecret(queries, userId, factor.sealedSecret, parts.sealing.seal(secret, userId))

@@ -23,7 +23,7 @@ import { createObject } from './change/create.ts'
 import type { OperatedObjects } from './change/operate.ts'
 import type { Parts } from './parts.ts'
 import { etagOfObject } from './plain/objects.ts'
-import { stanzaOf, targetOf, withArguments } from './stanza.ts'
+import { stanzaOf, operationTarget, withArguments } from './stanza.ts'
 import { inWords, WORDS } from './words.ts'
 
 /** The objects of a noun, with or without operations. */
@@ -117,7 +117,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
     requireStill,
   })
   objects.cache?.apply(written)
-  const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }
+  const begun = operation === undefined ? {} : { operation: begunView(written, operationTarget(type, id)) }
   return {
     status: call.route.answers[201] === undefined ? 202 : 201,
     body: { [name]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },

@@ -40,7 +40,7 @@ import type { Parts } from './parts.ts'
 import { readAgain } from './plain/change-object.ts'
 import { etagOfObject } from './plain/objects.ts'
 import { type ChangedObjects, type Context, make, requireReferences } from './create.ts'
-import { joined, stanzaOf, targetOf, withArguments } from './stanza.ts'
+import { joinedGrants, stanzaOf, operationTarget, withArguments } from './stanza.ts'
 import { inWords, WORDS } from './words.ts'
 import { writePlain } from './write-plain.ts'
 
@@ -217,7 +217,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
         })
       const spec = mergePatch(object.spec, patched(next.after, granted.spec ?? {}))
       if (operation !== undefined) {
-        await announceEarlier(parts, target.accountId, targetOf(type, target.id), object)
+        await announceEarlier(parts, target.accountId, operationTarget(type, target.id), object)
         const stanza = withArguments(operation, begun?.stanza?.(judged) ?? {})
         return patchWithOperation(parts, resource, object, withArguments(stanza, granted), spec)
       }
@@ -241,7 +241,7 @@ async function claimAll<Spec>(
 ): Promise<Grant<Spec>> {
   const grants: Grant<Spec>[] = []
   for (const { claim } of changes) grants.push((await claim?.(tx, subject, means)) ?? {})
-  return joined(grants)
+  return joinedGrants(grants)
 }
 
 /** 200 with the object, 202 with the operation, or both where the answer of the route has both. */
@@ -255,7 +255,7 @@ async function answerOf<Spec extends OperableSpec, Status extends OperableStatus
   const shown = { [name]: await objects.viewOf(written) }
   const headers = { etag: etagOfObject(written) }
   if (!hasBegun) return { status: 200, body: shown, headers }
-  const begun = { operation: begunView(written, targetOf(target, written.metadata.name)) }
+  const begun = { operation: begunView(written, operationTarget(target, written.metadata.name)) }
   return shows(route, 202, name) ? { status: 202, body: { ...shown, ...begun }, headers } : { status: 202, body: begun }
 }
 

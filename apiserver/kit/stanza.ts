@@ -10,7 +10,7 @@ import type { Parts } from './parts.ts'
 type Stanza = ReturnType<typeof newStanza>
 
 /** A resource with operations is the target of one. */
-export const targetOf = (type: string, id: string) => ({ type, id }) as OperationSpec['target'] // named as they name it
+export const operationTarget = (type: string, id: string) => ({ type, id }) as OperationSpec['target'] // its names
 
 /** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
 export function stanzaOf<Spec, Facts>(
@@ -30,7 +30,7 @@ export function stanzaOf<Spec, Facts>(
 }
 
 /** The grants of all of them. */
-export const joined = <Spec>(grants: readonly Grant<Spec>[]): Grant<Spec> => ({
+export const joinedGrants = <Spec>(grants: readonly Grant<Spec>[]): Grant<Spec> => ({
   spec: Object.assign({}, ...grants.map(({ spec }) => spec)) as Patch<Spec>, // parts of the spec, joined
   arguments: Object.assign({}, ...grants.map((grant) => grant.arguments)) as Readonly<Record<string, string>>, // texts
 })

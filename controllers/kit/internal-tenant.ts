@@ -15,7 +15,7 @@ import {
 } from '../../db/internal-tenant/index.ts'
 import { AUDIT_PURPOSE, auditTenantKeys } from '../../integrations/object-storage/audit-place.ts'
 import { offerIn } from '../../integrations/object-storage/configuration.ts'
-import { fingerprintOf, type ObjectStorage } from '../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret, type ObjectStorage } from '../../integrations/object-storage/control.ts'
 import { newTenantKeys } from '../../integrations/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { Outages } from '../../kit/sys/outages.ts'
@@ -110,7 +110,7 @@ function newRow(
 async function tell({ control }: ObjectStorage, row: InternalTenantRow, secretAccessKey: string): Promise<void> {
   const tenant = await control.getTenant(internalTenantOf(row))
   const isTold =
-    tenant?.secretFingerprint === fingerprintOf(secretAccessKey) &&
+    tenant?.secretFingerprint === fingerprintOfSecret(secretAccessKey) &&
     tenant.quotaBytes === QUOTA_BYTES &&
     tenant.bucketCount > 0
   if (isTold) return

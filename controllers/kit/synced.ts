@@ -73,7 +73,7 @@ export async function newRequests(
 /** Those that start no operation. */
 export const editsOf = (requests: readonly KubernetesRequest[]): readonly KubernetesRequest[] => requests.filter(isEdit)
 
-export const digestOf = (facts: unknown): string => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
+export const factsDigest = (facts: unknown): string => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 
 /** What this process last wrote to OVN. After a restart everything is written again, which costs nothing for rows that
  *  exist. */
@@ -92,7 +92,7 @@ export function openBundles(ovn: Ovn | undefined): Bundles {
     digestOf: (owner) => applied.get(owner),
     async apply(owner, zone, facts, rows) {
       const { sequence } = (await ovn?.apply({ zone, owner, rows })) ?? { sequence: 0 }
-      applied.set(owner, digestOf(facts))
+      applied.set(owner, factsDigest(facts))
       return sequence
     },
     async clear(owner, zone) {

@@ -3,7 +3,7 @@
 import type { Expression, Selectable, Transaction } from 'kysely'
 import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
-  addressFault,
+  interfaceAddressFault,
   type ChosenAddresses,
   freeAddresses,
   INTERFACES_PER_SERVER_MAXIMUM,
@@ -172,7 +172,7 @@ export async function chooseAddresses(
   range: { readonly ipv4Cidr: string; readonly ipv6Prefix: string },
   chosen: ChosenAddresses,
 ): Promise<{ readonly ipv4Address: string; readonly ipv6Address: string }> {
-  const fault = addressFault(range, chosen)
+  const fault = interfaceAddressFault(range, chosen)
   if (fault !== undefined) throw badField(fault.field, fault.detail)
   await requireLook(tx)
   const rows = await selectWhere(tx, 'network_interface', { account_id: accountId, network_id: networkId })

@@ -1,6 +1,6 @@
 /** Playgrounds of accounts, including ended ones: the allowance counts them for ever. An account has one at a time. */
 import type { Transaction } from 'kysely'
-import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground/rules.ts'
+import { type EndReason, eligibilityOf, type NewPlayground, playgroundRefusal } from '../../domain/playground/rules.ts'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
@@ -67,7 +67,7 @@ export async function claimPlayground(tx: Transaction<Tables>, accountId: string
     .onConflict((clash) => clash.column('account_id').where('deleted_at', 'is', null).doNothing())
     .executeTakeFirst()
   const isFirst = added.numInsertedOrUpdatedRows === 1n
-  const refusal = refusalOf(
+  const refusal = playgroundRefusal(
     eligibilityOf({
       isOffered: true,
       isSuspended: false,

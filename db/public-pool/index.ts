@@ -19,7 +19,7 @@ import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
-export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
+export interface AddressPool extends Omit<PoolNetwork, 'isPrivate'> {
   readonly id: string
   readonly zone: string
   readonly state: PoolState
@@ -28,7 +28,7 @@ export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
 /** Updates the mirror; network and use of a pool never change.
  *  Throws the Problem `in_use` (409) when the network overlaps another pool's; the transaction must then be rolled
  *  back. */
-export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<void> {
+export async function mirrorPool(tx: Transaction<Tables>, pool: AddressPool): Promise<void> {
   const updated = await updateWhere(tx, 'public_pool', { id: pool.id }).set({ state: pool.state }).executeTakeFirst()
   if (updated.numUpdatedRows > 0n) return
   const { id, zone, family, cidr, use, state, gateway = null } = pool
@@ -40,7 +40,7 @@ export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<v
   if (made.numInsertedOrUpdatedRows === 0n) throw poolOverlap(cidr, await findOverlap(tx, pool))
 }
 
-const findOverlap = async (db: Queries, { id, cidr }: Pick<Pool, 'id' | 'cidr'>): Promise<string> =>
+const findOverlap = async (db: Queries, { id, cidr }: Pick<AddressPool, 'id' | 'cidr'>): Promise<string> =>
   (
     await db
       .selectFrom('public_pool')
@@ -74,16 +74,16 @@ export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<b
 }
 
 /** Undefined for a pool that was never mirrored. */
-export async function findPool(db: Queries, id: string): Promise<Pool | undefined> {
+export async function findPool(db: Queries, id: string): Promise<AddressPool | undefined> {
   const row = await selectWhere(db, 'public_pool', { id }).selectAll().executeTakeFirst()
   return row && toPool(row)
 }
 
 /** The pools of the zone, by id, as last mirrored from PublicPool objects. Deleted pools are not among them. */
-export const listPools = async (db: Queries, zone: string): Promise<readonly Pool[]> =>
+export const listPools = async (db: Queries, zone: string): Promise<readonly AddressPool[]> =>
   (await selectWhere(db, 'public_pool', { zone }).selectAll().orderBy('id').execute()).map(toPool)
 
-const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tables['public_pool']>): Pool => ({
+const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tables['public_pool']>): AddressPool => ({
   id,
   zone,
   family,

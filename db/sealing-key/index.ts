@@ -5,7 +5,7 @@ import { CompiledQuery } from 'kysely'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { SealingKey } from '../../kit/sys/sealing.ts'
 import type { Database } from '../kit/open.ts'
-import { inWords, listSealedUses, type SealedUse } from './uses.ts'
+import { usesText, listSealedUses, type SealedUse } from './uses.ts'
 import { selectWhere, updateWhere } from '../kit/where.ts'
 
 const checkOf = ({ key }: SealingKey): string =>
@@ -54,5 +54,5 @@ const usesOf = (db: Database): Promise<readonly SealedUse[]> =>
 
 const refusal = (id: string, uses: readonly SealedUse[], isConfigured: boolean): string =>
   `The sealing key ${id} is ${isConfigured ? 'another one than' : 'missing, which is'} the one that opens ` +
-  `${inWords(uses)}. Configure it again (SVCCLOUD_SEALING_KEYS, or the file sealing-keys of npm start). To go on ` +
+  `${usesText(uses)}. Configure it again (SVCCLOUD_SEALING_KEYS, or the file sealing-keys of npm start). To go on ` +
   `without it and give these secrets up for good: SVCCLOUD_LOST_SEALING_KEYS=${id}`

@@ -27,5 +27,5 @@ export async function listSealedUses(ask: Ask): Promise<readonly SealedUse[]> {
 }
 
 /** For people: `3 of backup_key.sealed_key, 1 of edge.sealed_host_key`. */
-export const inWords = (uses: readonly SealedUse[]): string =>
+export const usesText = (uses: readonly SealedUse[]): string =>
   uses.map(({ column, count }) => `${count} of ${column}`).join(', ')

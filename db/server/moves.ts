@@ -2,7 +2,7 @@
  *  cutover. The row of `placement` says which node a server is on; `cutOverPlacement` changes it. Host name and public
  *  addresses belong to one zone: a server that moves to another holds those of both zones until cutover. */
 import type { Transaction } from 'kysely'
-import { type Demand, difference, largest, type Room } from '../../domain/node/placement.ts'
+import { type Demand, remainingRoom, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server/rules.ts'
 import { rehearse } from '../kit/begin.ts'
@@ -200,7 +200,7 @@ export async function cutOverPlacement(
   await updateWhere(tx, 'placement', { account_id: accountId, server_id: serverId })
     .set({ node: target.node, zone: target.zone, ...columnsOf(own) })
     .execute()
-  await releaseRoom(tx, target.node, difference(held, size))
+  await releaseRoom(tx, target.node, remainingRoom(held, size))
   if (placement.zone !== target.zone) {
     await passClaims(tx, arrivingHolderOf({ accountId, serverId }), serverHolder(serverId))
     await passAddresses(tx, arrivingHolderOf({ accountId, serverId }), serverHolder(serverId))

@@ -2,7 +2,7 @@
  *  that it can succeed or be rolled back without another claim. */
 import { sql, type Transaction } from 'kysely'
 import { defined } from '../../domain/defined.ts'
-import { difference, largest, type Room } from '../../domain/node/placement.ts'
+import { remainingRoom, largest, type Room } from '../../domain/node/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { serverQuota, storageQuota } from '../../domain/account/quota.ts'
 import { UNMADE } from '../../domain/server/rules.ts'
@@ -88,7 +88,7 @@ export async function beginSizeChange(
     .select('operation_id')
     .executeTakeFirst()
   if (isMoving !== undefined) throw busy
-  if (!(await addRoom(tx, placement.node, difference(held, before), { cpuPool }))) {
+  if (!(await addRoom(tx, placement.node, remainingRoom(held, before), { cpuPool }))) {
     await updateWhere(tx, 'placement', { account_id: change.accountId, server_id: change.serverId })
       .set(columnsOf(before))
       .execute()
@@ -158,7 +158,7 @@ export async function endSizeChange(
     .set(columnsOf(size))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // moved concurrently
-  await releaseRoom(tx, placement.node, difference(roomOf(placement), size))
+  await releaseRoom(tx, placement.node, remainingRoom(roomOf(placement), size))
 }
 
 const holdQuotas = async (

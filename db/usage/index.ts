@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere } from '../kit/where.ts'
 
 /** Counters of one process of a guest on one node. */
-export interface Reading {
+export interface CounterReading {
   /** Identifies one start of the counters: each process has its own. */
   readonly epoch: string
   readonly accountId: string
@@ -19,7 +19,7 @@ export interface Reading {
 }
 
 /** Adds the increase since the newest reading of each epoch to the series and to the day's transfer. */
-export async function recordReadings(db: Database, readings: readonly Reading[], now: Date): Promise<void> {
+export async function recordReadings(db: Database, readings: readonly CounterReading[], now: Date): Promise<void> {
   if (readings.length === 0) return
   await db.transaction().execute(async (tx) => {
     const epochs = [...new Set(readings.map(({ epoch }) => epoch))].sort()
@@ -36,7 +36,7 @@ export async function recordReadings(db: Database, readings: readonly Reading[],
       .forUpdate()
       .execute()
     const before = new Map(known.map((row) => [row.epoch, fromRow(row)]))
-    const grown: (Reading & { readonly added: Counters })[] = []
+    const grown: (CounterReading & { readonly added: Counters })[] = []
     for (const reading of readings) {
       const earlier = before.get(reading.epoch) ?? NO_COUNTERS
       before.set(reading.epoch, newest(earlier, reading.counters))
@@ -67,7 +67,7 @@ export async function recordReadings(db: Database, readings: readonly Reading[],
   })
 }
 
-type GrownReadings = readonly (Reading & { readonly added: Counters })[]
+type GrownReadings = readonly (CounterReading & { readonly added: Counters })[]
 
 async function addToSeries(tx: Queries, grown: GrownReadings, now: Date): Promise<void> {
   const moved = sumBy(grown, ({ serverUid }) => serverUid).filter(({ added }) =>
@@ -140,7 +140,7 @@ async function addToTransfer(tx: Queries, grown: GrownReadings, now: Date): Prom
 const DATE_LENGTH = 'YYYY-MM-DD'.length
 
 /** One entry for each key, in the order of keys: an upsert may touch a row once, and must lock rows in one order. */
-function sumBy(grown: GrownReadings, keyOf: (reading: Reading) => string): GrownReadings {
+function sumBy(grown: GrownReadings, keyOf: (reading: CounterReading) => string): GrownReadings {
   const sums = new Map<string, GrownReadings[number]>()
   for (const reading of grown) {
     const known = sums.get(keyOf(reading))

@@ -76,5 +76,5 @@ export function requireRunningDevCluster({ id, state, isSimulated }: DevClusterF
 }
 
 /** Whether its time to start is over. */
-export const isOverdue = (createdAt: string, now: Date): boolean =>
+export const isCreationOverdue = (createdAt: string, now: Date): boolean =>
   now.getTime() - Date.parse(createdAt) >= DEV_CLUSTER_MINUTES * 60_000

@@ -221,7 +221,7 @@ function membersFault(
     repeated(members, path, 'id', ({ id }) => id) ??
     repeated(members, path, 'address', ({ address, port }) => `port ${port} of ${canonicalAddress(address)}`) ??
     first(members, ({ address }, index) => {
-      const detail = addressFault(address, surroundings)
+      const detail = memberAddressFault(address, surroundings)
       return detail === undefined ? undefined : { field: `${path}.${index}.address`, detail }
     })
   )
@@ -232,7 +232,7 @@ const networks = (...texts: readonly string[]): readonly Network[] => texts.flat
 const IPV6_HOSTS = networks('2000::/3', 'fc00::/7')
 
 /** Why the address cannot be that of a member; undefined when it can. */
-export function addressFault(
+export function memberAddressFault(
   text: string,
   { ipv4Cidr, ipv6Prefix, ownAddresses }: Omit<ConfigurationSurroundings, 'certificateIds'>,
 ): string | undefined {

@@ -16,7 +16,7 @@ export interface AddressFault {
 }
 
 /** Why an interface in the network cannot have the addresses; undefined when it can. */
-export function addressFault(
+export function interfaceAddressFault(
   { ipv4Cidr, ipv6Prefix }: JoinedRange,
   { ipv4Address, ipv6Address }: ChosenAddresses,
 ): AddressFault | undefined {

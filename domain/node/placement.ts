@@ -20,7 +20,7 @@ export const times = (room: Room, count: number): Room => combine(room, room, (a
 /** In every respect. */
 export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
 /** The larger room minus the smaller one, in every respect. */
-export const difference = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
+export const remainingRoom = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
 
 /** A guest that is on a node, or may be started there. */
 export interface GuestOnNode extends Room {

@@ -93,7 +93,7 @@ export function eligibilityOf(facts: EligibilityFacts): Eligibility {
 }
 
 /** Why one cannot be started; undefined when one can. `obstacle`: why none are offered, for people. */
-export function refusalOf(eligibility: Eligibility, obstacle: string): Problem | undefined {
+export function playgroundRefusal(eligibility: Eligibility, obstacle: string): Problem | undefined {
   switch (eligibility) {
     case 'eligible':
       return undefined

@@ -15,7 +15,7 @@ export function parseForm(body: string): Form {
   return form as Form // contains only texts and the objects above
 }
 
-export const textOf = (form: Form, name: string): string | undefined => {
+export const fieldText = (form: Form, name: string): string | undefined => {
   const value = form[name]
   return typeof value === 'string' ? value : undefined
 }

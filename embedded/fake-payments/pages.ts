@@ -1,6 +1,6 @@
 /** The pages for customers of the FAKE payment processor: to save a card, and to pay an invoice. Plain forms, so that
  *  `curl -d card=good URL` does the same as a person. */
-import { parseForm, textOf } from './form.ts'
+import { parseForm, fieldText } from './form.ts'
 import { type FakePayments, totalOf } from './processor.ts'
 
 export interface PageAnswer {
@@ -23,7 +23,7 @@ const CARDS =
 export function answerPage(fake: FakePayments, method: string, path: string, body: string): PageAnswer | undefined {
   const [, root, noun, id = ''] = path.split('/')
   if (root !== 'fake') return undefined
-  const isGood = textOf(parseForm(body), 'card') !== 'bad'
+  const isGood = fieldText(parseForm(body), 'card') !== 'bad'
   if (noun === 'setup') return answerSetup(fake, method, id, isGood)
   if (noun === 'invoices') return answerInvoice(fake, method, id, isGood)
   return html(404, '<p>There is no such page.</p>')

@@ -3,7 +3,7 @@
  *  money moves. */
 import { createHash, createHmac } from 'node:crypto'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { type Form, formOf, parseForm, textOf, textsOf } from './form.ts'
+import { type Form, formOf, parseForm, fieldText, textsOf } from './form.ts'
 import {
   emptyState,
   type FakeCustomer,
@@ -181,8 +181,8 @@ export class FakePayments {
       id: this.#id('cus'),
       created: this.#now(),
       metadata: textsOf(formOf(form, 'metadata')),
-      email: textOf(form, 'email') ?? null,
-      name: textOf(form, 'name') ?? null,
+      email: fieldText(form, 'email') ?? null,
+      name: fieldText(form, 'name') ?? null,
       defaultMethod: null,
     }
     this.state.customers.push(customer)
@@ -190,7 +190,7 @@ export class FakePayments {
   }
 
   #updateCustomer(customer: FakeCustomer, form: Form): object {
-    const method = textOf(formOf(form, 'invoice_settings'), 'default_payment_method')
+    const method = fieldText(formOf(form, 'invoice_settings'), 'default_payment_method')
     if (method !== undefined) {
       if (this.#method(method).customer !== customer.id)
         throw new Refused(400, 'resource_missing', 'The payment method is not attached to the customer')
@@ -210,7 +210,7 @@ export class FakePayments {
   }
 
   #createSession(form: Form): object {
-    if (textOf(form, 'mode') !== 'setup' || textOf(form, 'currency') === undefined)
+    if (fieldText(form, 'mode') !== 'setup' || fieldText(form, 'currency') === undefined)
       throw new Refused(
         400,
         'parameter_missing',
@@ -218,8 +218,8 @@ export class FakePayments {
       )
     const session = {
       id: this.#id('cs'),
-      customer: this.customer(textOf(form, 'customer') ?? '').id,
-      successUrl: textOf(form, 'success_url') ?? '',
+      customer: this.customer(fieldText(form, 'customer') ?? '').id,
+      successUrl: fieldText(form, 'success_url') ?? '',
       isComplete: false,
     }
     this.state.sessions.push(session)
@@ -242,9 +242,9 @@ export class FakePayments {
   #createInvoice(form: Form): object {
     const invoice: FakeInvoice = {
       id: this.#id('in'),
-      customer: this.customer(textOf(form, 'customer') ?? '').id,
+      customer: this.customer(fieldText(form, 'customer') ?? '').id,
       created: this.#now(),
-      currency: textOf(form, 'currency') ?? 'eur',
+      currency: fieldText(form, 'currency') ?? 'eur',
       metadata: textsOf(formOf(form, 'metadata')),
       lines: [],
       status: 'draft',
@@ -257,8 +257,8 @@ export class FakePayments {
   }
 
   #listInvoices(form: Form): object {
-    const since = Number(textOf(formOf(form, 'created'), 'gte') ?? 0)
-    const customer = textOf(form, 'customer')
+    const since = Number(fieldText(formOf(form, 'created'), 'gte') ?? 0)
+    const customer = fieldText(form, 'customer')
     const found = this.state.invoices
       .filter((each) => each.created >= since && (customer === undefined || each.customer === customer))
       .toReversed()
@@ -281,8 +281,8 @@ export class FakePayments {
       if (typeof line === 'object')
         invoice.lines.push({
           id: this.#id('il'),
-          amount: Number(textOf(line, 'amount')),
-          description: textOf(line, 'description') ?? '',
+          amount: Number(fieldText(line, 'amount')),
+          description: fieldText(line, 'description') ?? '',
           metadata: textsOf(formOf(line, 'metadata')),
         })
     return this.#invoiceView(invoice)
@@ -364,9 +364,9 @@ function pageOf<Item extends { readonly id: string }>(
   form: Form,
   view: (item: Item) => object,
 ): object {
-  const after = textOf(form, 'starting_after')
+  const after = fieldText(form, 'starting_after')
   const start = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1
-  const end = start + Math.min(Number(textOf(form, 'limit') ?? 10), PAGE_MAXIMUM)
+  const end = start + Math.min(Number(fieldText(form, 'limit') ?? 10), PAGE_MAXIMUM)
   return listOf(items.slice(start, end).map(view), end < items.length)
 }
 

@@ -1,6 +1,6 @@
 /** Decides whether a proven caller may do an operation: status of the account, quota, and share of the machine. */
 import type { Clock } from '../../kit/sys/clock.ts'
-import { accessDenied, Refusal, slowDown, type StorageRequest } from './request.ts'
+import { accessDenied, S3Refusal, slowDown, type StorageRequest } from './request.ts'
 import { sourcePath } from './request.ts'
 import type { Engines } from './engines.ts'
 import type { Tenant, Tenants } from './tenants.ts'
@@ -39,20 +39,20 @@ export async function admit(
   if (own.isFrozen && rule.class !== 'reads') throw slowDown()
   if (rule.class !== 'adds') return () => {}
   if (own.isSuspended)
-    throw new Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
+    throw new S3Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
   if (!isHere) return () => {} // the store with the data enforces the quota
   const isBucket = name === 'CreateBucket'
   if (usage.measured === undefined) await usage.measure()
   const bytes = copy === undefined ? ofBody : (copy.bytes ?? (await engines.sizeOf(id, sourcePath(copy))))
-  if (bytes === undefined) throw new Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
+  if (bytes === undefined) throw new S3Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
   const maximum = filesMaximum(own.quotaBytes)
-  const tooMuch = (): Refusal | undefined => {
+  const tooMuch = (): S3Refusal | undefined => {
     if (isBucket && usage.buckets() >= BUCKETS_MAXIMUM)
-      return new Refusal(400, 'TooManyBuckets', 'You have attempted to create more buckets than allowed.')
+      return new S3Refusal(400, 'TooManyBuckets', 'You have attempted to create more buckets than allowed.')
     if (bytes > 0 && usage.bytes() + bytes > own.quotaBytes)
-      return new Refusal(403, 'QuotaExceeded', `The quota is ${own.quotaBytes} bytes.`)
+      return new S3Refusal(403, 'QuotaExceeded', `The quota is ${own.quotaBytes} bytes.`)
     if (files > 0 && usage.files() + files > maximum)
-      return new Refusal(403, 'QuotaExceeded', `There is room for ${maximum} objects, parts and folders.`)
+      return new S3Refusal(403, 'QuotaExceeded', `There is room for ${maximum} objects, parts and folders.`)
     return undefined
   }
   const isOld = () => {

@@ -2,7 +2,7 @@
  *  orders (`orders.ts`), and names tenants only by their ids. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fingerprintOf } from '../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret } from '../../integrations/object-storage/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
@@ -41,7 +41,7 @@ export interface Cells {
 /** Fingerprint by which the platform knows a secret; empty when the platform must send it. */
 export function fingerprintIn(cells: Pick<Cells, 'find'>, id: string): string {
   const secret = cells.find(id)?.secretAccessKey ?? null
-  return secret === null ? '' : fingerprintOf(secret)
+  return secret === null ? '' : fingerprintOfSecret(secret)
 }
 
 export interface CellsOptions {

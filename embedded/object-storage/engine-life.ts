@@ -1,7 +1,7 @@
 /** The life of one tenant's engine: starts, stops and changes run one after the other. Its responses to its own user
  *  show whether it is healthy. */
 import type { Clock } from '../../kit/sys/clock.ts'
-import { type Engine, type Key, openEngine } from './engine.ts'
+import { type Engine, type EngineKey, openEngine } from './engine.ts'
 import type { StartedEngine } from './cells.ts'
 import type { EngineProcess } from './spawner.ts'
 import { Mutex } from '../../kit/sys/mutex.ts'
@@ -21,7 +21,7 @@ export interface Live {
 export interface LifeOptions {
   readonly clock: Clock
   /** Key of its user. Throws when the platform has not sent it. */
-  readonly keyOf: () => Key
+  readonly keyOf: () => EngineKey
   /** Starts its process, with complete folders. Throws when the start fails. */
   readonly begin: () => Promise<StartedEngine>
   /** Idle time after which it is stopped. */
@@ -159,7 +159,7 @@ export class EngineLife {
   }
 
   /** Updates the engine's key. If the engine does not accept it, it is stopped, and the next start uses the new key. */
-  async tell(key: Key): Promise<void> {
+  async tell(key: EngineKey): Promise<void> {
     const { live } = this
     if (live === undefined) return
     try {
@@ -171,7 +171,7 @@ export class EngineLife {
     }
   }
 
-  async #whenUp(running: EngineProcess, engine: Engine, key: Key): Promise<void> {
+  async #whenUp(running: EngineProcess, engine: Engine, key: EngineKey): Promise<void> {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + START_MILLISECONDS
     let how: string | undefined

@@ -8,12 +8,12 @@ import type { InnerPaths, Isolation } from './isolation.ts'
 /** Names of its sockets in the folder `run`. */
 export const SOCKETS = { s3: 's3', admin: 'admin' } as const
 
-export interface Key {
+export interface EngineKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
 /** Key of the engine's administrator, for one run. */
-export type RootKey = Key
+export type RootKey = EngineKey
 
 /** Paths are absolute, because it changes its folder. Its cache of users is off: the cache uses texts in the memory of
  *  requests, which other requests overwrite, and could then confuse users. */
@@ -52,13 +52,13 @@ const PATIENCE_MILLISECONDS = 15_000
 
 export interface Engine {
   /** Throws unless a signed request of its user gets the correct response. */
-  check(key: Key): Promise<void>
+  check(key: EngineKey): Promise<void>
   /** Gives the user this secret. */
-  ensureUser(key: Key): Promise<void>
+  ensureUser(key: EngineKey): Promise<void>
   /** Creates the bucket for the user of the key, if it is missing. */
-  ensureBucket(key: Key, name: string): Promise<void>
+  ensureBucket(key: EngineKey, name: string): Promise<void>
   /** Size of an object, by its path and version; undefined when it does not exist. */
-  sizeOf(key: Key, path: string): Promise<number | undefined>
+  sizeOf(key: EngineKey, path: string): Promise<number | undefined>
 }
 
 interface Reply {
@@ -78,7 +78,7 @@ export interface EngineOptions {
 export function openEngine({ s3, admin: adminSocket, root, clock }: EngineOptions): Engine {
   const send = (
     method: 'PATCH' | 'HEAD' | 'PUT' | 'GET',
-    { socketPath, target, body = '', key }: { socketPath: string; target: string; body?: string; key: Key },
+    { socketPath, target, body = '', key }: { socketPath: string; target: string; body?: string; key: EngineKey },
   ) =>
     new Promise<Reply>((resolve, reject) => {
       const url = new URL(target, `http://${HOST}`)

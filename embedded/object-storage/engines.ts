@@ -3,13 +3,13 @@
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Cells } from './cells.ts'
-import type { Engine, Key } from './engine.ts'
+import type { Engine, EngineKey } from './engine.ts'
 import { EngineLife, type Live } from './engine-life.ts'
 import type { Resident } from './places.ts'
-import { Refusal, slowDown } from './request.ts'
+import { S3Refusal, slowDown } from './request.ts'
 
 /** An engine that keeps running until it is released, unless it fails. */
-export interface Held {
+export interface EngineLease {
   /** Path of its socket. */
   readonly socketPath: string
   /** Reports the status of its response to a request. */
@@ -19,7 +19,7 @@ export interface Held {
 
 export interface Engines {
   /** Starts the tenant's engine if it does not run. Throws the Refusal. */
-  hold(id: string): Promise<Held>
+  hold(id: string): Promise<EngineLease>
   /** Size of an object of the tenant; undefined when it does not exist. */
   sizeOf(id: string, path: string): Promise<number | undefined>
   /** Moves the tenant's data of earlier versions into its folders. Throws errors that prevent it. */
@@ -66,7 +66,7 @@ const DOUBT_MILLISECONDS = 5_000
 
 /** Whether the tenant belongs to the platform itself, by its name. */
 const isInternal = (id: string): boolean => /^(?:internal|database-archive)\./.test(id)
-const unavailable = (): Refusal => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
+const unavailable = (): S3Refusal => new S3Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
 export const openEngines = (options: EnginesOptions): Engines => new AllEngines(options)
 
@@ -89,7 +89,7 @@ class AllEngines implements Engines {
     this.#looking = this.#keepLooking()
   }
 
-  async hold(id: string): Promise<Held> {
+  async hold(id: string): Promise<EngineLease> {
     const { live, release } = await this.#holdLive(id)
     return {
       socketPath: live.process.s3,
@@ -151,7 +151,7 @@ class AllEngines implements Engines {
     await Promise.all([...this.#lives.values()].map((life) => life.inTurn(() => life.end())))
   }
 
-  #keyOf(id: string): Key {
+  #keyOf(id: string): EngineKey {
     const place = this.#options.cells.find(id)
     if (place === undefined || place.secretAccessKey === null) throw new Error('the platform has not said its key')
     return { accessKeyId: place.accessKeyId, secretAccessKey: place.secretAccessKey }
@@ -186,7 +186,7 @@ class AllEngines implements Engines {
     }
   }
 
-  async #using<Result>(id: string, work: (engine: Engine, key: Key) => Promise<Result>): Promise<Result> {
+  async #using<Result>(id: string, work: (engine: Engine, key: EngineKey) => Promise<Result>): Promise<Result> {
     const { live, release } = await this.#holdLive(id)
     try {
       return await work(live.engine, this.#keyOf(id))

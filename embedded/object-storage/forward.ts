@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { answerClient, withoutHops } from './answer.ts'
 import type { FrontEndMetrics } from './metrics.ts'
 import { pass } from './pass.ts'
-import { Refusal } from './request.ts'
+import { S3Refusal } from './request.ts'
 import { markRead, noteAnnounced } from './targets.ts'
 
 /** Limit of the bodies that are read completely. */
@@ -37,7 +37,7 @@ export interface Progress {
   readonly begin: () => void
   readonly answered: (status: number) => void
   /** The client's response when the engine has failed. */
-  readonly failure: () => Refusal
+  readonly failure: () => S3Refusal
 }
 
 /** Forwards the request to the engine and its response to the client. After an early response the client's body is
@@ -59,7 +59,8 @@ export async function forward(
     request.on('data', (chunk: Buffer) => {
       metrics.received(chunk.length)
       received += chunk.length
-      if (received > bytesMaximum) refuseMore(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
+      if (received > bytesMaximum)
+        refuseMore(new S3Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
     })
   begin()
   const held = isHeld ? await wholeOf(request, metrics.received) : undefined

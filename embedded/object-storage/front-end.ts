@@ -19,10 +19,10 @@ import { outgoingOf, withoutLocation } from './region.ts'
 import type { FrontEndMetrics } from './metrics.ts'
 import {
   checkForEngine,
-  failureOf,
+  engineFailure,
   type RawRequest,
   readRequest,
-  Refusal,
+  S3Refusal,
   slowDown,
   type StorageRequest,
   unavailable,
@@ -91,8 +91,8 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
     const exchange: Exchange = { request, response, isWaiting, isProven: false }
     handle({ ...options, targets, counts, keys }, exchange).catch((error: unknown) => {
-      if (!(error instanceof Refusal)) options.log.warn('request failed', { error })
-      const refusal = error instanceof Refusal ? error : unavailable()
+      if (!(error instanceof S3Refusal)) options.log.warn('request failed', { error })
+      const refusal = error instanceof S3Refusal ? error : unavailable()
       options.metrics.refused(refusal.code)
       void refuse(options, exchange, refusal)
     })
@@ -205,7 +205,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     outgoing: isHere && secret !== undefined ? outgoingOf(raw, signature, secret) : raw,
     ...(isDocument(operation) ? { check: documentCheck(raw, asked, { isHere, secret }) } : {}),
     ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
-    failure: () => failureOf(asked),
+    failure: () => engineFailure(asked),
     begin: () => {
       if (isWaiting) response.writeContinue()
     },
@@ -235,7 +235,7 @@ interface Exchange {
 async function refuse(
   { clock, random }: Pick<FrontEndOptions, 'clock' | 'random'>,
   { request, response, isWaiting, isProven }: Exchange,
-  { status, code, message }: Refusal,
+  { status, code, message }: S3Refusal,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return void response.destroy()
   if (!isWaiting) await drain(request, clock, isProven ? undefined : UNPROVEN_BYTES_MAXIMUM)

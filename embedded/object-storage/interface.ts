@@ -9,12 +9,12 @@ import { startControl } from './control-server.ts'
 import { startFrontEnd } from './front-end.ts'
 import { type Engines, openEngines } from './engines.ts'
 import { openFrontEndMetrics } from './metrics.ts'
-import type { Beginning } from './orders.ts'
+import type { InitialState } from './orders.ts'
 import { type Keeper, openTenants, type Tenants } from './tenants.ts'
-import { openUsage } from './usage.ts'
+import { openFolderUsage } from './usage.ts'
 
 export interface InterfaceOptions {
-  readonly beginning: Beginning
+  readonly beginning: InitialState
   readonly cells: Cells
   /** File of the tenants. */
   readonly file: string
@@ -37,7 +37,7 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
     file,
     keeper: keeperOf(engines, cells),
     openUsage: ({ id }) =>
-      openUsage(async () => {
+      openFolderUsage(async () => {
         const isElsewhere = tenants.find(id)?.upstream?.isSourceKept === false
         if (isElsewhere || cells.find(id) === undefined) return { bytes: 0, objects: 0, buckets: 0, files: 0 }
         return cells.measure(id)

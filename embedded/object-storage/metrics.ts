@@ -1,20 +1,20 @@
 /** Metrics of the front end. Labels are limited to operations, actions, classes of statuses and codes of refusals. */
 import { Counter, gaugesIn, Gauge, type Registry } from '../../kit/sys/metrics.ts'
-import type { Operation } from '../../kit/s3/operation.ts'
+import type { S3Operation } from '../../kit/s3/operation.ts'
 import type { Bounds } from './cgroup.ts'
 import type { EngineCounts } from './engines.ts'
 import { type Isolation, ISOLATIONS } from './isolation.ts'
 import type { Tenants } from './tenants.ts'
 
 export interface FrontEndMetrics {
-  admitted(operation: Pick<Operation, 'name' | 'rule'>): void
+  admitted(operation: Pick<S3Operation, 'name' | 'rule'>): void
   answered(status: number): void
   refused(code: string): void
   received(bytes: number): void
   sent(bytes: number): void
 }
 
-export interface Watched {
+export interface MetricSources {
   readonly tenants: Pick<Tenants, 'all'>
   readonly engines: { readonly counts: () => EngineCounts }
   readonly isolation: Isolation
@@ -23,7 +23,7 @@ export interface Watched {
   readonly unknownBuckets: () => number
 }
 
-export function openFrontEndMetrics(registry: Registry, watched: Watched): FrontEndMetrics {
+export function openFrontEndMetrics(registry: Registry, watched: MetricSources): FrontEndMetrics {
   const { tenants, engines } = watched
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
@@ -76,7 +76,7 @@ export function openFrontEndMetrics(registry: Registry, watched: Watched): Front
   }
 }
 
-function watchEngines(registry: Registry, { engines, isolation, bounds, unknownBuckets }: Watched): void {
+function watchEngines(registry: Registry, { engines, isolation, bounds, unknownBuckets }: MetricSources): void {
   const registers = [registry]
   const gauge = gaugesIn(registry)
   gauge('svccloud_object_storage_engines', 'Engines that run, each of one tenant', () => engines.counts().live)

@@ -4,9 +4,9 @@
 import { appendFile, lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { fingerprintOf } from '../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret } from '../../integrations/object-storage/control.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
-import { own, type Place } from './places.ts'
+import { own, type TenantPlace } from './places.ts'
 
 /** The folders that all tenants shared. */
 const SHARED_PARTS = ['data', 'versions'] as const
@@ -17,7 +17,7 @@ export class BothThere extends Error {}
 
 /** Moves the tenant's buckets. Its folders must exist, and its engine must not run. May be repeated after an
  *  interruption at any point. `step` is called before each change. Throws BothThere, and file system errors. */
-export async function moveIn(folder: string, place: Place, step = async (): Promise<void> => {}): Promise<void> {
+export async function moveIn(folder: string, place: TenantPlace, step = async (): Promise<void> => {}): Promise<void> {
   const { bucketPrefix, cell } = place
   for (const part of SHARED_PARTS)
     for (const name of await bucketsIn(join(folder, part))) {
@@ -67,11 +67,11 @@ export async function secretOfBefore(
   { accessKeyId, secretFingerprint }: { readonly accessKeyId: string; readonly secretFingerprint: string },
 ): Promise<string | undefined> {
   const secret = (await readUsers(folder))?.get(accessKeyId)
-  return secret !== undefined && fingerprintOf(secret) === secretFingerprint ? secret : undefined
+  return secret !== undefined && fingerprintOfSecret(secret) === secretFingerprint ? secret : undefined
 }
 
 /** Removes the old file of users when places contain all its secrets; otherwise it stays. */
-export async function forgetUsersOfBefore(folder: string, places: readonly Place[]): Promise<void> {
+export async function forgetUsersOfBefore(folder: string, places: readonly TenantPlace[]): Promise<void> {
   const users = await readUsers(folder)
   const isIn = ([accessKeyId, secret]: readonly [string, string]) =>
     places.some((place) => place.accessKeyId === accessKeyId && place.secretAccessKey === secret)

@@ -6,11 +6,11 @@ import type { Cells, StartedEngine } from './cells.ts'
 import { SOCKETS } from './engine.ts'
 import {
   ANSWER_BYTES_MAXIMUM,
-  type Asked,
-  Beginning,
+  type NewOrder,
+  InitialState,
   MeasuredAnswer,
   ORDERS_OPEN_MAXIMUM,
-  Said,
+  SupervisorMessage,
   StartedRun,
   TenantLine,
 } from './orders.ts'
@@ -19,7 +19,7 @@ import { slowDown } from './request.ts'
 import { openSocket } from './spawner.ts'
 
 export interface OrderClient {
-  readonly beginning: Beginning
+  readonly beginning: InitialState
   readonly cells: Cells
   /** Reports that clients are served at this port. */
   ready(port: number): Promise<void>
@@ -32,14 +32,14 @@ export interface OrderClient {
 export async function openOrders(channel: Socket, tenants: string): Promise<OrderClient> {
   const lines = readLines(channel, ANSWER_BYTES_MAXIMUM)
   const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value))
-  const beginning = Beginning.parse(await next())
+  const beginning = InitialState.parse(await next())
   const recorded = new Map<string, RecordedTenant>()
   for (let left = beginning.tenants; left > 0; left -= 1) {
     const tenant = TenantLine.parse(await next())
     recorded.set(tenant.id, tenant)
   }
   const conversation = new Conversation(channel)
-  const ask = (order: Asked): Promise<unknown> => conversation.ask(order)
+  const ask = (order: NewOrder): Promise<unknown> => conversation.ask(order)
   return {
     beginning,
     over: conversation.listen(lines),
@@ -75,7 +75,7 @@ class Conversation {
   }
 
   /** Throws the other process's errors, and SlowDown when too many orders are open. */
-  ask(order: Asked): Promise<unknown> {
+  ask(order: NewOrder): Promise<unknown> {
     if (this.#asked.size >= ORDERS_OPEN_MAXIMUM) return Promise.reject(slowDown())
     const number = (this.#last += 1)
     const answer = Promise.withResolvers<unknown>()
@@ -101,11 +101,11 @@ class Conversation {
   async listen(lines: AsyncGenerator<string, void>): Promise<void> {
     for (;;) {
       const line = await lines.next()
-      if (line.done === true || !this.#hear(Said.parse(JSON.parse(line.value)))) return
+      if (line.done === true || !this.#hear(SupervisorMessage.parse(JSON.parse(line.value)))) return
     }
   }
 
-  #hear(said: Said): boolean {
+  #hear(said: SupervisorMessage): boolean {
     if ('stop' in said) return false
     if ('ended' in said) {
       this.#endOf(said.ended).resolve(said.how)

@@ -3,7 +3,13 @@ import type { Socket } from 'node:net'
 import { forEachLine } from '../../kit/http/bounded.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Cells, StartedEngine } from './cells.ts'
-import { type Order, Order as Orders, ORDER_BYTES_MAXIMUM, ORDERS_OPEN_MAXIMUM, type Said } from './orders.ts'
+import {
+  type Order,
+  Order as Orders,
+  ORDER_BYTES_MAXIMUM,
+  ORDERS_OPEN_MAXIMUM,
+  type SupervisorMessage,
+} from './orders.ts'
 import { PlaceLost, type Places } from './places.ts'
 import { tryJson } from '../../kit/http/json.ts'
 
@@ -21,7 +27,7 @@ export interface OrderServer {
   readonly ready: Promise<number>
   /** Process id of the tenant's engine; undefined when it does not run. */
   pid(id: string): number | undefined
-  say(said: Said): void
+  say(said: SupervisorMessage): void
   /** Resolves when no engine runs. */
   endAll(): Promise<void>
 }
@@ -33,7 +39,7 @@ const TEXT_CHARACTERS_MAXIMUM = 2_000
 export function serveOrders(options: OrderServerOptions): OrderServer {
   const { channel, log } = options
   const ready = Promise.withResolvers<number>()
-  const say = (said: Said): void => {
+  const say = (said: SupervisorMessage): void => {
     if (channel.writable) channel.write(`${JSON.stringify(said)}\n`)
   }
   const runs = new Runs(options, say)
@@ -105,7 +111,7 @@ function carrierOf({ cells, places }: Carried, runs: Runs, ready: (port: number)
 /** The running engines. */
 class Runs {
   readonly #options: OrderServerOptions
-  readonly #say: (said: Said) => void
+  readonly #say: (said: SupervisorMessage) => void
   readonly #runs = new Map<number, { readonly id: string; readonly engine: StartedEngine }>()
   /** Runs whose starts are not answered yet: the client does not know their numbers, so their ends are not reported. */
   readonly #begun: number[] = []
@@ -115,7 +121,7 @@ class Runs {
   #last = 0
   #isOver = false
 
-  constructor(options: OrderServerOptions, say: (said: Said) => void) {
+  constructor(options: OrderServerOptions, say: (said: SupervisorMessage) => void) {
     this.#options = options
     this.#say = say
   }

@@ -28,7 +28,7 @@ export const Order = z.discriminatedUnion('order', [
 ])
 export type Order = z.infer<typeof Order>
 type Each<Of> = Of extends unknown ? Omit<Of, 'number'> : never
-export type Asked = Each<Order>
+export type NewOrder = Each<Order>
 
 export const TenantLine = z.strictObject({
   id: z.string(),
@@ -38,7 +38,7 @@ export const TenantLine = z.strictObject({
 })
 
 /** The first line: initial information for the process. */
-export const Beginning = z.strictObject({
+export const InitialState = z.strictObject({
   host: z.string(),
   port: z.int(),
   controlPort: z.int(),
@@ -55,7 +55,7 @@ export const Beginning = z.strictObject({
   /** Number of the following lines with recorded tenants. */
   tenants: z.int(),
 })
-export type Beginning = z.infer<typeof Beginning>
+export type InitialState = z.infer<typeof InitialState>
 
 export const StartedRun = z.strictObject({
   run: Run,
@@ -72,10 +72,10 @@ export const MeasuredAnswer = z.strictObject({
 })
 
 /** All lines after those. */
-export const Said = z.union([
+export const SupervisorMessage = z.union([
   z.strictObject({ number, done: z.unknown() }),
   z.strictObject({ number, failed: z.string(), isLost: z.boolean() }),
   z.strictObject({ ended: Run, how: z.string() }),
   z.strictObject({ stop: z.literal(true) }),
 ])
-export type Said = z.infer<typeof Said>
+export type SupervisorMessage = z.infer<typeof SupervisorMessage>

@@ -23,22 +23,22 @@ const Recorded = z.strictObject({
 })
 type Recorded = z.infer<typeof Recorded>
 
-export interface Place extends Recorded {
+export interface TenantPlace extends Recorded {
   readonly number: number
   readonly cell: Cell
 }
 
 /** The tenant of a place. */
-export type Resident = Pick<Place, 'id' | 'accessKeyId' | 'bucketPrefix'>
-export type RecordedTenant = Resident & Pick<Place, 'secretAccessKey'>
+export type Resident = Pick<TenantPlace, 'id' | 'accessKeyId' | 'bucketPrefix'>
+export type RecordedTenant = Resident & Pick<TenantPlace, 'secretAccessKey'>
 
 export interface Places {
-  all(): readonly Place[]
-  find(id: string): Place | undefined
+  all(): readonly TenantPlace[]
+  find(id: string): TenantPlace | undefined
   /** Gives the tenant a place with this secret; without a secret it keeps the old one. */
-  keep(resident: Resident, secretAccessKey?: string): Promise<Place>
+  keep(resident: Resident, secretAccessKey?: string): Promise<TenantPlace>
   /** Creates its folders and gives them to its user. Its engine must not run. Throws PlaceLost. */
-  make(id: string): Promise<Place>
+  make(id: string): Promise<TenantPlace>
   /** Removes the place with everything in it. The tenant's engine must not run. */
   remove(id: string): Promise<void>
 }
@@ -68,7 +68,7 @@ class AllPlaces implements Places {
   readonly #options: PlacesOptions
   readonly #records: string
   readonly #tenants: string
-  readonly #byId = new Map<string, Place>()
+  readonly #byId = new Map<string, TenantPlace>()
   #lastNumber = 0
 
   constructor(options: PlacesOptions) {
@@ -95,15 +95,15 @@ class AllPlaces implements Places {
     this.#lastNumber = Math.max(0, ...this.#numbers(), ...unknown)
   }
 
-  all(): readonly Place[] {
+  all(): readonly TenantPlace[] {
     return [...this.#byId.values()]
   }
 
-  find(id: string): Place | undefined {
+  find(id: string): TenantPlace | undefined {
     return this.#byId.get(id)
   }
 
-  async keep(resident: Resident, secretAccessKey?: string): Promise<Place> {
+  async keep(resident: Resident, secretAccessKey?: string): Promise<TenantPlace> {
     const { id, accessKeyId, bucketPrefix } = resident
     const before = this.#byId.get(id)
     const secret = secretAccessKey ?? before?.secretAccessKey ?? null
@@ -115,7 +115,7 @@ class AllPlaces implements Places {
     return this.#write({ id, accessKeyId, bucketPrefix, secretAccessKey: secret, isMade, number, cell })
   }
 
-  async make(id: string): Promise<Place> {
+  async make(id: string): Promise<TenantPlace> {
     const place = this.#require(id)
     const { cell, isMade } = place
     const parts = CELL_PARTS.map((part) => join(cell.folder, part))
@@ -148,7 +148,7 @@ class AllPlaces implements Places {
     await chmod(path, 0o710)
   }
 
-  #require(id: string): Place {
+  #require(id: string): TenantPlace {
     const place = this.#byId.get(id)
     if (place === undefined) throw new Error('the tenant has no place')
     return place
@@ -196,7 +196,7 @@ class AllPlaces implements Places {
     return undefined
   }
 
-  async #write({ number, cell, ...recorded }: Place): Promise<Place> {
+  async #write({ number, cell, ...recorded }: TenantPlace): Promise<TenantPlace> {
     await writeDurably(this.#recordOf(number), JSON.stringify(recorded))
     const place = { ...recorded, number, cell }
     this.#byId.set(recorded.id, place)

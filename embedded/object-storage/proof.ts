@@ -1,7 +1,7 @@
 /** Identifies callers before they use anybody's places; counts the places of a tenant. */
 import { prove, type Signature, type SigningKeys } from '../../kit/s3/signature.ts'
 import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
-import { type RawRequest, Refusal, slowDown } from './request.ts'
+import { type RawRequest, S3Refusal, slowDown } from './request.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
 /** Work in progress for each tenant, besides its proven requests. */
@@ -40,7 +40,7 @@ export function identify(
 ): { readonly tenant: Tenant; readonly secret: string | undefined } {
   const tenant = tenants.byKey(signature.accessKeyId)
   if (tenant === undefined)
-    throw new Refusal(403, 'InvalidAccessKeyId', 'The access key Id you provided does not exist in our records.')
+    throw new S3Refusal(403, 'InvalidAccessKeyId', 'The access key Id you provided does not exist in our records.')
   const secret = secretOf(tenant)
   if (secret !== undefined) prove(raw, signature, keys(secret, signature), byTheMachine(clock.now()))
   return { tenant, secret }

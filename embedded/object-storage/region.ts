@@ -6,7 +6,7 @@ import type { ReadDocument } from '../../kit/s3/document.ts'
 import type { Signature } from '../../kit/s3/signature.ts'
 import { REGION } from './engine.ts'
 import type { Outgoing } from './forward.ts'
-import { type RawRequest, Refusal } from './request.ts'
+import { type RawRequest, S3Refusal } from './request.ts'
 
 /** The request for the engine. */
 export function outgoingOf(raw: RawRequest, signature: Signature, secret: string): Outgoing {
@@ -27,7 +27,7 @@ export function withoutLocation(
 ): (Outgoing & { readonly body: Buffer }) | undefined {
   if (location === undefined) return undefined
   if (location !== '' && location !== signature.region)
-    throw new Refusal(
+    throw new S3Refusal(
       400,
       'IllegalLocationConstraintException',
       `The ${location} location constraint is incompatible for the region specific endpoint this request was sent to.`,

@@ -2,16 +2,16 @@
  *  Pure. */
 import { escapeForSignature } from '../../kit/s3/signature.ts'
 import { engineKeyRefusal } from '../../kit/s3/names.ts'
-import { type Operation, readOperation } from '../../kit/s3/operation.ts'
-import { accessDenied, invalidRequest, missingLength, notOffered, Refusal, slowDown } from '../../kit/s3/refusal.ts'
+import { type S3Operation, readOperation } from '../../kit/s3/operation.ts'
+import { accessDenied, invalidRequest, missingLength, notOffered, S3Refusal, slowDown } from '../../kit/s3/refusal.ts'
 import { readSignature, type Signature } from '../../kit/s3/signature.ts'
 import type { RawRequest } from '../../kit/s3/target.ts'
 
-export { accessDenied, missingLength, Refusal, slowDown }
+export { accessDenied, missingLength, S3Refusal, slowDown }
 export type { RawRequest }
 
 export interface StorageRequest {
-  readonly operation: Operation
+  readonly operation: S3Operation
   readonly signature: Signature
   /** Declared size of the body of an object or a part; 0 for everything else. */
   readonly bytes: number
@@ -34,7 +34,7 @@ const MAKES_FILES: readonly string[] = [
 /** Throws the Refusal when the request cannot be forwarded. */
 export function readRequest(raw: RawRequest): StorageRequest {
   const operation = readOperation(raw)
-  if (operation instanceof Refusal) throw operation
+  if (operation instanceof S3Refusal) throw operation
   const { headers, parameters, rule, name, key = '' } = operation
   const signature = readSignature(headers, parameters)
   for (const header of EXPECTED_OWNERS)
@@ -60,7 +60,7 @@ export function checkForEngine({ operation }: StorageRequest): void {
     if (each !== undefined) throwIf(engineKeyRefusal(each, rule.class === 'adds' && each === key))
 }
 
-export const unavailable = () => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
+export const unavailable = () => new S3Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
 /** Stored as attributes of a file or a folder, for which file systems have little space: 4 KiB on ext4. */
 const ATTRIBUTES =
@@ -69,28 +69,28 @@ const ATTRIBUTE_BYTES_MINIMUM = 2_048
 const KEPT_AS_ATTRIBUTES: readonly string[] = ['PutBucketTagging', 'PutBucketCors', 'PutObjectTagging']
 
 /** The client's response when the engine has failed: either that the request was too large, or to retry. */
-export function failureOf({ operation: { name, headers } }: Pick<StorageRequest, 'operation'>): Refusal {
+export function engineFailure({ operation: { name, headers } }: Pick<StorageRequest, 'operation'>): S3Refusal {
   const attributes = [...headers].filter(([header]) => ATTRIBUTES.test(header))
   const bytes = attributes.reduce((sum, [header, value]) => sum + header.length + value.length, 0)
   if (!KEPT_AS_ATTRIBUTES.includes(name) && bytes < ATTRIBUTE_BYTES_MINIMUM) return unavailable()
-  return new Refusal(
+  return new S3Refusal(
     400,
     'MetadataTooLarge',
     'Metadata, tags and rules of one object or bucket are more than the file system here has room for: some 4 KiB.',
   )
 }
 
-export function throwIf(refusal: Refusal | undefined): void {
+export function throwIf(refusal: S3Refusal | undefined): void {
   if (refusal !== undefined) throw refusal
 }
 
-const isInChunks = ({ headers }: Operation): boolean =>
+const isInChunks = ({ headers }: S3Operation): boolean =>
   headers.has('transfer-encoding') ||
   headers.has('content-encoding') ||
   (headers.get('x-amz-content-sha256') ?? '').startsWith('STREAMING-')
 
 /** A chunked body declares its length without the framing. */
-function readLength({ headers }: Operation): number {
+function readLength({ headers }: S3Operation): number {
   const name = headers.has('transfer-encoding') ? 'x-amz-decoded-content-length' : 'content-length'
   const text = headers.get(name) ?? ''
   if (!/^\d{1,15}$/.test(text)) throw missingLength()
@@ -102,7 +102,7 @@ function readLength({ headers }: Operation): number {
 export const wireBytesMaximum = (bytes: number): number => bytes + Math.ceil(bytes / 16) + 65_536
 
 /** Path and version of the source of a copy, for the engine. */
-export const sourcePath = ({ bucket, key, versionId }: NonNullable<Operation['copy']>): string => {
+export const sourcePath = ({ bucket, key, versionId }: NonNullable<S3Operation['copy']>): string => {
   const path = [bucket, ...key.split('/')].map(escapeForSignature).join('/')
   return `/${path}${versionId === undefined ? '' : `?versionId=${versionId}`}`
 }

@@ -14,7 +14,7 @@ import { type CellsOptions, openCells } from './cells.ts'
 import type { Isolation } from './isolation.ts'
 import { forgetUsersOfBefore, secretOfBefore, unknownBuckets } from './move-in.ts'
 import { serveOrders } from './order-server.ts'
-import type { Beginning } from './orders.ts'
+import type { InitialState } from './orders.ts'
 import { own, type Places } from './places.ts'
 import { readTenants } from './tenants.ts'
 
@@ -75,7 +75,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     return how
   })
   const all = places.all()
-  const beginning: Beginning = {
+  const beginning: InitialState = {
     host: options.host,
     port: options.port,
     controlPort: options.controlPort,

@@ -3,9 +3,9 @@
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { TenantSettings, fingerprintOf } from '../../integrations/object-storage/control.ts'
+import { TenantSettings, fingerprintOfSecret } from '../../integrations/object-storage/control.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
-import type { Usage } from './usage.ts'
+import type { FolderUsage } from './usage.ts'
 import { Mutex } from '../../kit/sys/mutex.ts'
 
 const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
@@ -19,7 +19,7 @@ const KnownTenants = z.array(Known)
 type Known = z.infer<typeof Known>
 
 export interface Tenant extends Known {
-  readonly usage: Usage
+  readonly usage: FolderUsage
   /** Requests in progress, and the number of those that change something. */
   active: number
   writing: number
@@ -64,14 +64,14 @@ export interface Tenants {
 export interface TenantsOptions {
   readonly file: string
   readonly keeper: Keeper
-  readonly openUsage: (tenant: Pick<Known, 'id' | 'bucketPrefix'>) => Usage
+  readonly openUsage: (tenant: Pick<Known, 'id' | 'bucketPrefix'>) => FolderUsage
   readonly now: () => Date
 }
 
 export async function openTenants({ file, keeper, openUsage, now }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
-  const keep = (known: Known, usage: Usage): void => {
+  const keep = (known: Known, usage: FolderUsage): void => {
     const tenant = { ...known, usage, active: 0, writing: 0 }
     const before = byId.get(known.id)
     if (before !== undefined) byKey.delete(before.accessKeyId)
@@ -106,7 +106,7 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
         if (others.some((other) => collides(other, settings))) throw new TenantConflict()
         if (before !== undefined && before.accessKeyId !== settings.accessKeyId) throw new TenantConflict()
         if (isLate(settings, before, now()) || wasRemoved(id, settings.toldAt)) throw new TenantConflict()
-        const known = { id, upstream: undefined, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
+        const known = { id, upstream: undefined, ...settings, secretFingerprint: fingerprintOfSecret(secretAccessKey) }
         if (buckets.some((name) => !name.startsWith(settings.bucketPrefix))) throw new TenantConflict()
         if (settings.upstream?.isSourceKept === false && before?.upstream?.isSourceKept !== false)
           await keeper.remove(id, async () => true)

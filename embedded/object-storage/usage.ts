@@ -13,16 +13,20 @@ export interface Measured {
 }
 
 /** The counted amounts. */
-export type Amounts = Pick<Measured, 'bytes' | 'files' | 'buckets'>
-const NOTHING: Amounts = { bytes: 0, files: 0, buckets: 0 }
-const sum = (one: Amounts, other: Amounts): Amounts => ({
+export type FolderAmounts = Pick<Measured, 'bytes' | 'files' | 'buckets'>
+const NOTHING: FolderAmounts = { bytes: 0, files: 0, buckets: 0 }
+const sum = (one: FolderAmounts, other: FolderAmounts): FolderAmounts => ({
   bytes: one.bytes + other.bytes,
   files: one.files + other.files,
   buckets: one.buckets + other.buckets,
 })
-const negative = ({ bytes, files, buckets }: Amounts): Amounts => ({ bytes: -bytes, files: -files, buckets: -buckets })
+const negative = ({ bytes, files, buckets }: FolderAmounts): FolderAmounts => ({
+  bytes: -bytes,
+  files: -files,
+  buckets: -buckets,
+})
 
-export interface Usage {
+export interface FolderUsage {
   /** Result of the last walk; undefined before the first. `highestBytes`: the maximum of the walks in the same clock
    *  hour. */
   readonly measured: (Measured & { readonly at: Date; readonly highestBytes: number }) | undefined
@@ -31,13 +35,13 @@ export interface Usage {
   files(): number
   buckets(): number
   /** Reserves space for data in transit; call the returned function with whether they were stored. */
-  reserve(amounts: Amounts): (isStored: boolean) => void
+  reserve(amounts: FolderAmounts): (isStored: boolean) => void
   /** Walks through the folders; concurrent calls share one walk. */
   measure(): Promise<void>
 }
 
-export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage {
-  let measured: Usage['measured']
+export function openFolderUsage(walk: () => Promise<Measured>, now: () => Date): FolderUsage {
+  let measured: FolderUsage['measured']
   let walking: Promise<void> | undefined
   let onTheirWay = NOTHING
   let added = NOTHING
@@ -50,7 +54,7 @@ export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage
     measured = { ...found, at, highestBytes: Math.max(found.bytes, isSameHour ? (measured?.highestBytes ?? 0) : 0) }
     added = addedDuringWalk
   }
-  const most = (what: keyof Amounts): number => (measured?.[what] ?? 0) + added[what] + onTheirWay[what]
+  const most = (what: keyof FolderAmounts): number => (measured?.[what] ?? 0) + added[what] + onTheirWay[what]
   return {
     get measured() {
       return measured

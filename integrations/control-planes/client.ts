@@ -7,7 +7,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { CALLS, type CallName, CallRefusal } from './calls.ts'
 import type { ControlPlanes } from './control.ts'
 
-export interface ClientOptions {
+export interface ControlPlaneClientOptions {
   readonly url: string
   readonly token: string
   /** PEM of the authority of the host's certificate; undefined for a publicly trusted authority, or without TLS. */
@@ -23,7 +23,13 @@ const REFUSED = 409
 const ANSWER_BYTES_MAXIMUM = 64 * 1024 ** 2
 
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
-export function openControlPlanesClient({ url, token, authority, serverName, clock }: ClientOptions): ControlPlanes {
+export function openControlPlanesClient({
+  url,
+  token,
+  authority,
+  serverName,
+  clock,
+}: ControlPlaneClientOptions): ControlPlanes {
   const dispatcher = new Agent({
     connect: defined({ ca: authority, servername: serverName }),
   })

@@ -22,9 +22,6 @@ export type ReleaseProgram = 'kube-apiserver' | 'kube-controller-manager' | 'kub
 
 export const NEWEST_RELEASE: KubernetesRelease = '1.36.3'
 
-/** `1.36` for `1.36.3`. */
-export const minorOf = (release: string): string => release.split('.').slice(0, 2).join('.')
-
 /** Name of the tool that builds it; for an older release it contains the release. */
 export const toolOf = (program: ReleaseProgram, release: KubernetesRelease) =>
   release === '1.36.3' ? program : (`${program}-1.35` as const)

@@ -44,7 +44,7 @@ export const TenantSettings = z.strictObject({
 export type Upstream = NonNullable<z.infer<typeof TenantSettings>['upstream']>
 export type TenantSettings = z.infer<typeof TenantSettings>
 
-/** The tenant's state in the store; the secret only as `fingerprintOf` it. */
+/** The tenant's state in the store; the secret only as `fingerprintOfSecret` returns it. */
 export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
   /** Absent when each tenant has its own namespace of buckets. */
   bucketPrefix: TenantSettings.shape.bucketPrefix.optional(),
@@ -71,7 +71,7 @@ export const measurementOf = ({ measuredAt, usedBytes, measuredBytes, highestByt
 })
 
 /** Identifies a secret without revealing it. */
-export const fingerprintOf = (secretAccessKey: string): string =>
+export const fingerprintOfSecret = (secretAccessKey: string): string =>
   createHash('sha256').update(secretAccessKey).digest('hex')
 
 export interface ObjectStorageControl {

@@ -3,7 +3,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { headOf, type Listed, refusalOf, type S3, StoreRefused, textOf, valueOf, withoutQuotes } from './s3.ts'
+import { headOf, type Listed, storeRefusal, type S3, StoreRefused, responseText, valueOf, withoutQuotes } from './s3.ts'
 
 const GIBIBYTE = 1024 ** 3
 /** Larger objects are copied in parts. */
@@ -30,7 +30,8 @@ async function copyWhole({ source, target }: Stores, bucket: string, key: string
     answer.destroy()
     return false
   }
-  if (answer.statusCode !== 200) throw refusalOf({ method: 'GET', path }, answer.statusCode ?? 0, await textOf(answer))
+  if (answer.statusCode !== 200)
+    throw storeRefusal({ method: 'GET', path }, answer.statusCode ?? 0, await responseText(answer))
   const { bytes, kept } = headOf(answer.headers)
   await send(target, { path, headers: kept }, { answer, bytes })
   return true
@@ -54,8 +55,8 @@ async function send(
   // If the source breaks off, the upload breaks off too.
   pipeline(answer, content).catch(() => {})
   const stored = await target.exchange.ask({ ...request, stream: { content, bytes } })
-  const text = await textOf(stored)
-  if (stored.statusCode !== 200) throw refusalOf(request, stored.statusCode ?? 0, text)
+  const text = await responseText(stored)
+  if (stored.statusCode !== 200) throw storeRefusal(request, stored.statusCode ?? 0, text)
   const held = digest.digest('hex')
   if (withoutQuotes(stored.headers.etag ?? '') !== held)
     throw new StoreRefused(`the target holds other bytes of ${path} than were sent`)
@@ -86,7 +87,7 @@ async function copyInParts({ source, target }: Stores, bucket: string, key: stri
       const headers = { range: `bytes=${start}-${start + bytes - 1}`, 'if-match': `"${head.etag}"` }
       const answer = await source.exchange.ask({ method: 'GET', path, headers })
       if (answer.statusCode !== 206)
-        throw refusalOf({ method: 'GET', path }, answer.statusCode ?? 0, await textOf(answer))
+        throw storeRefusal({ method: 'GET', path }, answer.statusCode ?? 0, await responseText(answer))
       const query = { partNumber: String(parts.length + 1), uploadId }
       const digest = await send(target, { path, query }, { answer, bytes })
       parts.push(`<Part><PartNumber>${parts.length + 1}</PartNumber><ETag>"${digest}"</ETag></Part>`)

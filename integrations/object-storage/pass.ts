@@ -7,11 +7,11 @@ import { type Patience, persistently } from './retry.ts'
 import type { BucketSetting, Listed, S3 } from './s3.ts'
 
 /** A bucket, and the last of its keys that is done; both empty at the start. */
-export interface Place {
+export interface StoreLocation {
   readonly bucket: string
   readonly after: string
 }
-export const BEGINNING: Place = { bucket: '', after: '' }
+export const BEGINNING: StoreLocation = { bucket: '', after: '' }
 
 /** `live` copies new objects, by size, digest and time, while clients write. `exact` also compares all metadata of each
  *  object. `prune` removes everything from the target that the source does not have. `check` changes nothing. The last
@@ -20,7 +20,7 @@ export type PassKind = 'live' | 'exact' | 'prune' | 'check'
 
 export interface PassOptions {
   readonly kind: PassKind
-  readonly from: Place
+  readonly from: StoreLocation
   /** By the source's clock: older objects are unchanged since the previous pass. Undefined for the first. */
   readonly since?: Date | undefined
   /** Whether the time of this run is over. */
@@ -31,7 +31,7 @@ export interface PassOptions {
 
 export interface PassProgress {
   /** Undefined at the end. */
-  readonly next: Place | undefined
+  readonly next: StoreLocation | undefined
   readonly objects: number
   readonly changed: number
   readonly bytes: number

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
-import { fingerprintOf, type ObjectStorageControl, type TenantSettings, type TenantState } from './control.ts'
+import { fingerprintOfSecret, type ObjectStorageControl, type TenantSettings, type TenantState } from './control.ts'
 import { openExchange, type StoreAddress, type StoreAnswer, type StoreRequest } from '../../kit/s3/exchange.ts'
 
 const USER = 'owner'
@@ -181,7 +181,7 @@ function stateOf(user: User, usage: Usage, bucketCount: number): TenantState {
   const isReadOnly = !operations.includes('write')
   return {
     accessKeyId: key?.access_key ?? '',
-    secretFingerprint: user.keys.length === 1 && key !== undefined ? fingerprintOf(key.secret_key) : '',
+    secretFingerprint: user.keys.length === 1 && key !== undefined ? fingerprintOfSecret(key.secret_key) : '',
     quotaBytes: user.user_quota.enabled ? user.user_quota.max_size : Number.MAX_SAFE_INTEGER,
     isSuspended: isReadOnly && operations.includes('delete'),
     isFrozen: isReadOnly && !operations.includes('delete'),

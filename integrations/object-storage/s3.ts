@@ -63,7 +63,7 @@ export function openS3(exchange: StoreExchange): S3 {
   const ask = async (request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer> => {
     const answer = await exchange.askWhole(request)
     if (answer.status < 300 || accepted.includes(answer.status)) return answer
-    throw refusalOf(request, answer.status, answer.text)
+    throw storeRefusal(request, answer.status, answer.text)
   }
   const send = async (request: StoreRequest, ...accepted: readonly number[]) => void (await ask(request, ...accepted))
   return {
@@ -110,7 +110,7 @@ export function openS3(exchange: StoreExchange): S3 {
   }
 }
 
-export const refusalOf = ({ method, path = '' }: StoreRequest, status: number, text: string): StoreRefused =>
+export const storeRefusal = ({ method, path = '' }: StoreRequest, status: number, text: string): StoreRefused =>
   new StoreRefused(
     `${method} /${path}: status ${status}: ${text.slice(0, ERROR_CHARACTERS)}`,
     [method, status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? []].flat().join(' '),
@@ -129,7 +129,7 @@ export const headOf = (headers: IncomingMessage['headers']): Head => ({
 })
 
 /** Reads a response that should be short. */
-export async function textOf(answer: IncomingMessage): Promise<string> {
+export async function responseText(answer: IncomingMessage): Promise<string> {
   return (await readWhole(answer, 1024 * 1024)).toString()
 }
 

@@ -11,7 +11,7 @@ export const DISK_BYTES_MAXIMUM = 2 ** 44
 /** A disk of the maximal size in which every second chunk is zero has the longest list of runs. */
 export const MANIFEST_BYTES_MAXIMUM = 2 ** 30
 
-export interface Manifest {
+export interface ChunkManifest {
   readonly backup: string
   /** The backup from which the unchanged chunks were taken; for people, reading never needs it. */
   readonly parent: string | undefined
@@ -58,7 +58,7 @@ export function setDigest(digests: Buffer, chunk: number, digest: Buffer | undef
 export const chunkLength = (sizeBytes: number, chunk: number): number =>
   Math.min(CHUNK_BYTES, sizeBytes - chunk * CHUNK_BYTES)
 
-export function encodeManifest({ backup, parent, origin, createdAt, sizeBytes, digests }: Manifest): Buffer {
+export function encodeManifest({ backup, parent, origin, createdAt, sizeBytes, digests }: ChunkManifest): Buffer {
   const runs: [number, number][] = []
   const present: Buffer[] = []
   for (let chunk = 0; chunk < chunkCountOf(sizeBytes); chunk++) {
@@ -83,7 +83,7 @@ export function encodeManifest({ backup, parent, origin, createdAt, sizeBytes, d
 }
 
 /** Throws Damaged when it is not a manifest, or another backup's. */
-export function decodeManifest(object: string, backup: string, content: Buffer): Manifest {
+export function decodeManifest(object: string, backup: string, content: Buffer): ChunkManifest {
   const end = content.indexOf('\n')
   const header = readHeader(content.subarray(0, Math.max(end, 0)).toString())
   if (header?.backup !== backup) throw new Damaged(object, 'is no manifest of this backup')

@@ -11,11 +11,11 @@ import {
   decodeManifest,
   digestAt,
   encodeManifest,
-  type Manifest,
+  type ChunkManifest,
   MANIFEST_BYTES_MAXIMUM,
 } from './manifest.ts'
 import { type ObjectStore, type StoredObject, StoreFailed } from './object-store.ts'
-import { Damaged, digestOf, openObject, repositoryKeys, SEAL_BYTES, sealObject } from './seal.ts'
+import { Damaged, chunkDigest, openObject, repositoryKeys, SEAL_BYTES, sealObject } from './seal.ts'
 
 export interface RepositoryOptions {
   readonly store: ObjectStore
@@ -35,9 +35,9 @@ export interface Repository {
   /** Whether the complete chunk exists and was written since then: it is read and compared. */
   holdsChunk(digest: Buffer, since: Date): Promise<boolean>
   /** Resolves when it has been read back the same. */
-  putManifest(manifest: Manifest): Promise<void>
+  putManifest(manifest: ChunkManifest): Promise<void>
   /** Throws Damaged as `getChunk` does. */
-  getManifest(backup: string): Promise<Manifest>
+  getManifest(backup: string): Promise<ChunkManifest>
   /** Whether it exists durably. */
   hasManifest(backup: string): Promise<boolean>
   removeManifest(backup: string): Promise<void>
@@ -97,15 +97,15 @@ export function openRepository(options: RepositoryOptions): Repository {
   async function readChunk(digest: Buffer): Promise<Content> {
     const object = chunkName(digest)
     const found = await read(object, CHUNK_BYTES)
-    if (!digestOf(keys, found.content).equals(digest)) throw new Damaged(object, 'has the content of another chunk')
+    if (!chunkDigest(keys, found.content).equals(digest)) throw new Damaged(object, 'has the content of another chunk')
     return found
   }
-  const readManifest = async (object: string, backup: string): Promise<Manifest> =>
+  const readManifest = async (object: string, backup: string): Promise<ChunkManifest> =>
     decodeManifest(object, backup, (await read(object, MANIFEST_BYTES_MAXIMUM)).content)
   const list = (prefix: string) => persistently(() => listAll(store, prefix))
 
   return {
-    digestOf: (chunk) => digestOf(keys, chunk),
+    digestOf: (chunk) => chunkDigest(keys, chunk),
     async putChunk(digest, chunk) {
       const object = chunkName(digest)
       const sealed = await sealObject(keys, object, chunk, random)
@@ -171,7 +171,7 @@ export interface ReadOptions {
  *  incomplete. */
 export async function restoreDisk(
   repository: Repository,
-  { sizeBytes, digests }: Manifest,
+  { sizeBytes, digests }: ChunkManifest,
   disk: DiskWriter,
   { onProgress, signal }: ReadOptions = {},
 ): Promise<void> {
@@ -192,7 +192,7 @@ export async function verifyBackup(
   repository: Repository,
   backup: string,
   { onProgress, signal }: ReadOptions = {},
-): Promise<Manifest> {
+): Promise<ChunkManifest> {
   const manifest = await repository.getManifest(backup)
   await restoreDisk(
     repository,

@@ -47,7 +47,7 @@ export function repositoryKeys(key: Buffer): RepositoryKeys {
   return { name: derive(key, 'svccloud backup names'), seal: derive(key, 'svccloud backup objects') }
 }
 
-export const digestOf = ({ name }: RepositoryKeys, content: Buffer): Buffer =>
+export const chunkDigest = ({ name }: RepositoryKeys, content: Buffer): Buffer =>
   createHmac('sha256', name).update(content).digest()
 
 const deflate = promisify(deflateRaw)

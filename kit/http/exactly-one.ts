@@ -7,11 +7,11 @@ import { EXACTLY_ONE, exactlyOneIn } from './route.ts'
 /** For people: `Exactly one of a and b is given.` Undefined for other schemas. */
 export const exactlyOneText = (schema: z.ZodType | null): string | undefined => {
   const fields = exactlyOneIn(schema)
-  return fields.length === 0 ? undefined : `Exactly one of ${joined(fields)} is given.`
+  return fields.length === 0 ? undefined : `Exactly one of ${joinedNames(fields)} is given.`
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-export const joined = (names: readonly string[]): string =>
+export const joinedNames = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
 /** Expresses it in the JSON Schema of such an object: one option for each field, in which that field is present and not

@@ -82,7 +82,7 @@ export const requestDurations = (metrics: Registry): RequestDurations =>
   })
 
 /** A refused mutation or credential read of a signed-in customer or an operator. */
-export interface Refusal {
+export interface RequestRefusal {
   readonly route: Route
   readonly caller: Customer | Operator
   readonly request: RequestFacts
@@ -96,7 +96,7 @@ export interface Refusal {
 export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly endpoints: readonly Endpoint[]
   /** Writes the refusal's audit entry. */
-  readonly auditRefusal: (refusal: Refusal) => Promise<void>
+  readonly auditRefusal: (refusal: RequestRefusal) => Promise<void>
   /** Remembers requests that may be repeated; without it their keys are ignored. */
   readonly idempotencyKeys?: IdempotencyKeys
   /** Does the work of a signed-in customer in the name of the account, within its share of common resources. */
@@ -304,7 +304,10 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
 
 const FAILED: readonly number[] = [402, 409, 422, 501, 503]
 
-function refusalOf({ route, caller, request, rawParams, audited }: StepContext, problem: Problem): Refusal | undefined {
+function refusalOf(
+  { route, caller, request, rawParams, audited }: StepContext,
+  problem: Problem,
+): RequestRefusal | undefined {
   if (
     route.audit === null ||
     !(isSignedIn(caller) || caller.kind === 'operator') ||

@@ -4,7 +4,7 @@
 import { keyOf, keyText, type Key, type KubeObject, type ResourceType } from './object.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
 
-export type Change<Spec = unknown, Status = unknown> =
+export type CacheChange<Spec = unknown, Status = unknown> =
   | {
       readonly is: 'set'
       readonly object: KubeObject<Spec, Status>
@@ -15,7 +15,7 @@ export type Change<Spec = unknown, Status = unknown> =
   /** `object` is the last known version. */
   | { readonly is: 'removed'; readonly object: KubeObject<Spec, Status> }
 
-type Listener<Spec, Status> = (change: Change<Spec, Status>) => void
+type Listener<Spec, Status> = (change: CacheChange<Spec, Status>) => void
 type KeysOf<Spec, Status> = (object: KubeObject<Spec, Status>) => readonly string[]
 
 /** Versions of one API server are decimal numbers of any length. */
@@ -202,7 +202,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     for (const listen of this.#listeners) this.#notify(listen, { is: 'removed', object })
   }
 
-  #notify(listen: Listener<Spec, Status>, change: Change<Spec, Status>): void {
+  #notify(listen: Listener<Spec, Status>, change: CacheChange<Spec, Status>): void {
     try {
       listen(change)
     } catch (error) {

@@ -21,11 +21,11 @@ export interface KindDefinition extends ResourceType {
     readonly description?: string
   }[]
   readonly selectableFields: readonly string[]
-  readonly rules: readonly Rule[]
+  readonly rules: readonly CrdRule[]
 }
 
 /** A CEL rule about the value that it is attached to. */
-export interface Rule {
+export interface CrdRule {
   readonly rule: string
   readonly message: string
 }
@@ -211,7 +211,7 @@ function taggedUnionOf(branches: readonly JsonSchema[], at: string): JsonSchema 
 
   const isRequiredIn = (name: string) => branches.filter((branch) => branch.required?.includes(name))
   const properties: Record<string, JsonSchema> = {}
-  const rules: Rule[] = []
+  const rules: CrdRule[] = []
   for (const name of names) {
     const holders = branches.filter((branch) => name in (branch.properties ?? {}))
     if (name === tag) {

@@ -1,7 +1,7 @@
 /** The documents that clients send: the elements that each may contain, how many, and the names that they may have. An
  *  element that is not listed here would be overlooked by some reader, so it is refused. Pure. */
 import { checkKey } from './names.ts'
-import { invalidArgument, malformedXml, notOffered, Refusal } from './refusal.ts'
+import { invalidArgument, malformedXml, notOffered, S3Refusal } from './refusal.ts'
 import { type Element, readXml } from './xml.ts'
 
 interface Shape {
@@ -128,7 +128,7 @@ export const documentBytesMaximum = (name: DocumentName): number => DOCUMENTS[na
 export function readDocument(name: DocumentName, bytes: Uint8Array): ReadDocument {
   const document: Document = DOCUMENTS[name]
   if (bytes.length > document.bytesMaximum)
-    throw new Refusal(
+    throw new S3Refusal(
       400,
       'MaxMessageLengthExceeded',
       `Your request was too big: it may have ${document.bytesMaximum} bytes.`,
@@ -136,7 +136,7 @@ export function readDocument(name: DocumentName, bytes: Uint8Array): ReadDocumen
   if (document.children === undefined) return { keys: [], location: undefined }
   if (bytes.length === 0) {
     if (document.isOptional) return { keys: [], location: undefined }
-    throw new Refusal(400, 'MissingRequestBodyError', 'Request Body is empty.')
+    throw new S3Refusal(400, 'MissingRequestBodyError', 'Request Body is empty.')
   }
   const root = readXml(bytes)
   if (root.name !== name) throw malformedXml(`The document is ${name}.`)

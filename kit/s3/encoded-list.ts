@@ -1,7 +1,7 @@
 /** Lists whose names are escaped as in URLs, because XML cannot contain all of them: the engine of a single host does
  *  not support that. Pure. */
 import { escapeForSignature } from './signature.ts'
-import type { Operation } from './operation.ts'
+import type { S3Operation } from './operation.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   ListObjects: ['Key', 'Prefix', 'Delimiter', 'Marker', 'NextMarker'],
@@ -13,11 +13,11 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 const SIGNS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /** Whether the answer of the engine must be encoded. */
-export const isEncoded = ({ name, parameters }: Operation): boolean =>
+export const isEncoded = ({ name, parameters }: S3Operation): boolean =>
   parameters.has('encoding-type') && NAMES[name] !== undefined
 
 /** Converts an answer with plain names into one to a request for an escaped list. */
-export function encodeList(xml: string, { name }: Operation): string {
+export function encodeList(xml: string, { name }: S3Operation): string {
   const names = NAMES[name] ?? []
   const pattern = new RegExp(`<(${names.join('|')})>([^<]*)</\\1>`, 'g')
   return xml

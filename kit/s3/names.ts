@@ -1,6 +1,6 @@
 /** Names of buckets and objects: their exact format, and names that the engine of a single host cannot distinguish.
  *  Pure. */
-import { invalidArgument, invalidRequest, type Refusal, Refusal as Refused } from './refusal.ts'
+import { invalidArgument, invalidRequest, type S3Refusal, S3Refusal as Refused } from './refusal.ts'
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}$/
@@ -31,7 +31,7 @@ const isClimbing = (segment: string): boolean => segment === '.' || segment === 
 
 /** Why the engine of a single host, where an object is a file, cannot store this key; undefined when it can. `isAdded`:
  *  objects that were stored under a name before it was reserved can still be read and deleted. */
-export function engineKeyRefusal(key: string, isAdded: boolean): Refusal | undefined {
+export function engineKeyRefusal(key: string, isAdded: boolean): S3Refusal | undefined {
   const segments = key.split('/')
   if (segments[0] === '') return invalidRequest('A key does not begin with "/" here.')
   if (segments.slice(1, -1).includes('')) return invalidRequest('A key has no empty segments ("//") here.')

@@ -10,12 +10,12 @@ import {
   type OperationRule,
   OPERATIONS,
 } from './operation-table.ts'
-import { notOffered, Refusal } from './refusal.ts'
+import { notOffered, S3Refusal } from './refusal.ts'
 import { type CopySource, readCopySource } from './copy-source.ts'
 import { type Headers, type Parameters, type RawRequest, readHeaders, readPath, readParameters } from './target.ts'
 import { checkValues } from './values.ts'
 
-export interface Operation {
+export interface S3Operation {
   readonly name: OperationName
   readonly rule: OperationRule
   /** Undefined for the list of buckets. */
@@ -38,18 +38,18 @@ const ENTRIES: readonly Entry[] = Object.keys(OPERATIONS)
 const METHODS: ReadonlySet<string> = new Set(ENTRIES.map(({ method }) => method))
 
 /** Returns the Refusal for anything that is not in the table, and for names and values without their exact format. */
-export function readOperation(request: RawRequest): Operation | Refusal {
+export function readOperation(request: RawRequest): S3Operation | S3Refusal {
   try {
     return operationOf(request)
   } catch (error) {
-    if (error instanceof Refusal) return error
+    if (error instanceof S3Refusal) return error
     throw error
   }
 }
 
-function operationOf({ method, target, rawHeaders }: RawRequest): Operation {
+function operationOf({ method, target, rawHeaders }: RawRequest): S3Operation {
   if (!METHODS.has(method))
-    throw new Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.')
+    throw new S3Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.')
   const { path, parameters } = splitTarget(target)
   const headers = readHeaders(rawHeaders)
   const { bucket, key } = readPath(path)
@@ -96,7 +96,7 @@ function findEntry(
   }
   if (found !== undefined) return found
   if (resource === 'service')
-    throw new Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.')
+    throw new S3Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.')
   throw notOffered(isCopy ? 'Copying like this' : `${method} of this kind`)
 }
 

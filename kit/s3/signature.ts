@@ -1,7 +1,7 @@
 /** Signature version 4 of Amazon's S3, in the header or in the address: what is signed, and how a server reads and
  *  verifies it. Source: "Authenticating Requests (AWS Signature Version 4)" of its API reference. Pure. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { accessDenied, invalidRequest, Refusal } from './refusal.ts'
+import { accessDenied, invalidRequest, S3Refusal } from './refusal.ts'
 import { type Headers, type Parameters, type RawRequest, readHeaders, readParameters } from './target.ts'
 
 export interface Signature {
@@ -63,7 +63,7 @@ function inAddress(parameters: Parameters): Signature {
   const [instant, expires] = [valueOf('X-Amz-Date'), valueOf('X-Amz-Expires')]
   const signature = valueOf('X-Amz-Signature')
   if (!/^\d{1,6}$/.test(expires) || Number(expires) > EXPIRES_SECONDS_MAXIMUM || !/^[0-9a-f]{64}$/.test(signature))
-    throw new Refusal(400, 'AuthorizationQueryParametersError', 'The parameters of the signature are not whole.')
+    throw new S3Refusal(400, 'AuthorizationQueryParametersError', 'The parameters of the signature are not whole.')
   return {
     kind: 'address',
     ...scopeOf(valueOf('X-Amz-Credential'), instant),
@@ -81,9 +81,9 @@ const partsOf = (signed: string, signature: string): Pick<Signature, 'signedHead
 function scopeOf(credential: string, instant: string): Pick<Signature, 'accessKeyId' | 'day' | 'region'> {
   const [, accessKeyId, day, region] = CREDENTIAL.exec(credential) ?? []
   if (accessKeyId === undefined || day === undefined || region === undefined)
-    throw new Refusal(400, 'AuthorizationHeaderMalformed', 'The credential is <key>/<day>/<region>/s3/aws4_request.')
+    throw new S3Refusal(400, 'AuthorizationHeaderMalformed', 'The credential is <key>/<day>/<region>/s3/aws4_request.')
   if (!INSTANT.test(instant) || !instant.startsWith(day))
-    throw new Refusal(403, 'AccessDenied', 'A signed request says when it was signed: x-amz-date.')
+    throw new S3Refusal(403, 'AccessDenied', 'A signed request says when it was signed: x-amz-date.')
   return { accessKeyId, day, region }
 }
 
@@ -184,14 +184,14 @@ export function prove(request: RawRequest, signature: Signature, key: Buffer, no
   if (isLate) throw accessDenied('Request has expired')
   const isSkewed = Math.abs(at - now.getTime()) > SKEW_MILLISECONDS
   if (expiresSeconds === undefined && isSkewed)
-    throw new Refusal(
+    throw new S3Refusal(
       403,
       'RequestTimeTooSkewed',
       'The difference between the request time and the current time is too large.',
     )
   const expected = Buffer.from(signatureOf(request, signature, key))
   if (!timingSafeEqual(expected, Buffer.from(signature.signature)))
-    throw new Refusal(
+    throw new S3Refusal(
       403,
       'SignatureDoesNotMatch',
       'The request signature we calculated does not match the signature you provided. Check your key.',

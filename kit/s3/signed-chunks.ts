@@ -2,7 +2,7 @@
  *  another key of the same secret. Every byte except those of signatures stays where it is. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { Transform, type TransformCallback } from 'node:stream'
-import { invalidRequest, Refusal } from './refusal.ts'
+import { invalidRequest, S3Refusal } from './refusal.ts'
 
 export interface ChunkSigner {
   readonly key: Buffer
@@ -57,7 +57,7 @@ export class ChunksAnew extends Transform {
 
   override _flush(done: TransformCallback): void {
     const isWhole = this.#part === 'end' && this.#rest.length === 0
-    done(isWhole ? null : new Refusal(400, 'IncompleteBody', 'The body ends before its last chunk.'))
+    done(isWhole ? null : new S3Refusal(400, 'IncompleteBody', 'The body ends before its last chunk.'))
   }
 
   /** Whether there were enough bytes for one. */
@@ -131,7 +131,7 @@ export class ChunksAnew extends Transform {
     const expected = by(this.#from, this.#lastFrom)
     const claimed = Buffer.from(this.#claimed)
     if (claimed.length !== expected.length || !timingSafeEqual(claimed, Buffer.from(expected)))
-      throw new Refusal(403, 'SignatureDoesNotMatch', 'A chunk of the body has another signature.')
+      throw new S3Refusal(403, 'SignatureDoesNotMatch', 'A chunk of the body has another signature.')
     this.#lastFrom = expected
     this.#lastTo = by(this.#to, this.#lastTo)
     return this.#lastTo

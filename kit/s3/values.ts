@@ -1,12 +1,12 @@
 /** The exact format of parameter and header values. A value that is not supported is refused, and not ignored silently.
  *  Pure. */
 import type { OperationName } from './operation-table.ts'
-import { invalidArgument, invalidRequest, notOffered, Refusal } from './refusal.ts'
+import { invalidArgument, invalidRequest, notOffered, S3Refusal } from './refusal.ts'
 import type { Headers, Parameters } from './target.ts'
 
 interface Form {
   readonly pattern: RegExp
-  readonly refuse: (name: string, value: string) => Refusal
+  readonly refuse: (name: string, value: string) => S3Refusal
 }
 
 const argument = (name: string) => invalidArgument(`${name} has not the form that it must have.`)
@@ -22,7 +22,7 @@ const BEGINNING = form(/^(?!\.\.?\/)(?!.*\/\.\.?\/)/s)
 const TOKEN = form(/^(?!$)(?!\.\.?\/)(?!.*\/\.\.?\/)/s)
 
 const PARAMETERS: Readonly<Record<string, Form>> = {
-  uploadId: form(UPLOAD_ID, () => new Refusal(404, 'NoSuchUpload', 'The specified multipart upload does not exist.')),
+  uploadId: form(UPLOAD_ID, () => new S3Refusal(404, 'NoSuchUpload', 'The specified multipart upload does not exist.')),
   'upload-id-marker': form(new RegExp(`^$|${UPLOAD_ID.source}`)),
   versionId: form(/^(?!\.+$)[0-9A-Za-z._-]{1,64}$/),
   'version-id-marker': form(/^(?!\.+$)[0-9A-Za-z._-]{0,64}$/),
@@ -63,7 +63,7 @@ const HEADERS: Readonly<Record<string, Form>> = {
   'x-amz-object-ownership': offered(/^BucketOwnerEnforced$/),
   'x-amz-storage-class': form(
     /^STANDARD$/,
-    () => new Refusal(400, 'InvalidStorageClass', 'The storage class you specified is not valid: it is STANDARD.'),
+    () => new S3Refusal(400, 'InvalidStorageClass', 'The storage class you specified is not valid: it is STANDARD.'),
   ),
   'x-amz-request-payer': offered(/^requester$/),
   'x-amz-bypass-governance-retention': form(/^(?:true|false)$/i),
@@ -79,7 +79,7 @@ const HEADERS: Readonly<Record<string, Form>> = {
   'content-length': form(/^\d{1,15}$/),
   'content-md5': form(
     /^[A-Za-z0-9+/]{22}==$/,
-    () => new Refusal(400, 'InvalidDigest', 'The Content-MD5 you specified is not valid.'),
+    () => new S3Refusal(400, 'InvalidDigest', 'The Content-MD5 you specified is not valid.'),
   ),
 }
 

@@ -22,7 +22,7 @@ function format(kind: string, secret: string): string {
 
 /** The owner type of a token with that format; undefined for any other text, or a wrong checksum. Does not show whether
  *  the token was ever issued. */
-export function holderOf(text: string): 'person' | 'cluster' | undefined {
+export function tokenHolder(text: string): 'person' | 'cluster' | undefined {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined || checksum(text.slice(0, -CHECKSUM_CHARACTERS)) !== text.slice(-CHECKSUM_CHARACTERS))
     return undefined

@@ -17,7 +17,7 @@ import { activeOperationOf, OperationView, toOperationView } from '../operation/
 import { DateTime, Id, pageOf, PrintableName, type Stored } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { configurationOf, type EdgeSpec, type EdgeStatus } from './stored.ts'
+import { edgeConfiguration, type EdgeSpec, type EdgeStatus } from './stored.ts'
 
 const SSH_KEYS_MAXIMUM = 100
 
@@ -118,7 +118,7 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
     dns64_address: roles.includes('nat_gateway') ? (status?.leadsOut?.ipv6 ?? null) : null,
     load_balancer_id: balancer?.id ?? null,
     ssh_key_count: spec.sshKeys.length,
-    configuration_generation: configurationOf(edge).generation,
+    configuration_generation: edgeConfiguration(edge).generation,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'edge', id }),
     created_at: createdAt,
   })

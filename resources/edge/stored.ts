@@ -172,7 +172,7 @@ export type EdgeStatus = z.infer<typeof Edge.status>
 export type EdgeAction = 'create' | 'update' | 'repair' | 'delete'
 
 /** Input for its machines, with a number that increases with every change. */
-export function configurationOf({
+export function edgeConfiguration({
   spec: { roles, plan, sshKeys, members },
   status,
 }: {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { fieldsOf, knownOf, split } from '../../cli/arguments.ts'
+import { requestFields, knownOf, split } from '../../cli/arguments.ts'
 import { type Command, commandsOf, nameOf } from '../../cli/commands.ts'
 import { candidates, completionScript } from '../../cli/completion.ts'
-import { Failure, refusalOf } from '../../cli/exit.ts'
+import { Failure, serviceFailure } from '../../cli/exit.ts'
 import { commandHelp } from '../../cli/help.ts'
 import { withIds } from '../../cli/names.ts'
 import { render } from '../../cli/output.ts'
@@ -81,7 +81,7 @@ test('a field that names another resource takes its title, for every purpose of 
 
 const bodyOf = (name: string, ...line: string[]) => {
   const command = commandOf(name)
-  return fieldsOf(command.flags, split([...name.split(' '), ...line], knownOf(command)).own, 'body')
+  return requestFields(command.flags, split([...name.split(' '), ...line], knownOf(command)).own, 'body')
 }
 
 test('flags become fields of their type', () => {
@@ -162,11 +162,11 @@ test('a list of invoices shows what is due, and a list of credits what is left',
 })
 
 test('exit codes follow the status, and a refusal says its reason and its request', () => {
-  const codeOf = (status: number) => refusalOf(status, {}, null).code
+  const codeOf = (status: number) => serviceFailure(status, {}, null).code
   expect([400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503].map(codeOf)).toEqual([
     3, 2, 1, 2, 1, 1, 3, 3, 1, 1, 1, 1,
   ])
-  const refusal = refusalOf(409, { title: 'Conflict', detail: 'Busy.', reason: 'operation_in_progress' }, 'r-1')
+  const refusal = serviceFailure(409, { title: 'Conflict', detail: 'Busy.', reason: 'operation_in_progress' }, 'r-1')
   expect(refusal).toBeInstanceOf(Failure)
   expect(refusal.message).toBe('409 Conflict: Busy.\n  reason operation_in_progress, request r-1')
 })

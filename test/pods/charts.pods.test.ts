@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { VERSION } from '../../domain/version.ts'
 import { toolPath } from '../../tools/cluster/build.ts'
-import { imageName } from '../../tools/images/write.ts'
+import { containerImageName } from '../../tools/images/write.ts'
 import { manifestsOf } from '../catalog.ts'
 import type { Helm } from '../charts/helm.ts'
 import { Customer, type Server } from '../e2e/customer.ts'
@@ -67,7 +67,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-pods-'))
   release = await openPlatformCluster(folder)
   ;({ cluster, helm } = release)
-  await cluster.tagImage(imageName('svccloud/svccloud', VERSION), imageName('svccloud/svccloud', NEXT_VERSION))
+  await cluster.tagImage(
+    containerImageName('svccloud/svccloud', VERSION),
+    containerImageName('svccloud/svccloud', NEXT_VERSION),
+  )
   const values = {
     database: { existingSecret: 'svccloud-database' },
     catalog: manifestsOf('eu-1', 'eu-1a'),

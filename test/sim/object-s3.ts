@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { TenantSettings } from '../../integrations/object-storage/control.ts'
 import type { StoreAnswer, StoreRequest } from '../../kit/s3/exchange.ts'
-import { refusalOf, type S3, StoreRefused } from '../../integrations/object-storage/s3.ts'
+import { storeRefusal, type S3, StoreRefused } from '../../integrations/object-storage/s3.ts'
 import {
   type Bucket,
   digestOf,
@@ -52,7 +52,7 @@ export function s3Of(
   const ask = async (request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer> => {
     const answer = await askWhole(request)
     if (answer.status < 300 || accepted.includes(answer.status)) return answer
-    throw refusalOf(request, answer.status, answer.text)
+    throw storeRefusal(request, answer.status, answer.text)
   }
   const look = async <Answer>(request: StoreRequest, of: (tenant: StoredTenant) => Answer): Promise<Answer> => {
     const found: Answer[] = []
@@ -62,7 +62,7 @@ export function s3Of(
       if (reply.status === 200 && tenant !== undefined) found.push(of(tenant))
       return reply
     })
-    if (status !== 200) throw refusalOf(request, status, content)
+    if (status !== 200) throw storeRefusal(request, status, content)
     return found[0] as Answer // there is one of a tenant that is admitted
   }
   return {
@@ -98,7 +98,7 @@ const lookingOf = (
         .slice(0, count)
         .map(([key, { content, etag, modifiedAt }]) => ({ key, bytes: content.length, etag, modifiedAt }))
     })
-    if (listed === undefined) throw refusalOf({ method: 'GET', path }, 404, '<Code>NoSuchBucket</Code>')
+    if (listed === undefined) throw storeRefusal({ method: 'GET', path }, 404, '<Code>NoSuchBucket</Code>')
     return listed
   },
   head: (bucket, key) =>

@@ -2,7 +2,7 @@
  *  later. They lose requests and answers, refuse, are slow and away; what they hold they keep. */
 import { createHash } from 'node:crypto'
 import {
-  fingerprintOf,
+  fingerprintOfSecret,
   type ObjectStorage,
   type TenantSettings,
   type TenantState,
@@ -181,7 +181,7 @@ export function stateOf(
   return {
     ...rest,
     ...(backend === 'rgw' ? {} : { bucketPrefix, openWrites }),
-    secretFingerprint: fingerprintOf(secretAccessKey),
+    secretFingerprint: fingerprintOfSecret(secretAccessKey),
     ...measured,
   }
 }

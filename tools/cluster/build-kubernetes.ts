@@ -4,12 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { arch, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import {
-  type KubernetesRelease,
-  minorOf,
-  NEWEST_RELEASE,
-  purposesOf,
-} from '../../integrations/control-planes/programs.ts'
+import { type KubernetesRelease, NEWEST_RELEASE, purposesOf } from '../../integrations/control-planes/programs.ts'
+import { minorOf } from '../../domain/kubernetes-cluster/rules.ts'
 import { KUBERNETES_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { buildTool, isBuilt, releasedFileOf, type Tool, toolPath } from './build.ts'

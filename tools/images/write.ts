@@ -12,7 +12,7 @@ export const IMAGES = {
 } as const
 
 /** The full name of an image that is named without a registry. */
-export const imageName = (image: keyof typeof IMAGES, tag: string): string => `docker.io/${image}:${tag}`
+export const containerImageName = (image: keyof typeof IMAGES, tag: string): string => `docker.io/${image}:${tag}`
 
 /** Writes one file for each to the folder, and returns their paths. */
 export async function writeImages(folder: string, tag: string): Promise<readonly string[]> {
@@ -27,7 +27,7 @@ export async function writeImages(folder: string, tag: string): Promise<readonly
     // of the same table
     await writeFile(
       file,
-      ociArchive({ name: imageName(image as keyof typeof IMAGES, tag), layers, config: stage.config }),
+      ociArchive({ name: containerImageName(image as keyof typeof IMAGES, tag), layers, config: stage.config }),
     )
     files.push(file)
   }

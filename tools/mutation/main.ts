@@ -16,13 +16,13 @@ import {
   type FileScore,
   isKilled,
   type Judged,
-  keyOf,
+  mutantKey,
   mergeScores,
   type Outcome,
   type Score,
   scoreOfFile,
 } from './score.ts'
-import type { Job, Verdict } from './worker.ts'
+import type { Job, MutantVerdict } from './worker.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const SCORE_FILE = join(ROOT, 'test/mutation/score.json')
@@ -98,11 +98,11 @@ class Bench {
   }
 
   /** Undefined when the run did not end in time. */
-  async judge(job: Job, milliseconds: number): Promise<Verdict | undefined> {
+  async judge(job: Job, milliseconds: number): Promise<MutantVerdict | undefined> {
     const child = await this.#started()
     child.send(job)
     const verdict = await answerOf(child, milliseconds)
-    if (verdict !== undefined) return verdict as Verdict // a worker answers jobs with verdicts
+    if (verdict !== undefined) return verdict as MutantVerdict // a worker answers jobs with verdicts
     this.stop()
     if (job.change !== undefined) await writeFile(join(this.folder, job.change.file), job.change.original)
     return undefined
@@ -172,7 +172,7 @@ async function openTargets(paths: readonly string[], files: readonly string[]): 
       const texts = await Promise.all(related.map((test) => readFile(join(ROOT, test), 'utf8')))
       const mutants = mutantsOf(file, source).map((mutant) => ({
         mutant,
-        key: keyOf(mutant, source, texts.join('\0')),
+        key: mutantKey(mutant, source, texts.join('\0')),
       }))
       return { file, source, tests: related, mutants }
     }),

@@ -41,7 +41,7 @@ export interface Score {
 export const isKilled = (outcome: Outcome): boolean => outcome === 'killed' || outcome === 'timeout'
 
 /** Same source, same tests, same change: same key. */
-export const keyOf = ({ file, start, end, replacement }: Mutant, source: string, tests: string): string =>
+export const mutantKey = ({ file, start, end, replacement }: Mutant, source: string, tests: string): string =>
   createHash('sha256')
     .update(JSON.stringify([file, source, tests, start, end, replacement]))
     .digest('hex')

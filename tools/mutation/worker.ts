@@ -13,7 +13,7 @@ export interface Job {
   readonly tests: readonly string[]
 }
 
-export interface Verdict {
+export interface MutantVerdict {
   /** The test that failed; undefined when all passed. */
   readonly killedBy: string | undefined
   readonly milliseconds: number
@@ -35,7 +35,7 @@ async function passes(test: string): Promise<boolean> {
   return unhandledErrors.length === 0 && own.length > 0 && own.every((module) => module.ok())
 }
 
-async function judge({ change, tests }: Job): Promise<Verdict> {
+async function judge({ change, tests }: Job): Promise<MutantVerdict> {
   const startedAt = systemClock.monotonicMilliseconds()
   if (change !== undefined) await writeFile(join(root, change.file), change.mutated)
   let killedBy: string | undefined

@@ -45,7 +45,7 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 }
 
 /** The report of some files of a run. */
-export function reportOf(testResults: Report['testResults']): Report {
+export function tallyReport(testResults: Report['testResults']): Report {
   const count = (...statuses: readonly string[]) =>
     testResults.flatMap((file) => file.assertionResults).filter(({ status }) => statuses.includes(status)).length
   return {

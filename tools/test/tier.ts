@@ -7,7 +7,7 @@ import { nodeBinary, printLine } from '../../kit/sys/process.ts'
 import type { Tier } from '../tiers.ts'
 import { causesOf, openCauses } from './open-causes.ts'
 import { type Background, inModules, ROOT, succeeds } from './program.ts'
-import { add, NOTHING, type Report, reportOf, summary, type Tally, tallyOf } from './tally.ts'
+import { add, NOTHING, type Report, tallyReport, summary, type Tally, tallyOf } from './tally.ts'
 import type { Unchanged } from './unchanged.ts'
 
 /** The state of a run of several tiers. */
@@ -91,7 +91,7 @@ async function runTier(tier: Tier, suite: Suite, background?: Background): Promi
   for (const { file, cause, since } of causes)
     suite.lines.push(`tier ${tier.name} tried twice: ${file}, whose cause is open since ${since}: ${cause}`)
   const others = report.testResults.filter(({ name }) => !again.some((file) => name === join(ROOT, file)))
-  return [tally, tallyOf(reportOf(others), true), tallyOf(second.report, second.isExitClean)].reduce(add)
+  return [tally, tallyOf(tallyReport(others), true), tallyOf(second.report, second.isExitClean)].reduce(add)
 }
 
 export async function section(name: string, work: () => Promise<Tally>): Promise<Tally> {

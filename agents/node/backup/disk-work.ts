@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { isBucket, openStoreAt } from '../../../kit/chunks/locate.ts'
-import type { Manifest } from '../../../kit/chunks/manifest.ts'
+import type { ChunkManifest } from '../../../kit/chunks/manifest.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../kit/chunks/repository.ts'
 import type { ObjectStore } from '../../../kit/chunks/object-store.ts'
 import { openS3Store } from '../../../kit/chunks/s3-store.ts'
@@ -25,7 +25,7 @@ import { readBackupKey, readBackupPlace } from '../secrets.ts'
 import { openBandwidth, throttled } from './bandwidth.ts'
 import { bitmapOf, type Changes, changesSince, isBackupBitmap } from './bitmaps.ts'
 import { closeGuestPoint, openGuestPoint } from './guest-point.ts'
-import { ALLOCATION, bitmapContext, type NbdDisk, openNbd, type Range } from './nbd.ts'
+import { ALLOCATION, bitmapContext, type NbdDisk, openNbd, type DiskRange } from './nbd.ts'
 import { withServedDisk } from './served-disk.ts'
 import { sweepChunks } from './sweep.ts'
 import { type BackupWork, HalfWritten, type WorkOptions, type WorkResult } from './work.ts'
@@ -226,7 +226,7 @@ async function copy(
 }
 
 /** Undefined when the manifest cannot be read. Then the backup reads everything. */
-const readParent = (repository: Repository, parent: string | undefined): Promise<Manifest | undefined> =>
+const readParent = (repository: Repository, parent: string | undefined): Promise<ChunkManifest | undefined> =>
   parent === undefined
     ? Promise.resolve(undefined)
     : repository.getManifest(parent).catch((error: unknown) => {
@@ -237,7 +237,7 @@ const readParent = (repository: Repository, parent: string | undefined): Promise
 interface Point {
   readonly changes: Changes
   /** Undefined when the backup must read everything. */
-  readonly changed: (disk: NbdDisk) => Promise<readonly Range[] | undefined>
+  readonly changed: (disk: NbdDisk) => Promise<readonly DiskRange[] | undefined>
   readonly signal: AbortSignal
 }
 type ReadPoint = (
@@ -297,7 +297,7 @@ async function changesTo(
   own: string,
   parent: string | undefined,
   known: readonly string[],
-): Promise<{ readonly changes: Changes; readonly changed: readonly Range[] | undefined }> {
+): Promise<{ readonly changes: Changes; readonly changed: readonly DiskRange[] | undefined }> {
   const changes = changesSince(
     parent,
     known.map((name) => ({ name, isLost: false })),
@@ -400,7 +400,7 @@ async function fill(
 async function fillFrom(
   { folder, clock }: Pick<DiskWorkOptions, 'folder' | 'clock'>,
   repository: Repository,
-  manifest: Manifest,
+  manifest: ChunkManifest,
   path: string,
   { signal, onProgress, onBegin }: WorkOptions & { readonly onBegin?: () => Promise<void> },
 ): Promise<void> {

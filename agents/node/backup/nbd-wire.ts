@@ -34,14 +34,14 @@ export function optionFrame(option: number, data: Buffer): Buffer {
   return Buffer.concat([frame, data])
 }
 
-export interface Request {
+export interface NbdRequest {
   readonly command: number
   readonly handle: bigint
   readonly offset: number
   readonly length: number
 }
 
-export function requestFrame({ command, handle, offset, length }: Request): Buffer {
+export function requestFrame({ command, handle, offset, length }: NbdRequest): Buffer {
   const frame = Buffer.alloc(28)
   frame.writeUInt32BE(MAGIC.request, 0)
   frame.writeUInt16BE(command, 6)

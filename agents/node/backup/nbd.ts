@@ -31,7 +31,7 @@ const ALLOCATION_ZERO = 2
 export const bitmapContext = (bitmap: string): string => `qemu:dirty-bitmap:${bitmap}`
 const BITMAP_DIRTY = 1
 
-export interface Range {
+export interface DiskRange {
   readonly offset: number
   readonly length: number
 }
@@ -45,7 +45,7 @@ export interface NbdDisk {
   /** Resolves when everything written is on the disk. */
   flush(): Promise<void>
   /** In order. `context` must be one of those requested at the opening. */
-  ranges(context: string): Promise<Range[]>
+  ranges(context: string): Promise<DiskRange[]>
   close(): void
 }
 
@@ -183,7 +183,7 @@ class Disk implements NbdDisk {
     await this.#send(COMMAND.flush, { offset: 0, length: 0 })
   }
 
-  async ranges(context: string): Promise<Range[]> {
+  async ranges(context: string): Promise<DiskRange[]> {
     const id = this.#contextIds.get(context)
     if (id === undefined) throw new NbdError(`${context} was not asked for`)
     const isWanted = (flags: number) =>

@@ -7,23 +7,23 @@ import {
   chunkCountOf,
   chunkLength,
   digestAt,
-  type Manifest,
+  type ChunkManifest,
   newDigests,
   setDigest,
 } from '../../../kit/chunks/manifest.ts'
 import { manifestName, type Repository } from '../../../kit/chunks/repository.ts'
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import type { Range } from './nbd.ts'
+import type { DiskRange } from './nbd.ts'
 
 export interface DiskPoint {
   readonly sizeBytes: number
   /** Reads into `place`, which has this length. */
   read(offset: number, length: number, place: Buffer): Promise<Buffer>
   /** Everything outside of these ranges reads as zeros. */
-  readonly data: readonly Range[]
+  readonly data: readonly DiskRange[]
   /** Ranges written since the parent's point. Undefined when that is unknown; then everything is read. */
-  readonly changed?: readonly Range[] | undefined
+  readonly changed?: readonly DiskRange[] | undefined
 }
 
 export interface BackupProgress {
@@ -37,7 +37,7 @@ export interface BackupProgress {
 interface TargetOptions {
   readonly repository: Repository
   readonly backup: string
-  readonly parent?: Manifest | undefined
+  readonly parent?: ChunkManifest | undefined
   /** No backup takes longer. A sweep may remove older chunks of others at any moment. */
   readonly longestBackupSeconds: number
   readonly clock: Clock
@@ -61,7 +61,7 @@ export interface CopyOptions extends TargetOptions {
 const WORKERS = 8
 
 /** Resolves when the backup can be restored: its manifest was written last and verified by reading it back. */
-export async function writeBackup(options: WriteOptions): Promise<Manifest> {
+export async function writeBackup(options: WriteOptions): Promise<ChunkManifest> {
   const { repository, point, backup, origin, parent, clock, onProgress, signal } = options
   const { sizeBytes } = point
   const digests = newDigests(sizeBytes)
@@ -96,7 +96,7 @@ export async function writeBackup(options: WriteOptions): Promise<Manifest> {
 }
 
 /** Like `writeBackup`, but copies a backup of another repository. Damaged when a part of it cannot be read. */
-export async function copyBackup(options: CopyOptions): Promise<Manifest> {
+export async function copyBackup(options: CopyOptions): Promise<ChunkManifest> {
   const { from, source, backup, parent, onProgress, signal } = options
   const manifest = await from.getManifest(source)
   const { sizeBytes, digests } = manifest
@@ -142,7 +142,10 @@ function openSender({ repository, parent, longestBackupSeconds, clock }: TargetO
   }
 }
 
-async function complete({ repository, parent, signal }: TargetOptions, manifest: Manifest): Promise<Manifest> {
+async function complete(
+  { repository, parent, signal }: TargetOptions,
+  manifest: ChunkManifest,
+): Promise<ChunkManifest> {
   signal?.throwIfAborted()
   await repository.putManifest(manifest)
   // If the parent still exists, a sweep that did not know this manifest has kept the parent's chunks.
@@ -171,14 +174,14 @@ function inheritAndSelect(digests: Buffer, { point, parent }: WriteOptions): num
 }
 
 /** One byte for each chunk, 1 when a range touches it. */
-function chunksOf(ranges: readonly Range[], sizeBytes: number): Uint8Array {
+function chunksOf(ranges: readonly DiskRange[], sizeBytes: number): Uint8Array {
   const touched = new Uint8Array(chunkCountOf(sizeBytes))
   for (const { offset, length } of ranges)
     touched.fill(1, Math.floor(offset / CHUNK_BYTES), Math.ceil((offset + length) / CHUNK_BYTES))
   return touched
 }
 
-function* eachDigest({ sizeBytes, digests }: Manifest): Iterable<string> {
+function* eachDigest({ sizeBytes, digests }: ChunkManifest): Iterable<string> {
   for (let chunk = 0; chunk < chunkCountOf(sizeBytes); chunk++) {
     const digest = digestAt(digests, chunk)
     if (digest !== undefined) yield digest.toString('hex')

@@ -8,7 +8,7 @@ import type { DiskReads } from '../disk-reads.ts'
 import { readMoveKey } from '../secrets.ts'
 import { making, noteMade, removing } from '../volume/bytes.ts'
 import { Copies } from '../volume/copies.ts'
-import { progressOf, userOf, type VolumeOptions } from '../volume/effects.ts'
+import { backupProgress, volumeUser, type VolumeOptions } from '../volume/effects.ts'
 import { type ImageEffects, type ImageObject, type ObservedImage, planImage } from './plan.ts'
 
 export interface ImageOptions extends Omit<VolumeOptions, 'images'> {
@@ -45,7 +45,7 @@ export function imageReconciler(options: ImageOptions): Reconciler<ImageSpec, Im
         volume:
           volume === undefined || held !== undefined
             ? undefined
-            : { isHere: (await volumes.inspect(volume)) !== undefined, user: await userOf(options, volume) },
+            : { isHere: (await volumes.inspect(volume)) !== undefined, user: await volumeUser(options, volume) },
       }
     },
     plan: planImage,
@@ -138,7 +138,7 @@ async function readInto(
   if (backup === undefined) return undefined
   if (backups === undefined) throw new Unavailable('a place for backups on this host', undefined)
   const { sizeGibibytes, name: id, ...place } = backup
-  const onProgress = (progress: WorkProgress) => report(progressOf(id, progress))
+  const onProgress = (progress: WorkProgress) => report(backupProgress(id, progress))
   const write = (path: string, stop: AbortSignal) =>
     backups.fill({ backup: id, ...place }, path, { signal: stop, onProgress })
   return customImages.fill(name, { sizeGibibytes, origin, write }, signal)
@@ -152,7 +152,7 @@ async function makeOf(
   const { customImages, volumes, diskLocks, diskReads } = parts
   // The lock is held until the read has started, not until it ends.
   const { ended } = await diskLocks.run(volume, async () => {
-    const user = await userOf(parts, volume)
+    const user = await volumeUser(parts, volume)
     const held = await volumes.inspect(volume)
     await parts.ownership.requireFree(volume)
     if (user !== undefined || held === undefined)

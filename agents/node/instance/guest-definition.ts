@@ -13,7 +13,7 @@ import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../../../kit/sys/mutex.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
-import { readUserData } from '../secrets.ts'
+import { readUserDataSecret } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
 import { isOlderThanServing, isSuperseded } from '../volume/bytes.ts'
@@ -139,7 +139,7 @@ export async function definitionOf(
     forwardedPorts: FORWARDED_PORTS,
     seed: seedDisk(
       metadataDocument(spec),
-      seedUserData(await readUserData(store, namespace, spec), isMetadataServed && spec.metadata.isEnabled),
+      seedUserData(await readUserDataSecret(store, namespace, spec), isMetadataServed && spec.metadata.isEnabled),
     ),
   }
 }

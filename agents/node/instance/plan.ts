@@ -8,7 +8,7 @@ import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
 import {
   type Guest,
-  hasEnded,
+  hasGuestEnded,
   type HypervisorKind,
   portNameOf,
   type Transfer,
@@ -44,7 +44,7 @@ export interface ObservedInstance {
 
 export type ReceiveOrder = NonNullable<InstanceSpec['receive']>
 export type SendOrder = NonNullable<InstanceSpec['send']>
-export type EndReason = NonNullable<LedgerEntry['ended']>['reason']
+export type GuestEndReason = NonNullable<LedgerEntry['ended']>['reason']
 
 /** The effects that a plan may ask for, with their input. */
 export interface InstanceEffects {
@@ -64,7 +64,7 @@ export interface InstanceEffects {
   readonly requestStop: { readonly id: string }
   readonly giveUpStop: { readonly id: string }
   readonly noteStopped: { readonly id: string }
-  readonly end: { readonly reason: EndReason; readonly stopId?: string }
+  readonly end: { readonly reason: GuestEndReason; readonly stopId?: string }
   /** Waits for the guest, as in spec.receive. */
   readonly receive: { readonly attempt: number }
   /** Sends it, as in spec.send. */
@@ -104,10 +104,10 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
   const entry = entryFor(uid, observed)
-  const isTaken = observed.guest !== undefined && observed.guest.uid !== uid && !hasEnded(observed.guest)
+  const isTaken = observed.guest !== undefined && observed.guest.uid !== uid && !hasGuestEnded(observed.guest)
   if (deletionTimestamp !== undefined) return planRemoval(instance, entry, isTaken)
   if (isTaken) return [planTaken(instance, entry)]
-  const isOver = observed.guest === undefined || hasEnded(observed.guest)
+  const isOver = observed.guest === undefined || hasGuestEnded(observed.guest)
   if (observed.removedAt !== undefined && isOver) return [planRemoved(instance, observed.removedAt)]
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
   if (observed.guest !== undefined && observed.guest.uid === uid && observed.guest.incarnation < entry.incarnation)

@@ -8,7 +8,7 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Instance, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
 import type { BackupWork, WorkProgress } from '../backup/work.ts'
-import { hasEnded, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import { hasGuestEnded, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { NewVolume, VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
@@ -53,7 +53,7 @@ type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'na
 }
 
 /** The guest that has the disk open, or may open it at any moment. A guest without an object counts too. */
-export async function userOf(
+export async function volumeUser(
   { caches, hypervisor, volumes, ledger, namespace }: UserOptions,
   volume: string,
 ): Promise<string | undefined> {
@@ -67,7 +67,7 @@ export async function userOf(
   const guests = await hypervisor.list()
   return guests.find(
     ({ name, state, disks }) =>
-      !hasEnded({ state }) &&
+      !hasGuestEnded({ state }) &&
       (ledger.get(name)?.volumes?.includes(volume) === true || disks.some((path) => volumes.nameOf(path) === volume)),
   )?.name
 }
@@ -81,7 +81,7 @@ const whileUnused = (parts: VolumeParts, name: string, work: () => Promise<void>
 
 const whileUnusedHere = (parts: VolumeOptions, name: string, work: () => Promise<void>): Promise<void> =>
   parts.diskLocks.run(name, async () => {
-    const user = await userOf(parts, name)
+    const user = await volumeUser(parts, name)
     if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
     await work()
   })
@@ -174,7 +174,7 @@ const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
     const { name: backup, accountId, secretName, objectStorageZone } = volume.spec.source ?? {}
     if (backup === undefined || accountId === undefined || secretName === undefined || backups === undefined) return
     await parts.copies.begin(name, backup, async (signal, report) => {
-      const onProgress = (progress: WorkProgress) => report(progressOf(backup, progress))
+      const onProgress = (progress: WorkProgress) => report(backupProgress(backup, progress))
       const place = { accountId, secretName, objectStorageZone }
       const fill = (path: string) => backups.fill({ backup, ...place }, path, { signal, onProgress })
       await make(parts, volume, { fill }, signal)
@@ -184,7 +184,7 @@ const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
 })
 
 /** Text for people: how much of a backup has been read. */
-export const progressOf = (backup: string, { bytesDone = 0, bytesTotal = 0 }: WorkProgress): string =>
+export const backupProgress = (backup: string, { bytesDone = 0, bytesTotal = 0 }: WorkProgress): string =>
   `${tenthsOf(bytesDone, bytesTotal)} % of ${bytesTotal} bytes of backup ${backup} are here`
 
 /** In percent, in steps of 10, because not every chunk is worth a report. */
@@ -193,7 +193,7 @@ const tenthsOf = (done: number, total: number): number => (total === 0 ? 0 : Mat
 /** Does the work while the disk's guest cannot change. The guest is undefined or one of this host. */
 const whileSettled = (parts: VolumeParts, name: string, work: (user: string | undefined) => Promise<void>) =>
   parts.diskLocks.run(name, async () => {
-    const user = await userOf(parts, name)
+    const user = await volumeUser(parts, name)
     if (user === undefined) {
       await parts.ownership.requireFree(name)
       await parts.volumes.stopServing(name)

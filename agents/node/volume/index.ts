@@ -4,7 +4,7 @@ import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
 import { isOlderThanServing, isSuperseded } from './bytes.ts'
 import { Copies } from './copies.ts'
-import { servingOf, userOf, volumeEffects, type VolumeOptions } from './effects.ts'
+import { servingOf, volumeUser, volumeEffects, type VolumeOptions } from './effects.ts'
 import { SnapshotRoom } from './snapshot-room.ts'
 import { planVolume, type ObservedVolume, type VolumeObject } from './plan.ts'
 
@@ -58,7 +58,7 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
         bytes: ledger.bytesOf('volume', name),
         isSuperseded: isSuperseded(ledger, name),
         isOlderThanServing: await isOlder(volume),
-        user: mustBeFree ? await userOf(options, name) : undefined,
+        user: mustBeFree ? await volumeUser(options, name) : undefined,
         customImage: spec.source?.kind === 'image' ? await customImages.inspect(spec.source.name) : undefined,
         image: spec.source?.kind === 'template' ? await images.newest(spec.source.name) : undefined,
         serving: servingOf(parts, name),

@@ -1,7 +1,7 @@
 /** Corrects owners of disks on shared storage that a killed agent, or one of an earlier release, left inconsistent:
  *  records the disks of running guests, and releases disks that no guest has. */
 import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
-import { userOf, type VolumeOptions } from './effects.ts'
+import { volumeUser, type VolumeOptions } from './effects.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
 
 const INTERVAL_MILLISECONDS = 15_000
@@ -34,7 +34,7 @@ async function settleOwners(options: VolumeOptions): Promise<void> {
     const settle = async () => {
       const last = ownership.lastNoted(volume)
       if (await isUsed()) return last === 'taken' ? undefined : ownership.take(volume)
-      return last === 'given' || (await userOf(options, volume)) !== undefined ? undefined : ownership.give(volume)
+      return last === 'given' || (await volumeUser(options, volume)) !== undefined ? undefined : ownership.give(volume)
     }
     await diskLocks.run(volume, settle).catch((error: unknown) => {
       log.info('owner of a disk not settled', { volume, error })

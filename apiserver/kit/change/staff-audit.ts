@@ -5,7 +5,7 @@ import { appendStaffAudit } from '../../../db/staff/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import type { Database } from '../../../db/kit/open.ts'
 import type { Operator, RequestFacts } from '../../../kit/http/call.ts'
-import type { Refusal } from '../../../kit/http/pipeline.ts'
+import type { RequestRefusal } from '../../../kit/http/pipeline.ts'
 import type { Route } from '../../../kit/http/route.ts'
 import { type AuditActor, auditEntry, type AuditFacts, auditRefusal, detailOfRefusal, throughOutage } from './audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
@@ -46,7 +46,7 @@ export async function auditStaff(
 
 /** Records a refusal: a customer's in the chain of the account, an operator's in their log. */
 export async function auditRefused(
-  { caller, route, request, audited, resourceId, outcome, problem }: Refusal,
+  { caller, route, request, audited, resourceId, outcome, problem }: RequestRefusal,
   parts: Pick<IdentityParts, 'clock' | 'random'> & { readonly db: Database },
 ): Promise<void> {
   if (caller.kind !== 'operator')

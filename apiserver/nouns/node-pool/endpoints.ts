@@ -5,7 +5,7 @@ import { defined } from '../../../domain/defined.ts'
 import { requireIdle } from '../../../domain/idle-rules.ts'
 import { type ClusterFacts, requireChangeableCluster } from '../../../domain/kubernetes-cluster/rules.ts'
 import { poolVersionFault, requireDeletablePool } from '../../../domain/node-pool/rules.ts'
-import { type Bounds, bounded } from '../../../domain/node-pool/autoscaling/judge.ts'
+import { type PoolBounds, bounded } from '../../../domain/node-pool/autoscaling/judge.ts'
 import { badField, notFound } from '../../../domain/problem.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -106,7 +106,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   }
 }
 
-const boundsOf = ({ autoscaling: before }: NodePoolSpec, { autoscaling }: UpdateNodePool): Bounds | null =>
+const boundsOf = ({ autoscaling: before }: NodePoolSpec, { autoscaling }: UpdateNodePool): PoolBounds | null =>
   autoscaling === undefined ? (before ?? null) : autoscaling
 /** If the count is outside the new bounds, it becomes the nearer one. */
 const countOf = (spec: NodePoolSpec, body: UpdateNodePool): number =>

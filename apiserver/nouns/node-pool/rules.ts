@@ -2,7 +2,7 @@
 import { requireMachinePlan } from '../../../changes/kit/machine.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../../domain/managed-machine/rules.ts'
-import type { Bounds } from '../../../domain/node-pool/autoscaling/judge.ts'
+import type { PoolBounds } from '../../../domain/node-pool/autoscaling/judge.ts'
 import { badField, zoneLacks } from '../../../domain/problem.ts'
 import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -36,7 +36,7 @@ export const requireNodePlan = (parts: Pick<Parts, 'caches'>, plan: string, fiel
   void requireMachinePlan(worldOf(parts.caches), plan, field, KUBERNETES_NODE_TEMPLATE)
 
 /** Throws 400 for a count that autoscaling would change at once. */
-export function requireWithin(count: number, bounds: Bounds | null, field = 'count'): void {
+export function requireWithin(count: number, bounds: PoolBounds | null, field = 'count'): void {
   if (bounds !== null && (count < bounds.min || count > bounds.max))
     throw badField(field, `must be from ${bounds.min} to ${bounds.max}, as autoscaling has it`)
 }

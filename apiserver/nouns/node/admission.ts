@@ -16,7 +16,7 @@ import { accountExists } from '../../../db/server/index.ts'
 import { HOSTNAME_LENGTH_MAXIMUM, Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
 import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
-import { factsOf, type NodeObject, othersOf, requireNothingLeft, requireRoomElsewhere } from './objects.ts'
+import { nodeFacts, type NodeObject, othersOf, requireNothingLeft, requireRoomElsewhere } from './objects.ts'
 import { denyPlatformFields, type PlatformFields } from '../../kit/admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../../kit/admission/kind.ts'
 import { requireReadable } from '../../../changes/kit/readable.ts'
@@ -45,7 +45,7 @@ async function validateChange(
   denyPlatformFields(node, before, PLATFORM)
   requireReadableFields(node)
   const isChanged = (field: keyof NodeSpec): boolean => !isDeepStrictEqual(node.spec[field], before.spec[field])
-  const facts = await factsOf(parts, before)
+  const facts = await nodeFacts(parts, before)
   if (isChanged('dedicatedAccountId')) {
     requireEmptyToDedicate(facts)
     await requireAccount(parts, node.spec)

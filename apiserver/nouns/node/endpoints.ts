@@ -26,7 +26,14 @@ import { Node, type NodeSpec } from '../../../resources/node/index.ts'
 import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { newStanza } from '../../kit/change/accept.ts'
-import { factsOf, type NodeObject, type Nodes, othersOf, requireNothingLeft, requireRoomElsewhere } from './objects.ts'
+import {
+  nodeFacts,
+  type NodeObject,
+  type Nodes,
+  othersOf,
+  requireNothingLeft,
+  requireRoomElsewhere,
+} from './objects.ts'
 import { begunView } from '../../kit/change/begun.ts'
 import { beginAsOperator } from '../../kit/change/begin.ts'
 import { changeAsOperator } from '../../kit/change/operator-change.ts'
@@ -160,7 +167,7 @@ async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updat
     async write() {
       const node = await nodes.read(params.id)
       requireMatch(request, etagOfObject(node))
-      const facts = await factsOf(parts, node)
+      const facts = await nodeFacts(parts, node)
       if (facts.isDeleting) requireNodeIdle(facts)
       if (dedicated_account_id !== undefined && (dedicated_account_id ?? undefined) !== node.spec.dedicatedAccountId)
         requireEmptyToDedicate(facts)
@@ -219,7 +226,7 @@ export async function beginOnNode(
     target: { type: 'node', id },
     resource: Node,
     read: () => nodes.read(id),
-    validate: async (node) => validate(await factsOf(parts, node)),
+    validate: async (node) => validate(await nodeFacts(parts, node)),
     detail: { ...defined({ reason }), ...detail },
   })
 }
@@ -246,7 +253,7 @@ async function emptying(
   given: Readonly<Record<string, string>>,
 ): Promise<Verb> {
   const node = await nodes.read(params.id)
-  requireDrainable(await factsOf(parts, node))
+  requireDrainable(await nodeFacts(parts, node))
   await requireRoomElsewhere(parts, node)
   const { mode, max_parallel, deadline_minutes, notify_hours } = body
   return {

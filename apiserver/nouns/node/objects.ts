@@ -73,7 +73,7 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
 }
 
 /** The facts about a node that rules validate. */
-export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
+export async function nodeFacts({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
   return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
 }
 
@@ -81,7 +81,7 @@ export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Prom
 export async function requireNothingLeft(parts: Pick<Parts, 'db'>, node: NodeObject): Promise<void> {
   const storages = await listStoragesOn(parts.db, node.metadata.name)
   requireRemovable(
-    await factsOf(parts, node),
+    await nodeFacts(parts, node),
     storages.map(({ storageId }) => storageId),
   )
 }

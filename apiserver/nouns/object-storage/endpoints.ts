@@ -25,7 +25,11 @@ import { type ObjectStorageOffer, offerIn } from '../../../integrations/object-s
 import type { ObjectStorage as Served } from '../../../integrations/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { moveObstacle } from '../../../integrations/object-storage/pass.ts'
-import { tellTenant, type Told, toldOf } from '../../../integrations/object-storage/told.ts'
+import {
+  sendTenantSettings,
+  type TenantStores,
+  tenantStoresOf,
+} from '../../../integrations/object-storage/tenant-stores.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { newOrderedUuid, newUuid } from '../../../kit/sys/random.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -46,7 +50,7 @@ import { begin, type Verb } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { createObject } from '../../kit/change/create.ts'
 import type { ObjectStorages } from './objects.ts'
-import { notOffered } from './rules.ts'
+import { objectStorageNotOffered } from './rules.ts'
 
 export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly objectStorages: ObjectStorages }
 
@@ -80,16 +84,16 @@ async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string
 }
 
 /** The backend that has the tenant. Throws 503. */
-function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): Told {
-  const told = toldOf(objectStorage, row, clock.now())
-  if ('obstacle' in told) throw notOffered(row.zone, told.obstacle)
+function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): TenantStores {
+  const told = tenantStoresOf(objectStorage, row, clock.now())
+  if ('obstacle' in told) throw objectStorageNotOffered(row.zone, told.obstacle)
   return told
 }
 
 /** The backend for new tenants of the zone, or for tenants of the given backend. Throws 503 where none serves them. */
 function requireServed({ objectStorage = NOWHERE }: Parts, zone: string, backend?: Served['backend']): Served {
   const offer = offerIn(objectStorage, zone, backend)
-  if ('obstacle' in offer) throw notOffered(zone, offer.obstacle)
+  if ('obstacle' in offer) throw objectStorageNotOffered(zone, offer.obstacle)
   return offer
 }
 
@@ -242,7 +246,7 @@ async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promis
   if (!(await hasObject(parts, row))) throw new Unavailable('the object storage')
   const facts = await tenantFacts(parts.db, row, parts.clock.now())
   const { secret_access_key: secretAccessKey } = credentialsOf(parts, row)
-  await tellTenant(requireTold(parts, row), tenantOf(row), { ...facts, secretAccessKey })
+  await sendTenantSettings(requireTold(parts, row), tenantOf(row), { ...facts, secretAccessKey })
   return row
 }
 
@@ -266,7 +270,7 @@ async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promi
 }
 
 /** Clients connect to the entrance; the durability is that of the keeper. */
-const reachOf = ({ keeper, entrance }: Told, zone: string): ObjectStorageReach => ({
+const reachOf = ({ keeper, entrance }: TenantStores, zone: string): ObjectStorageReach => ({
   endpoint: entrance.endpointOf(zone),
   certificateAuthority: entrance.certificateAuthority,
   durability: keeper.durability,
@@ -281,7 +285,7 @@ async function viewsOf(
   if (first === undefined) return []
   const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
   return rows.map((row) => {
-    const told = toldOf(objectStorage, row, clock.now())
+    const told = tenantStoresOf(objectStorage, row, clock.now())
     return toObjectStorageView({ ...row, quotaBytes }, 'obstacle' in told ? UNREACHABLE : reachOf(told, row.zone))
   })
 }

@@ -12,10 +12,10 @@ export function requireOffering({ caches }: Pick<Parts, 'caches'>, name: string)
   const zone = caches.of(Zone).get({ name })
   if (zone === undefined) throw unknownZone(worldOf(caches), name)
   const { objectStorageBackend: backend, objectStorageObstacle: obstacle } = zone.status ?? {}
-  if (backend === undefined) throw notOffered(name, obstacle ?? 'nothing is known of it yet')
+  if (backend === undefined) throw objectStorageNotOffered(name, obstacle ?? 'nothing is known of it yet')
   return backend
 }
 
 /** 409, or 503 for routes without 409, with the cause, which says what to do about it where that is known. */
-export const notOffered = (zone: string, obstacle: string) =>
+export const objectStorageNotOffered = (zone: string, obstacle: string) =>
   zoneLacks('object_storage', `Zone ${zone} has no object storage: ${obstacle}.`)

@@ -20,7 +20,7 @@ import {
   type OperationView,
   toOperationView,
 } from '../../../resources/operation/index.ts'
-import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
+import { listedViews, ofHistory, ofObject, type OperationObject, operationPlace, withProgress } from './views.ts'
 import { readPageByTime } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 import type { Targets } from '../../kit/change/targets.ts'
@@ -177,7 +177,7 @@ async function list(
       const views = listedViews(finished, cache.inNamespace(namespace).filter(isWanted), after)
       return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
     },
-    placeOf,
+    operationPlace,
   )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }

@@ -24,7 +24,7 @@ import {
 import { Node } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
-import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
+import { listedViews, ofHistory, ofObject, type OperationObject, operationPlace, withProgress } from './views.ts'
 import { changeAsOperator } from '../../kit/change/operator-change.ts'
 import type { OperatorAct } from '../../kit/change/staff-audit.ts'
 import { readPageByTime } from '../../kit/list/page.ts'
@@ -188,7 +188,7 @@ async function list(
       })
       return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
     },
-    placeOf,
+    operationPlace,
   )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }

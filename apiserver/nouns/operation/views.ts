@@ -16,7 +16,7 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 
 /** The position of an operation in lists. */
-export const placeOf = (view: Pick<OperationView, 'created_at' | 'id'>): ListPlace => ({
+export const operationPlace = (view: Pick<OperationView, 'created_at' | 'id'>): ListPlace => ({
   createdAt: new Date(view.created_at),
   id: view.id,
 })
@@ -36,8 +36,8 @@ export function listedViews(
     [...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]),
   )
   return [...views.values()]
-    .filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0)
-    .sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
+    .filter((view) => after === undefined || compareNewestFirst(after, operationPlace(view)) < 0)
+    .sort((one, other) => compareNewestFirst(operationPlace(one), operationPlace(other)))
 }
 
 interface StoredEvent {

@@ -4,7 +4,7 @@ import {
   type EligibilityFacts,
   type NewPlayground,
   newPlayground,
-  refusalOf,
+  playgroundRefusal,
 } from '../../../domain/playground/rules.ts'
 import { Problem } from '../../../domain/problem.ts'
 import { readStanding } from '../../../db/account/index.ts'
@@ -36,7 +36,7 @@ export function offeredRegions({ caches }: Pick<Parts, 'caches'>): Offered {
 export function requireRegion(parts: Pick<Parts, 'caches'>, region: string | undefined): string {
   const { regions, obstacle } = offeredRegions(parts)
   const [first] = regions
-  if (first === undefined) throw refusalOf('unavailable', obstacle) ?? new Error('it is refused')
+  if (first === undefined) throw playgroundRefusal('unavailable', obstacle) ?? new Error('it is refused')
   if (region !== undefined && !regions.includes(region))
     throw new Problem(422, `Region ${region} has no playgrounds; ${regions.join(', ')} has.`, {
       errors: [{ field: 'region', detail: `must be one of ${regions.join(', ')}` }],
@@ -67,7 +67,10 @@ export async function requireEligible(
   now: Date,
 ): Promise<void> {
   const offered = offeredRegions(parts)
-  const refusal = refusalOf(eligibilityIn(offered, await readAccountFacts(parts, accountId, now)), offered.obstacle)
+  const refusal = playgroundRefusal(
+    eligibilityIn(offered, await readAccountFacts(parts, accountId, now)),
+    offered.obstacle,
+  )
   if (refusal !== undefined) throw refusal
 }
 

@@ -18,7 +18,7 @@ import { newUuid } from '../../../kit/sys/random.ts'
 import { getCurrentStaff, logInStaff, logOutStaff, verifyStaffSecondFactor } from '../../../resources/staff/index.ts'
 import { startPace } from '../../identity/pace.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
-import { requireSealing, stepOf } from '../../identity/second-factor.ts'
+import { requireSealing, matchedStep } from '../../identity/second-factor.ts'
 import { STAFF_CSRF_COOKIE, STAFF_SESSION_COOKIE } from '../../identity/staff.ts'
 import { auditStaff } from '../../kit/change/staff-audit.ts'
 
@@ -77,7 +77,7 @@ async function verify(
   const subject = `staff-factor ${staff.id}`
   const waitSeconds = await beginAttempt(parts.db, subject, SECOND_FACTOR_LOCKOUT, now)
   if (waitSeconds > 0) throw rateLimited(waitSeconds, 'Too many wrong codes. Wait, then try again.')
-  const step = await stepOf(parts.sealing.open(staff.sealed_secret, staff.id), body.code, now)
+  const step = matchedStep(parts.sealing.open(staff.sealed_secret, staff.id), body.code, now)
   if (step === undefined || !(await spendStaffStep(parts.db, staff.id, step)))
     throw unauthenticated('The code is wrong or was used before.')
   const sessionId = newUuid(parts.random)

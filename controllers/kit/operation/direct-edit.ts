@@ -49,7 +49,7 @@ export const auditRequests = (
   requests.map(({ action, username, generation, changes }) =>
     auditAction({
       action,
-      actor: userActor(username),
+      actor: editorActor(username),
       requestId: derivedId(`${uid}/${generation}/${action}`),
       changes,
     }),
@@ -62,12 +62,12 @@ export const isEditOfPerson = (operation: OperationStanza): boolean =>
   hasNoRequest(operation) && operation.actor.startsWith(USER)
 
 /** The actor of an operation that a user of Kubernetes started. */
-export const userActor = (username: string): string => `${USER}${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
+export const editorActor = (username: string): string => `${USER}${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
 
 /** Who requested the operation, as admission recorded it; undefined when it did not. */
 export function requesterOf(requests: readonly KubernetesRequest[], kind: OperationKind): string | undefined {
   const request = requests.find(({ action }) => action === kind)
-  return request && userActor(request.username)
+  return request && editorActor(request.username)
 }
 
 /** The last writer of the field, from the object in the store: cached objects have no managedFields. */

@@ -15,7 +15,7 @@ interface RowUpdate {
 export type TableUpdates = Readonly<Record<string, Readonly<Record<string, RowUpdate>>>>
 
 /** Which columns are sets of many or maps: an update contains only the difference of those. */
-export type KindOf = (table: string, column: string) => 'scalar' | 'set' | 'map'
+export type ColumnKindOf = (table: string, column: string) => 'scalar' | 'set' | 'map'
 
 export interface CopiedRow {
   readonly table: string
@@ -37,7 +37,7 @@ export interface CopiedChange {
   readonly after: CopiedRow | undefined
 }
 
-export function openCopy(kindOf: KindOf): Copy {
+export function openCopy(kindOf: ColumnKindOf): Copy {
   const rows = new Map<string, CopiedRow>()
   const changed = (table: string, before: CopiedRow | undefined, { modify = {} }: RowUpdate): Columns => ({
     ...before?.columns,
@@ -67,10 +67,10 @@ export function openCopy(kindOf: KindOf): Copy {
   }
 }
 
-function merge(kind: ReturnType<KindOf>, before: Encoded | undefined, change: Encoded): Encoded {
+function merge(kind: ReturnType<ColumnKindOf>, before: Encoded | undefined, change: Encoded): Encoded {
   if (kind === 'scalar') return change
-  const members = new Map(membersOf(before).map((member) => [memberKey(kind, member), member]))
-  for (const member of membersOf(change)) {
+  const members = new Map(setMembers(before).map((member) => [memberKey(kind, member), member]))
+  for (const member of setMembers(change)) {
     const key = memberKey(kind, member)
     const known = members.get(key)
     // A member that is in both is removed; a map's key with another value gets that value.
@@ -87,7 +87,7 @@ const memberKey = (kind: 'set' | 'map', member: unknown): string =>
 const textOf = (value: unknown): string => JSON.stringify(value)
 
 /** Members of a set, which is encoded as its only member when it has one; pairs of a map. */
-export function membersOf(value: Encoded | undefined): readonly unknown[] {
+export function setMembers(value: Encoded | undefined): readonly unknown[] {
   if (value === undefined) return []
   if (typeof value !== 'object') return [value]
   const [kind, members] = value
@@ -99,9 +99,9 @@ const DEFAULTS: readonly string[] = ['""', '0', 'false']
 
 /** The same text for the same value: order is irrelevant, and a default equals an absent value. */
 export function canonical(value: Encoded | undefined): string {
-  const text = membersOf(value).map(textOf).sort().join()
+  const text = setMembers(value).map(textOf).sort().join()
   return DEFAULTS.includes(text) ? '' : text
 }
 
 export const pairsOf = (value: Encoded | undefined): ReadonlyMap<string, string> =>
-  new Map(membersOf(value) as readonly (readonly [string, string])[]) // a map of texts has such pairs
+  new Map(setMembers(value) as readonly (readonly [string, string])[]) // a map of texts has such pairs

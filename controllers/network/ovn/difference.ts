@@ -1,8 +1,8 @@
 /** The operations that turn the rows of one owner in the database into the desired rows: pure. */
-import { canonical, type Columns, type CopiedRow, type Encoded, membersOf, pairsOf } from './copy.ts'
+import { canonical, type Columns, type CopiedRow, type Encoded, setMembers, pairsOf } from './copy.ts'
 import type { Bundle } from './ovn.ts'
 import type { OvsdbOperation } from './ovsdb.ts'
-import { type Row, rowId, type RowRef, shapeOf, type Table, TABLES, type Value } from './row.ts'
+import { type Row, rowId, type RowRef, tableShape, type Table, TABLES, type Value } from './row.ts'
 
 /** The marks of a row in the database: its zone, its owner, and the row that holds it. */
 export const MARKS = { zone: 'svccloud-zone', owner: 'svccloud-owner', parent: 'svccloud-parent' } as const
@@ -70,7 +70,7 @@ function encodeValue(zone: string, value: Value): Encoded {
 export function encodeBundle({ zone, owner, rows }: Bundle): EncodedBundle {
   const encoded = rows.map((row): EncodedRow => {
     const { table, columns, parent } = row
-    const unknown = Object.keys(columns).find((column) => !(column in shapeOf(table).columns))
+    const unknown = Object.keys(columns).find((column) => !(column in tableShape(table).columns))
     if (unknown !== undefined) throw new Error(`${table} has no column ${unknown} that is written`)
     const holder = parent && { table: parent.table, uuid: rowId(zone, parent), column: parent.column }
     const marks: [string, string][] = [
@@ -103,7 +103,7 @@ export function encodeBundle({ zone, owner, rows }: Bundle): EncodedBundle {
 }
 
 /** Whether the database has the row as desired. */
-export const isSame = (wanted: EncodedRow, known: CopiedRow | undefined): boolean =>
+export const isSameRow = (wanted: EncodedRow, known: CopiedRow | undefined): boolean =>
   known !== undefined && changedColumns(wanted, known).length === 0
 
 const changedColumns = ({ columns }: EncodedRow, known: CopiedRow): readonly (readonly [string, Encoded])[] =>
@@ -116,7 +116,7 @@ export interface KnownRows {
 }
 
 /** Operations of one transaction; none when everything is as desired. */
-export function difference(bundle: EncodedBundle, known: KnownRows): readonly OvsdbOperation[] {
+export function rowOperations(bundle: EncodedBundle, known: KnownRows): readonly OvsdbOperation[] {
   const wanted = [...bundle.rows.values()].flatMap((row) => bring(row, known))
   const stale = [...known.own].filter(({ uuid }) => !bundle.rows.has(uuid))
   const gone = new Set(stale.map(({ uuid }) => uuid))
@@ -146,14 +146,14 @@ function bring(row: EncodedRow, known: KnownRows): readonly OvsdbOperation[] {
 
 /** A root row exists without a holder: it can lose its holder and stay. So the holder's column is checked too. */
 function isHeldWeakly({ table, uuid, parent }: EncodedRow, known: KnownRows): boolean {
-  if (parent === undefined || !shapeOf(table).isRoot) return true
+  if (parent === undefined || !tableShape(table).isRoot) return true
   const holder = known.get(parent.uuid)
-  return membersOf(holder?.columns[parent.column]).some((member) => Array.isArray(member) && member[1] === uuid)
+  return setMembers(holder?.columns[parent.column]).some((member) => Array.isArray(member) && member[1] === uuid)
 }
 
 function remove(row: CopiedRow, gone: ReadonlySet<string>): readonly OvsdbOperation[] {
   const { table, uuid } = row
-  if (isTable(table) && shapeOf(table).isRoot) return [{ op: 'delete', table, where: [is(uuid)] }]
+  if (isTable(table) && tableShape(table).isRoot) return [{ op: 'delete', table, where: [is(uuid)] }]
   const holder = holderOf(row)
   if (holder !== undefined) return gone.has(holder.uuid) ? [] : [hold('delete', holder, uuid)]
   // The row was written before rows recorded their holder.

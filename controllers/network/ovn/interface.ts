@@ -1,6 +1,6 @@
 /** An interface of a guest in a private network in OVN: pure. A port from which the guest can use only its own
  *  addresses and those of the networks behind it, and its name for other guests. */
-import { linkLocalOf, guestPort, networkSwitch, placeOf } from './names.ts'
+import { linkLocalOf, guestPort, networkSwitch, chassisOptions } from './names.ts'
 import { dhcpOf, PRIVATE_DOMAIN } from './private-network.ts'
 import { refer, type Row } from './row.ts'
 
@@ -33,7 +33,7 @@ export function interfaceRows(facts: InterfaceFacts): readonly Row[] {
         type: '',
         addresses: [own.join(' ')],
         port_security: [[...own, ...shared, ...routed].join(' ')],
-        options: placeOf(nodes),
+        options: chassisOptions(nodes),
         dhcpv4_options: refer(dhcpOf(networkId, 'ipv4')),
         dhcpv6_options: refer(dhcpOf(networkId, 'ipv6')),
       },

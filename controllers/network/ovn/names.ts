@@ -57,7 +57,7 @@ export const macOfAddress = (ipv4: string): string =>
 
 /** The options of a port that request its hosts: during a migration the guest's port stays where it was until the
  *  target announces it. */
-export const placeOf = (nodes: readonly string[]): Readonly<Record<string, string>> => ({
+export const chassisOptions = (nodes: readonly string[]): Readonly<Record<string, string>> => ({
   'requested-chassis': nodes.join(','),
   ...(nodes.length > 1 ? { 'activation-strategy': 'rarp' } : {}),
 })

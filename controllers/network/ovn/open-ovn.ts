@@ -7,15 +7,15 @@ import { Unavailable } from '../../../domain/problem.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
-import { type CopiedChange, type CopiedRow, membersOf, type TableUpdates } from './copy.ts'
-import { difference, encodeBundle, type EncodedBundle, isSame, MARKS, rowOwnerOf } from './difference.ts'
+import { type CopiedChange, type CopiedRow, setMembers, type TableUpdates } from './copy.ts'
+import { rowOperations, encodeBundle, type EncodedBundle, isSameRow, MARKS, rowOwnerOf } from './difference.ts'
 import { openInstalled } from './installed.ts'
 import { connectToLeader, type LeaderOptions } from './leader.ts'
 import { ipv4Of } from './names.ts'
 import type { Ovn } from './ovn.ts'
 import { monitor, type OvsdbConnection, type OvsdbOperation, Refused } from './ovsdb.ts'
 import { nameOfOwner, openOwnedRows, type OwnedRows } from './owned-rows.ts'
-import { shapeOf, TABLE_NAMES } from './row.ts'
+import { tableShape, TABLE_NAMES } from './row.ts'
 import { openSequence } from './sequence.ts'
 import { openWrittenAt } from './written-at.ts'
 
@@ -71,7 +71,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
   async function write(zone: string, bundles: readonly EncodedBundle[]): Promise<readonly number[]> {
     const opened = await link.zone(zone)
     const changed = bundles
-      .map((bundle) => ({ bundle, operations: difference(bundle, knownOf(rows, bundle)) }))
+      .map((bundle) => ({ bundle, operations: rowOperations(bundle, knownOf(rows, bundle)) }))
       .filter(({ operations }) => operations.length > 0)
       .toSorted((one, other) => one.bundle.needs.length - other.bundle.needs.length) // others may need their rows
     if (changed.length > 0) {
@@ -101,7 +101,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
   ): Promise<void> {
     if (refusal.reason !== 'duplicate uuid') throw refusal
     const found = await find(opened, bundle)
-    await transact(opened, bundle.zone, [...difference(bundle, knownOf(rows, bundle, found)), ...raising])
+    await transact(opened, bundle.zone, [...rowOperations(bundle, knownOf(rows, bundle, found)), ...raising])
   }
 
   const writer = openWriter({
@@ -133,7 +133,7 @@ function openReading(
   const addressesOf = (owner: Parameters<Ovn['addressesOf']>[0]) =>
     new Map(
       rows.of(nameOfOwner(owner)).flatMap(({ table, columns: { name, addresses } }) => {
-        const address = table === 'Logical_Switch_Port' ? ipv4Of(membersOf(addresses)) : undefined
+        const address = table === 'Logical_Switch_Port' ? ipv4Of(setMembers(addresses)) : undefined
         return address === undefined ? [] : [[String(name), address] as const]
       }),
     )
@@ -184,7 +184,7 @@ async function openZone(opened: OvsdbConnection, zone: string, rows: OwnedRows):
   const where = [['external_ids', 'includes', ['map', [[MARKS.zone, zone]]]]]
   const requests = TABLE_NAMES.map((table) => [
     table,
-    [{ columns: [...Object.keys(shapeOf(table).columns), 'external_ids'], where }],
+    [{ columns: [...Object.keys(tableShape(table).columns), 'external_ids'], where }],
   ])
   await monitor(opened, { database: DATABASE, id: zone, requests: Object.fromEntries(requests) }, rows.take)
 }
@@ -339,14 +339,14 @@ function openWriter({
     judge(owner: string, { uuid, after }: CopiedChange): void {
       const row = wanted.get(owner)?.rows.get(uuid)
       const isOwn = after !== undefined && nameOfOwner(rowOwnerOf(after)) === owner
-      if (row === undefined ? isOwn : !isSame(row, after)) repair(owner)
+      if (row === undefined ? isOwn : !isSameRow(row, after)) repair(owner)
     },
     repairAll: () => [...wanted.keys()].forEach(repair),
     sweep: (isOpen: (zone: string) => boolean) =>
       inSteps(clock, [...wanted.keys()], (owner) => {
         const bundle = wanted.get(owner)
         if (bundle === undefined || isClosed || !isOpen(bundle.zone)) return
-        if (difference(bundle, knownOf(rows, bundle)).length > 0) repair(owner)
+        if (rowOperations(bundle, knownOf(rows, bundle)).length > 0) repair(owner)
       }),
     close() {
       isClosed = true

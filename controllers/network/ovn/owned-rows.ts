@@ -1,7 +1,7 @@
 /** A copy in memory of the platform's rows in the northbound database, by owner. */
 import { type CopiedChange, type CopiedRow, openCopy, type TableUpdates } from './copy.ts'
 import { rowOwnerOf } from './difference.ts'
-import { shapeOf, type Table, TABLES } from './row.ts'
+import { tableShape, type Table, TABLES } from './row.ts'
 
 export interface OwnedRows {
   get(uuid: string): CopiedRow | undefined
@@ -26,7 +26,7 @@ export function openOwnedRows({
   readonly onChange: (owner: string, change: CopiedChange) => void
   readonly onSequence: (sequence: number) => void
 }): OwnedRows {
-  const copy = openCopy((table, column) => (isTable(table) ? (shapeOf(table).columns[column] ?? 'map') : 'scalar'))
+  const copy = openCopy((table, column) => (isTable(table) ? (tableShape(table).columns[column] ?? 'map') : 'scalar'))
   const uuids = new Map<string, Set<string>>()
   const forget = (owner: string, uuid: string) => {
     const own = uuids.get(owner)

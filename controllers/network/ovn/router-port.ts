@@ -48,7 +48,7 @@ export const switchPort = (holder: RowRef, port: string, own = port): Row => ({
 /** Both ports of a private network. Router advertisements make its guests request an IPv6 address by DHCPv6. */
 export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway }: PortNetwork): readonly Row[] {
   const name = `${own.key}-${networkId}`
-  const networks = [`${ipv4}/${prefixOf(cidr)}`, `${ipv6}/${IPV6_PREFIX}`]
+  const networks = [`${ipv4}/${prefixLength(cidr)}`, `${ipv6}/${IPV6_PREFIX}`]
   return [
     routerPort(own, name, routerMac(networkId), networks, {
       // Other routers provide the default route, where guests have one.
@@ -65,7 +65,7 @@ export function networkPorts(own: RowRef, { networkId, cidr, ipv4, ipv6, gateway
 }
 
 /** The prefix length of a network, from its text. */
-export function prefixOf(cidr: string): number {
+export function prefixLength(cidr: string): number {
   const network = parseNetwork(cidr)
   if (network === undefined) throw new Error(`${cidr} is no network`)
   return network.prefix

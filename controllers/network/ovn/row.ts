@@ -78,7 +78,7 @@ export const TABLES = {
 export type Table = keyof typeof TABLES
 export const TABLE_NAMES = Object.keys(TABLES) as readonly Table[] // the keys of the object
 
-export const shapeOf = (table: Table): TableShape => TABLES[table]
+export const tableShape = (table: Table): TableShape => TABLES[table]
 
 /** The UUID namespace of the platform's rows; RFC 4122 requires one. */
 const NAMESPACE = Buffer.from('8c6f3f0f6f0b4b0f9a5d4d6f61c5a7be', 'hex')

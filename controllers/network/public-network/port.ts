@@ -20,7 +20,7 @@ import { publicPortOwner } from '../ovn/difference.ts'
 import type { Ovn } from '../ovn/ovn.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { publicInterface } from '../../nouns/server/index.ts'
-import { digestOf } from '../../kit/synced.ts'
+import { factsDigest } from '../../kit/synced.ts'
 import { freeLinkLocal, isLinkLocal } from './link-local.ts'
 import { LINK_LOCAL, portRows, type PublicPort } from './topology.ts'
 
@@ -52,7 +52,7 @@ export const plan = (
   ...(applied === undefined || applied.zone === wanted?.zone || (wanted === undefined && !isRemovalOrdered)
     ? []
     : [{ do: 'effect', name: 'disconnect', input: { zone: applied.zone } } as const]),
-  ...(wanted === undefined || applied?.digest === digestOf(wanted)
+  ...(wanted === undefined || applied?.digest === factsDigest(wanted)
     ? []
     : [{ do: 'effect', name: 'connect', input: wanted } as const]),
 ]
@@ -94,7 +94,7 @@ export const publicPortController = controller<PortEffects>()({
       },
       effects: {
         async connect({ zone, port }, { metadata: { namespace = '', name, uid = '' } }) {
-          const digest = digestOf({ zone, port })
+          const digest = factsDigest({ zone, port })
           const owner = publicPortOwner(port.name)
           await ovn.apply({ zone, owner, rows: portRows(zone, await linkLocals.complete(zone, port)) })
           applied.set(port.name, { zone, digest })

@@ -19,7 +19,7 @@ import {
 import { ARCHIVE_HOST } from '../../../integrations/object-storage/archive.ts'
 import { archivesIn } from '../../../integrations/object-storage/configuration.ts'
 import {
-  fingerprintOf,
+  fingerprintOfSecret,
   measurementOf,
   type ObjectStorage,
   type TenantState,
@@ -79,7 +79,7 @@ export async function observeArchive(
   const row = await orUnavailable(findArchive(parts.db, id))
   const authority = served.certificateAuthority ?? ''
   if (row === undefined) return { row, isOpen: false, isBounded: false, authority }
-  const wanted = fingerprintOf(parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)))
+  const wanted = fingerprintOfSecret(parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)))
   try {
     const tenant = await served.control.getTenant(archiveTenantOf(row))
     const isOpen = tenant?.secretFingerprint === wanted

@@ -46,7 +46,7 @@ import { requireStandingOfEdit } from '../../kit/standing.ts'
 import { editsOf, newRequests } from '../../kit/synced.ts'
 import { archiveObstacleIn, observeArchive, openArchive, repositoryOf } from './archive.ts'
 import { beginExchange, spareDisksOf } from './disk-exchange.ts'
-import { dataStorageName, documentOf, isToRestore } from './machine.ts'
+import { dataStorageName, databaseDocument, isToRestore } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
@@ -189,7 +189,7 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
     const secrets = { sealing: sealingOf(parts) }
     const whole = { ...parts, ...secrets }
     const { archive, origin } = await archivesOf(whole, accountId, database)
-    const document = documentOf(
+    const document = databaseDocument(
       database,
       { claim, networks: networksOf(parts, database) },
       {

@@ -13,7 +13,7 @@ import type { MachineDocumentParts, Repository } from '../../../resources/manage
 import { Storage } from '../../../resources/storage/index.ts'
 import {
   type ConfigurationId,
-  fingerprintOf,
+  configurationFingerprint,
   type Machine,
   type MachineDemand,
   machineName,
@@ -25,7 +25,7 @@ const HOSTNAME_CHARACTERS = 12
 const SERIAL_CHARACTERS = 20
 const DATA = 'data'
 
-export function ownerOf({ metadata, spec }: DatabaseObject, accountId: string): Owner {
+export function databaseOwner({ metadata, spec }: DatabaseObject, accountId: string): Owner {
   const { name: id, namespace = '', uid = '' } = metadata
   return { type: 'database', id, uid, namespace, accountId, zone: spec.zone, resource: Database }
 }
@@ -33,7 +33,7 @@ export function ownerOf({ metadata, spec }: DatabaseObject, accountId: string): 
 /** Name of the Storage with its data: always the same, so that there are never two. */
 export const dataStorageName = ({ metadata: { uid = '' } }: DatabaseObject): string => machineName({ uid }, DATA)
 
-export const machineOf = (machines: readonly Machine[]): Machine | undefined =>
+export const databaseMachine = (machines: readonly Machine[]): Machine | undefined =>
   machines.find(({ role, isDeleting }) => role === DATABASE_ROLE && !isDeleting)
 
 /** Its address in the network of the database; undefined until it has one. */
@@ -47,9 +47,9 @@ export function needsCertificate({ certificate }: DatabaseClaim, host: string, n
 }
 
 /** The desired machine of the database. */
-export function demandOf(database: DatabaseObject, observed: Observed): MachineDemand {
+export function databaseDemand(database: DatabaseObject, observed: Observed): MachineDemand {
   const { metadata, spec } = database
-  const machine = machineOf(observed.machines)
+  const machine = databaseMachine(observed.machines)
   return {
     role: DATABASE_ROLE,
     hostname: `db-${(metadata.uid ?? '').replaceAll('-', '').slice(0, HOSTNAME_CHARACTERS)}`,
@@ -78,7 +78,7 @@ function configurationOf(
   database: DatabaseObject,
   { claim, machines, storage, networks, archive, origin }: Observed,
 ): ConfigurationId | undefined {
-  const machine = machineOf(machines)
+  const machine = databaseMachine(machines)
   const host = hostOf(machine, database.spec)
   if (host === undefined || claim?.certificate?.host !== host || networks === undefined) return undefined
   if (!isAttached(storage, machine)) return undefined
@@ -90,7 +90,7 @@ function configurationOf(
     archive === undefined ? null : [archive.row?.accessKeyId, archive.authority, backupRetentionDays, backupSchedule],
     isToRestore(database) ? [origin?.accessKeyId, database.spec.restoredFrom?.targetTime ?? null] : null,
   ]
-  return { generation: claim.generation, fingerprint: fingerprintOf(inputs) }
+  return { generation: claim.generation, fingerprint: configurationFingerprint(inputs) }
 }
 
 export const isAttached = (storage: StorageObject | undefined, machine: Machine | undefined): boolean =>
@@ -99,7 +99,7 @@ export const isAttached = (storage: StorageObject | undefined, machine: Machine 
 /** The storage is created once its machine runs, and is attached again after the machine was replaced. */
 export function storageActions(database: DatabaseObject, observed: Observed): readonly DatabaseEffect[] {
   const { accountId = '', machines, storage } = observed
-  const machine = machineOf(machines)
+  const machine = databaseMachine(machines)
   if (machine?.state !== 'started' || storage?.spec.serverId === machine.serverId) return []
   if (storage?.metadata.deletionTimestamp !== undefined) return []
   const { metadata, spec } = database
@@ -144,7 +144,7 @@ export interface OpenedSecrets {
 }
 
 /** The configuration document of its machine; undefined while it is incomplete. */
-export function documentOf(
+export function databaseDocument(
   database: DatabaseObject,
   { claim, networks }: Pick<Observed, 'claim' | 'networks'>,
   { password, key, archive, origin }: OpenedSecrets,

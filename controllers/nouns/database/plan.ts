@@ -20,13 +20,13 @@ import { firstDecision, truncated } from '../../kit/operation/decision.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { refusalOf } from '../../kit/refusal.ts'
 import {
-  demandOf,
+  databaseDemand,
   hostOf,
   isAttached,
   isToRestore,
-  machineOf,
+  databaseMachine,
   needsCertificate,
-  ownerOf,
+  databaseOwner,
   storageActions,
 } from './machine.ts'
 import { isBeingUpgraded, upgradeDue, upgradeStatus } from './upgrade.ts'
@@ -78,7 +78,7 @@ const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) 
 /** Machines may copy data for half a day, as long as they report it. A machine that fails is replaced. One that was
  *  created after the deadline of a creation and still fails will not succeed. */
 const restoreIsBegun: Rule = ({ root, operation, observed: { machines } }) => {
-  const { createdAt = '', report, detail } = machineOf(machines) ?? {}
+  const { createdAt = '', report, detail } = databaseMachine(machines) ?? {}
   const isLate = createdAt >= deadlineOf('database.create', new Date(operation.requestedAt)).toISOString()
   return isToRestore(root) && isLate && report?.postgresql?.state === 'failed'
     ? failed('restored', truncated(`Its machine was made anew, and fails all the same: ${detail}`))
@@ -89,7 +89,7 @@ const machineRuns: Rule = (input) => {
   const { actions, isSettled, waitFor, waitSeconds, status } = maintained(input)
   if (isSettled) return undefined
   const { machines, storage } = input.observed
-  const machine = machineOf(machines)
+  const machine = databaseMachine(machines)
   const last = isToRestore(input.root) && machine?.report?.postgresql?.state !== 'running' ? 'restored' : 'applied'
   const step = machine?.state !== 'started' ? 'machine' : isAttached(storage, machine) ? last : 'storage'
   return { health: 'reconciling', reason: 'Making', step, actions, status, waitFor, waitSeconds }
@@ -98,7 +98,7 @@ const machineRuns: Rule = (input) => {
 /** The first base backup, where there is an archive: without it nothing could be restored. */
 const isArchived: Rule = (input) => {
   const { archive, machines } = input.observed
-  const report = machineOf(machines)?.report?.postgresql?.archive
+  const report = databaseMachine(machines)?.report?.postgresql?.archive
   if (archive === undefined || report?.backups.some(({ isRestorable }) => isRestorable) === true) return undefined
   const { actions, status } = maintained(input)
   const waitFor = `its first backup${report === undefined || report.failure === '' ? '' : `: ${report.failure}`}`
@@ -138,9 +138,9 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
   const { accountId, claim, machines, storage, archive, archiveObstacle } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }
-  const demand = demandOf(database, observed)
-  const planned = planMachines({ owner: ownerOf(database, accountId), demands: [demand], machines, now })
-  const machine = machineOf(machines)
+  const demand = databaseDemand(database, observed)
+  const planned = planMachines({ owner: databaseOwner(database, accountId), demands: [demand], machines, now })
+  const machine = databaseMachine(machines)
   const host = hostOf(machine, database.spec)
   const id = { accountId, databaseId: database.metadata.name }
   const { zone, storageGibibytes } = database.spec
@@ -255,7 +255,7 @@ function remove({ root: database, observed, now }: ReconcileInput): Decision {
   const { accountId, machines, storage } = observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: LOOK_SECONDS } as const
   if (accountId !== undefined && machines.length > 0) {
-    const planned = planMachines({ owner: ownerOf(database, accountId), demands: [], machines, now })
+    const planned = planMachines({ owner: databaseOwner(database, accountId), demands: [], machines, now })
     return { ...going, step: 'machine', actions: planned.actions, waitFor: planned.waitFor }
   }
   if (storage !== undefined) {

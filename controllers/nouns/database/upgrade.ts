@@ -3,7 +3,7 @@
  *  machine, on trial: the old root disk comes back unless the machine becomes healthy. Pure. */
 import { upgradeWindowAt } from '../../../domain/database/rules.ts'
 import type { Machine } from '../managed-machine/index.ts'
-import { machineOf } from './machine.ts'
+import { databaseMachine } from './machine.ts'
 import type { DatabaseObject, Observed } from './observed.ts'
 import type { DatabaseStatus } from '../../../resources/database/index.ts'
 
@@ -16,7 +16,7 @@ export function upgradeDue(
   { machines, archive }: Pick<Observed, 'machines' | 'archive'>,
   now: Date,
 ): { readonly serverId: string; readonly imageVersion: string } | undefined {
-  const machine = machineOf(machines)
+  const machine = databaseMachine(machines)
   const newest = machine?.newestImageVersion
   if (machine?.isHealthy !== true || machine.imageVersion === undefined || newest === undefined) return undefined
   if (machine.imageVersion >= newest || isBeingUpgraded(machine)) return undefined

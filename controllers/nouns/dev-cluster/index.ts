@@ -26,7 +26,7 @@ import {
 } from '../managed-machine/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { newRequests } from '../../kit/synced.ts'
-import { demandOf, documentOf } from './machine.ts'
+import { devClusterDemand, devClusterDocument } from './machine.ts'
 import { type DevClusterEffects, type DevClusterObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
 
@@ -93,8 +93,8 @@ const effectsOf = (
   async deliver(delivery, cluster) {
     const observed = await observe(parts, machines, cluster)
     // The configuration has changed meanwhile: the next reconcile delivers the new one.
-    if (demandOf(cluster, observed).configuration?.fingerprint !== delivery.fingerprint) return undefined
-    const document = documentOf(cluster, observed)
+    if (devClusterDemand(cluster, observed).configuration?.fingerprint !== delivery.fingerprint) return undefined
+    const document = devClusterDocument(cluster, observed)
     if (document === undefined) throw new Unavailable('the server of the dev cluster')
     await deliverDocument(parts, delivery, document)
     return undefined

@@ -13,7 +13,7 @@ import { DNS_SERVICE_NUMBER, serviceAddress } from '../../../integrations/contro
 import { DEV_CLUSTER_RELEASES } from '../../../domain/kubernetes-cluster/versions.ts'
 import { DevCluster } from '../../../resources/dev-cluster/index.ts'
 import type { MachineDocumentParts } from '../../../resources/managed-machine/index.ts'
-import { fingerprintOf, type Machine, type MachineDemand, type Owner } from '../managed-machine/index.ts'
+import { configurationFingerprint, type Machine, type MachineDemand, type Owner } from '../managed-machine/index.ts'
 import type { DevClusterObject, Observed } from './observed.ts'
 
 const ZONE_LABEL = 'topology.kubernetes.io/zone'
@@ -23,18 +23,18 @@ const SERVER_LABEL = 'svccloud.dev/dev-cluster'
 /** The fingerprint alone identifies its configuration. */
 const GENERATION = 1
 
-export function ownerOf({ metadata, spec }: DevClusterObject, accountId: string): Owner {
+export function devClusterOwner({ metadata, spec }: DevClusterObject, accountId: string): Owner {
   const { name: id, namespace = '', uid = '' } = metadata
   return { type: 'dev_cluster', id, uid, namespace, accountId, zone: spec.zone, resource: DevCluster }
 }
 
-export const machineOf = (machines: readonly Machine[]): Machine | undefined =>
+export const devClusterMachine = (machines: readonly Machine[]): Machine | undefined =>
   machines.find(({ role }) => role === DEV_CLUSTER_ROLE)
 
 /** The desired server. */
-export function demandOf(cluster: DevClusterObject, observed: Observed): MachineDemand {
+export function devClusterDemand(cluster: DevClusterObject, observed: Observed): MachineDemand {
   const { spec } = cluster
-  const document = documentOf(cluster, observed)
+  const document = devClusterDocument(cluster, observed)
   return {
     role: DEV_CLUSTER_ROLE,
     hostname: spec.name,
@@ -45,7 +45,7 @@ export function demandOf(cluster: DevClusterObject, observed: Observed): Machine
     sharedAddresses: [],
     labels: { ...spec.labels, [SERVER_LABEL]: spec.name },
     sshKeys: spec.sshKeys,
-    configuration: document && { generation: GENERATION, fingerprint: fingerprintOf(document) },
+    configuration: document && { generation: GENERATION, fingerprint: configurationFingerprint(document) },
   }
 }
 
@@ -54,11 +54,11 @@ const publicAddressesOf = ({ publicIpv6, publicIpv4 }: Machine): readonly string
   publicIpv6 === undefined ? [] : [publicIpv6, ...(publicIpv4 === undefined ? [] : [publicIpv4])]
 
 /** The configuration document of its server, without secrets; undefined while it is incomplete. */
-export function documentOf(
+export function devClusterDocument(
   { metadata, spec, status }: DevClusterObject,
   { machines, networkCidr, issuerKey, region, endedAdmins }: Observed,
 ): MachineDocumentParts | undefined {
-  const machine = machineOf(machines)
+  const machine = devClusterMachine(machines)
   const release = newestRelease(spec.version, DEV_CLUSTER_RELEASES)
   if (machine === undefined || issuerKey === undefined || release === undefined) return undefined
   if (spec.networkId !== undefined && networkCidr === undefined) return undefined

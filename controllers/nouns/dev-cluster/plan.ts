@@ -1,14 +1,19 @@
 /** The plan of dev clusters: pure, synchronous, total. One server is created, once, and observed from then on: it holds
  *  the complete cluster, so it is never replaced. */
 import { defined } from '../../../domain/defined.ts'
-import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../../domain/dev-cluster/rules.ts'
+import {
+  DEV_CLUSTER_MINUTES,
+  isCreationOverdue,
+  plainVersion,
+  SIMULATED_DETAIL,
+} from '../../../domain/dev-cluster/rules.ts'
 import type { DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
 import { type Health, healthConditions } from '../../kit/health.ts'
-import { delivery, isSame, type Machine, removal, serverOf } from '../managed-machine/index.ts'
+import { delivery, isSameConfiguration, type Machine, removal, serverOf } from '../managed-machine/index.ts'
 import { truncated } from '../../kit/operation/decision.ts'
 import { auditRequests } from '../../kit/operation/direct-edit.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import { demandOf, machineOf, ownerOf } from './machine.ts'
+import { devClusterDemand, devClusterMachine, devClusterOwner } from './machine.ts'
 import { CLAIMED, type DevClusterAction, type DevClusterObject, type Observed } from './observed.ts'
 
 /** Changes of its server wake it; this interval is for what nobody reports: a deadline. */
@@ -54,13 +59,13 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
   if (status.failureReason !== undefined)
     return { health: 'stalled', reason: 'Error', message: status.failureReason, ...ends(cluster, observed, accountId) }
   if (!isClaimed) return claiming(cluster, accountId)
-  const machine = machineOf(machines)
+  const machine = devClusterMachine(machines)
   const lost = lossOf(cluster, machine)
   if (lost !== undefined) return failed(lost)
-  if (status.isMade !== true && isOverdue(metadata.creationTimestamp ?? '', now))
+  if (status.isMade !== true && isCreationOverdue(metadata.creationTimestamp ?? '', now))
     return failed(`It did not come up within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
-  const owner = ownerOf(cluster, accountId)
-  const demand = demandOf(cluster, observed)
+  const owner = devClusterOwner(cluster, accountId)
+  const demand = devClusterDemand(cluster, observed)
   if (machine === undefined) {
     // The network in the same manifest may be created later.
     if (spec.networkId !== undefined && observed.networkCidr === undefined)
@@ -93,11 +98,11 @@ const failed = (why: string): Decision => ({
 /** A failed cluster that once ran still removes expired credentials from its server. */
 function ends(cluster: DevClusterObject, observed: Observed, accountId: string): Pick<Decision, 'actions' | 'status'> {
   if (cluster.status?.isMade !== true) return {}
-  const machine = machineOf(observed.machines)
+  const machine = devClusterMachine(observed.machines)
   if (machine === undefined) return { status: { admins: [] } }
   const { admins } = machine.report?.devCluster ?? {}
   return {
-    actions: delivery(ownerOf(cluster, accountId), demandOf(cluster, observed), machine),
+    actions: delivery(devClusterOwner(cluster, accountId), devClusterDemand(cluster, observed), machine),
     ...(admins === undefined ? {} : { status: { admins } }),
   }
 }
@@ -113,10 +118,10 @@ function lossOf({ status }: DevClusterObject, machine: Machine | undefined): str
 
 /** What it still waits for, for people. */
 function waitedFor(cluster: DevClusterObject, observed: Observed): string {
-  const machine = machineOf(observed.machines)
+  const machine = devClusterMachine(observed.machines)
   if (machine === undefined) return 'its server was not made'
   if (machine.state !== 'started') return `its server is ${machine.state}, ${machine.stateDetail}`
-  const { configuration } = demandOf(cluster, observed)
+  const { configuration } = devClusterDemand(cluster, observed)
   if (configuration === undefined) return 'the configuration of its server could not be determined'
   return machine.report?.devCluster?.detail || machine.detail || 'its server did not say why'
 }
@@ -130,7 +135,9 @@ interface Following {
 function followed(cluster: DevClusterObject, observed: Observed, { machine, actions }: Following): Decision {
   const said = machine.report?.devCluster
   // A cluster that was created reports its own state, also while it receives another configuration.
-  const isTold = cluster.status?.isMade === true || isSame(machine.running, demandOf(cluster, observed).configuration)
+  const isTold =
+    cluster.status?.isMade === true ||
+    isSameConfiguration(machine.running, devClusterDemand(cluster, observed).configuration)
   const isRunning = machine.state === 'started' && isTold
   // A simulated host reports that all is well, and nothing about a cluster.
   const isSimulated = machine.isHealthy && said === undefined
@@ -192,7 +199,7 @@ function remove(cluster: DevClusterObject, { accountId, machines }: Observed): r
       health: 'reconciling',
       reason: 'Deleting',
       message: 'Its server goes',
-      actions: machines.flatMap((machine) => removal(ownerOf(cluster, accountId), machine)),
+      actions: machines.flatMap((machine) => removal(devClusterOwner(cluster, accountId), machine)),
     })
   const input = { accountId, devClusterId: cluster.metadata.name }
   return [{ do: 'effect', name: 'release', input }, { do: 'finalized' }]

@@ -2,8 +2,8 @@
 import { type EdgeMachineInput, edgeMachineParts } from '../../../domain/edge/document.ts'
 import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../../domain/edge/rules.ts'
 import { NAT64_PREFIX } from '../../../domain/network/rules.ts'
-import { configurationOf, type EdgeStatus } from '../../../resources/edge/index.ts'
-import { fingerprintOf, type Machine, type MachineDemand } from '../managed-machine/index.ts'
+import { edgeConfiguration, type EdgeStatus } from '../../../resources/edge/index.ts'
+import { configurationFingerprint, type Machine, type MachineDemand } from '../managed-machine/index.ts'
 import type { EdgeObject, Granted, Observed } from './observed.ts'
 
 const HOSTNAME_LENGTH_MAXIMUM = 63
@@ -13,7 +13,7 @@ export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>
   edgeMachinesOf(roles, placement)
 
 /** What the account must be granted for its spec. */
-export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
+export const requiredGrant = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
   plan: edge.spec.plan,
   machines: rulesOf(edge).map(({ name }) => name),
   hasPair: hasPair(edge.spec.roles, edge.spec.placement),
@@ -22,7 +22,7 @@ export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
 /** Whether its spec requires another plan, a machine or a load balancer that is not granted yet. */
 export function grows(edge: EdgeObject): boolean {
   const { granted } = edge.status ?? {}
-  const wanted = wantedOf(edge)
+  const wanted = requiredGrant(edge)
   return (
     granted === undefined ||
     granted.plan !== wanted.plan ||
@@ -33,7 +33,7 @@ export function grows(edge: EdgeObject): boolean {
 
 /** The part of the grant that its spec still requires. */
 export function grantedOf(edge: EdgeObject): Granted {
-  const wanted = wantedOf(edge)
+  const wanted = requiredGrant(edge)
   const granted = edge.status?.granted ?? wanted
   return {
     plan: granted.plan,
@@ -46,7 +46,7 @@ const grantedRulesOf = (edge: EdgeObject): readonly EdgeMachineRule[] =>
   rulesOf(edge).filter(({ name }) => grantedOf(edge).machines.includes(name))
 
 /** The newest machine of the role that is not being deleted. */
-export const machineOf = (machines: readonly Machine[], name: string): Machine | undefined =>
+export const edgeMachine = (machines: readonly Machine[], name: string): Machine | undefined =>
   machines.find(({ role, isDeleting }) => role === name && !isDeleting)
 
 /** The input of the machine's configuration; undefined while its addresses are not known. */
@@ -56,7 +56,7 @@ export function inputOf(
   rule: EdgeMachineRule,
 ): EdgeMachineInput | undefined {
   const { networkId, sshKeys, members } = edge.spec
-  const own = machineOf(machines, rule.name)?.interfaces.find((each) => each.networkId === networkId)
+  const own = edgeMachine(machines, rule.name)?.interfaces.find((each) => each.networkId === networkId)
   if (network === undefined || own === undefined) return undefined
   return {
     edgeId: edge.metadata.name,
@@ -73,10 +73,10 @@ export function inputOf(
 }
 
 /** A demand for each machine that was granted. */
-export function demandsOf(edge: EdgeObject, observed: Observed): readonly MachineDemand[] {
+export function edgeDemands(edge: EdgeObject, observed: Observed): readonly MachineDemand[] {
   const { networkId } = edge.spec
   const { plan } = grantedOf(edge)
-  const { generation } = configurationOf(edge)
+  const { generation } = edgeConfiguration(edge)
   return grantedRulesOf(edge).map((rule) => {
     const input = inputOf(edge, observed, rule)
     return {
@@ -91,7 +91,7 @@ export function demandsOf(edge: EdgeObject, observed: Observed): readonly Machin
         : [],
       ...(input === undefined
         ? {}
-        : { configuration: { generation, fingerprint: fingerprintOf([input, edgeMachineParts(input)]) } }),
+        : { configuration: { generation, fingerprint: configurationFingerprint([input, edgeMachineParts(input)]) } }),
     }
   })
 }
@@ -99,10 +99,10 @@ export function demandsOf(edge: EdgeObject, observed: Observed): readonly Machin
 /** In the form of the status. */
 export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNullable<EdgeStatus['machines']> =>
   rulesOf(edge).flatMap(({ name, roles }) => {
-    const machine = machineOf(machines, name)
+    const machine = edgeMachine(machines, name)
     if (machine === undefined) return []
     const own = machine.interfaces.find(({ networkId }) => networkId === edge.spec.networkId)
-    const isCurrent = machine.running?.generation === configurationOf(edge).generation
+    const isCurrent = machine.running?.generation === edgeConfiguration(edge).generation
     return [
       {
         id: machine.serverId,
@@ -129,7 +129,7 @@ export function lostSince(
   const known = edge.status?.lostSince ?? {}
   const rules = grantedRulesOf(edge)
   const isFulfilled = (role: EdgeRole): boolean =>
-    rules.some(({ name, roles }) => roles.includes(role) && machineOf(machines, name)?.isHealthy === true)
+    rules.some(({ name, roles }) => roles.includes(role) && edgeMachine(machines, name)?.isHealthy === true)
   const lost: EdgeRole[] = [...new Set(rules.flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
   if (grantedOf(edge).hasPair && !isServing) lost.push('load_balancer')
   return Object.fromEntries(lost.map((role) => [role, known[role] ?? now.toISOString()]))

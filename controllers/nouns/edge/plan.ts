@@ -6,7 +6,7 @@ import type { KindOf } from '../../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { ROLE_LOST_SECONDS } from '../../../domain/edge/rules.ts'
 import { type Gateway, gatewayOf, gatewayRoutes } from '../../../domain/network/rules.ts'
-import { configurationOf, Edge, type EdgeAction, type EdgeStatus } from '../../../resources/edge/index.ts'
+import { edgeConfiguration, Edge, type EdgeAction, type EdgeStatus } from '../../../resources/edge/index.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { isBeingDeleted } from '../../../resources/operation/index.ts'
@@ -19,8 +19,8 @@ import { type During, planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation, hasNoRequest, operationActionOf } from '../../kit/operation/stanza.ts'
 import type { RouterFacts } from '../../network/ovn/router.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import { digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../../kit/synced.ts'
-import { demandsOf, grantedOf, grows, lostSince, machineOf, rulesOf, viewsOf, wantedOf } from './machines.ts'
+import { factsDigest, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../../kit/synced.ts'
+import { edgeDemands, grantedOf, grows, lostSince, edgeMachine, rulesOf, viewsOf, requiredGrant } from './machines.ts'
 import { isServing, type PairPlan, pairViewOf, planPair } from './pair.ts'
 import { CLAIMED, type EdgeEffect, type EdgeObject, type Observed } from './observed.ts'
 
@@ -87,7 +87,7 @@ export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | un
   if (metadata.deletionTimestamp !== undefined) return 'delete'
   if (activeOperation(edge) !== undefined) return undefined
   if (status?.asked === undefined) return spec.operation === undefined ? 'create' : undefined
-  return status.asked === configurationOf(edge).fingerprint ? undefined : 'update'
+  return status.asked === edgeConfiguration(edge).fingerprint ? undefined : 'update'
 }
 
 /** It was complete once, and is no longer in its desired state. */
@@ -102,7 +102,7 @@ function needsRepair(input: ReconcileInput): boolean {
   return !machinesOf(input).isSettled || !pairOf(input).isSettled
 }
 
-const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = demandsOf(edge, observed)) =>
+const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = edgeDemands(edge, observed)) =>
   planMachines({
     owner: {
       type: 'edge',
@@ -127,13 +127,13 @@ function knownOf({ edge, observed, now }: ReconcileInput): NonNullable<Decision[
   const { state = 'creating' } = edge.status ?? {}
   return {
     state: isBeingDeleted(edge) ? 'deleting' : state === 'running' && isLost ? 'error' : state,
-    configuration: configurationOf(edge),
+    configuration: edgeConfiguration(edge),
     machines: viewsOf(edge, observed.machines),
     balancer: pairViewOf(observed.pair),
     leadsOut: observed.claim?.gateway,
     hostKey: observed.claim?.hostKey,
     lostSince: lost,
-    ...(activeOperation(edge) === undefined ? {} : { asked: configurationOf(edge).fingerprint }),
+    ...(activeOperation(edge) === undefined ? {} : { asked: edgeConfiguration(edge).fingerprint }),
   }
 }
 
@@ -183,7 +183,7 @@ const claimed: Rule<OperationInput> = (input) => {
           accountId,
           edgeId: edge.metadata.name,
           networkId: edge.spec.networkId,
-          granted: wantedOf(edge),
+          granted: requiredGrant(edge),
         },
       },
     ],
@@ -195,7 +195,7 @@ const claimed: Rule<OperationInput> = (input) => {
 /** The gateway machine, once it translates; until then the previous gateway. */
 function gatewayOfEdge({ edge, observed }: ReconcileInput): Gateway | undefined {
   const rule = rulesOf(edge).find(({ roles }) => roles.includes('nat_gateway'))
-  const machine = rule && machineOf(observed.machines, rule.name)
+  const machine = rule && edgeMachine(observed.machines, rule.name)
   const own = machine?.interfaces.find(({ networkId }) => networkId === edge.spec.networkId)
   if (rule === undefined) return undefined
   return machine?.isHealthy === true && own !== undefined
@@ -222,7 +222,7 @@ function routerOf(
 function isAnnounced(input: ReconcileInput, gateway = gatewayOfEdge(input)): boolean {
   const { claim, routerDigest } = input.observed
   const router = routerOf(input, gateway)
-  return isDeepStrictEqual(claim?.gateway, gateway) && routerDigest === (router && digestOf(router))
+  return isDeepStrictEqual(claim?.gateway, gateway) && routerDigest === (router && factsDigest(router))
 }
 
 const announcing = (input: ReconcileInput, gateway: Gateway | undefined): readonly EdgeEffect[] => [

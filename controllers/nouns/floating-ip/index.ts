@@ -22,8 +22,8 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import { floatingIpOwner } from '../../network/ovn/difference.ts'
 import { type FloatingIpFacts, floatingIpRows } from '../../network/ovn/floating-ip.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
-import { type FloatingIpEffects, type FloatingIpObject, type Observed, appliedOf, plan } from './plan.ts'
+import { type Bundles, factsDigest, openBundles } from '../../kit/synced.ts'
+import { type FloatingIpEffects, type FloatingIpObject, type Observed, appliedFloatingIp, plan } from './plan.ts'
 
 const SERVER_INDEX = 'server of a floating ip'
 
@@ -81,9 +81,9 @@ async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObj
     claim,
     server: await serverOf(parts, floatingIp, accountId),
     facts,
-    isApplied: bundles.digestOf(floatingIpOwner(uid)) === digestOf(facts ?? null),
+    isApplied: bundles.digestOf(floatingIpOwner(uid)) === factsDigest(facts ?? null),
     installed: isWaiting ? await ovn?.installed(gatewayNodes(caches, zone)) : undefined,
-    ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedOf(floatingIp))),
+    ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedFloatingIp(floatingIp))),
   }
 }
 

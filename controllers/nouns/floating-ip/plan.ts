@@ -50,7 +50,7 @@ const SERVER_LOOK_SECONDS = 2
 const LOOK_SECONDS = 300
 
 export const plan = planChanges(floatingIpChanges, {
-  applied: appliedOf,
+  applied: appliedFloatingIp,
   due: serverGone,
   synchronize: (input: During<ReconcileInput>) =>
     firstDecision(input, [hasAccount, serverMade, isClaimed, applied, areInstalled, done]),
@@ -61,7 +61,7 @@ export const plan = planChanges(floatingIpChanges, {
 })
 
 /** The applied spec, as its status shows it. */
-export function appliedOf({ spec, status }: FloatingIpObject): FloatingIpSpec | undefined {
+export function appliedFloatingIp({ spec, status }: FloatingIpObject): FloatingIpSpec | undefined {
   return status?.address === undefined ? undefined : { ...spec, serverId: status.serverId, target: status.target }
 }
 

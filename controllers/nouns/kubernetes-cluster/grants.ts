@@ -36,7 +36,7 @@ export function dueGrants(input: Input): readonly ClusterEffect[] {
   })
 }
 
-export interface Grant extends ClusterId {
+export interface KubeconfigGrant extends ClusterId {
   readonly addon: AddonName
   readonly tokenId: string | null
 }
@@ -44,7 +44,7 @@ export interface Grant extends ClusterId {
 /** A token that was created but never handed over is deleted when the next one is created. */
 export async function grantToken(
   { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
-  { addon, tokenId, ...id }: Grant,
+  { addon, tokenId, ...id }: KubeconfigGrant,
   { claim, control }: { readonly claim: ClusterClaim; readonly control: ControlPlanes },
 ): Promise<void> {
   const createdAt = clock.now()

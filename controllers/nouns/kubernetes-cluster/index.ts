@@ -41,7 +41,7 @@ import type { EffectsOn } from '../../kit/effects.ts'
 import { hasObjectStorage } from '../../kit/internal-tenant.ts'
 import { intentOf } from '../../kit/changes.ts'
 import { requireNewest } from '../../kit/newest.ts'
-import { findEditor, userActor } from '../../kit/operation/direct-edit.ts'
+import { findEditor, editorActor } from '../../kit/operation/direct-edit.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { requireStandingOfEdit } from '../../kit/standing.ts'
@@ -132,7 +132,7 @@ async function observe(
     edits: editsOf(requests),
     editor:
       begun !== undefined
-        ? userActor(begun.username)
+        ? editorActor(begun.username)
         : isEdited
           ? await findEditor(store, KubernetesCluster, cluster, '')
           : '',

@@ -30,7 +30,7 @@ import {
 } from './observed.ts'
 import { dueGrants } from './grants.ts'
 import { forgettingNodes } from './nodes.ts'
-import { dueSnapshot, kindOf, noted, placing, snapshotUpkeep, storedOf, taken } from './snapshots.ts'
+import { dueSnapshot, kindOf, noted, placing, snapshotUpkeep, storedSnapshotIds, taken } from './snapshots.ts'
 import {
   deregistrationRules,
   dueRegistration,
@@ -288,7 +288,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
     ...(plane.certificateAuthority === null ? {} : { certificateAuthority: plane.certificateAuthority }),
     availableUpgrade: available,
     addons: plane.addons.length === 0 ? undefined : [...plane.addons],
-    storedSnapshots: storedOf(host),
+    storedSnapshots: storedSnapshotIds(host),
     quorumLostAt: plane.hasEtcdQuorum ? undefined : (root.status?.quorumLostAt ?? now.toISOString()),
     health: {
       apiServer: plane.apiServer,

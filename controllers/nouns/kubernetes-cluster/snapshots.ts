@@ -87,7 +87,7 @@ export function placing(input: Input): readonly ClusterEffect[] {
 }
 
 /** Ids of snapshots that are in object storage too; undefined for none. */
-export function storedOf({ snapshots }: HostView): string[] | undefined {
+export function storedSnapshotIds({ snapshots }: HostView): string[] | undefined {
   const stored = snapshots.flatMap(({ id, isStored }) => (isStored ? [id] : []))
   return stored.length === 0 ? undefined : stored.slice(-STORED_SNAPSHOTS_MAXIMUM)
 }

@@ -35,7 +35,7 @@ import { loadBalancerOwner } from '../../network/ovn/difference.ts'
 import { prefixRoute } from '../../network/ovn/prefix-route.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Bundles, editsOf, newRequests, openBundles } from '../../kit/synced.ts'
-import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
+import { loadBalancerDocument, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
 import type { LoadBalancerEffects, LoadBalancerObject, Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
@@ -136,7 +136,7 @@ const effectsOf = (
     const claim = await orUnavailable(findLoadBalancer(parts.db, id))
     const document =
       claim &&
-      documentOf(
+      loadBalancerDocument(
         balancer,
         accountId,
         { claim, machines: machines.observe({ namespace, id: loadBalancerId }), role: delivery.role },

@@ -15,7 +15,7 @@ import {
 import type { MachineDocumentParts } from '../../../resources/managed-machine/index.ts'
 import {
   type ConfigurationId,
-  fingerprintOf,
+  configurationFingerprint,
   type Machine,
   type MachineDemand,
   machineName,
@@ -38,13 +38,13 @@ const FAULT_FILE = '@RUN@/proxy-fault'
 
 export const isRole = (role: string): role is Role => role in ROLES
 
-export function ownerOf({ metadata, spec }: LoadBalancerObject, accountId: string): Owner {
+export function loadBalancerOwner({ metadata, spec }: LoadBalancerObject, accountId: string): Owner {
   const { name: id, namespace = '', uid = '' } = metadata
   return { type: 'load_balancer', id, uid, namespace, accountId, zone: spec.zone, resource: LoadBalancer }
 }
 
 /** The desired machines of a load balancer. */
-export function demandsOf(
+export function loadBalancerDemands(
   balancer: LoadBalancerObject,
   accountId: string,
   claim: LoadBalancerClaim,
@@ -85,7 +85,7 @@ function configurationIdOf(
   const { spec } = balancer
   const { generation, digest } = numberOf(spec)
   const certificates = spec.certificates.map(({ id, fingerprint }) => [id, fingerprint])
-  return { generation, fingerprint: fingerprintOf([digest, certificates, reach]) }
+  return { generation, fingerprint: configurationFingerprint([digest, certificates, reach]) }
 }
 
 /** How a machine takes over the addresses, and which traffic may reach it there. */
@@ -94,7 +94,7 @@ function reachOf(
   accountId: string,
   { claim, machines, role }: Surroundings,
 ): Required<Pick<MachineDocumentParts, 'keepalived' | 'nftables'>> | undefined {
-  const owner = ownerOf(balancer, accountId)
+  const owner = loadBalancerOwner(balancer, accountId)
   const machineOf = (of: Role) => machines.find(({ serverId }) => serverId === machineName(owner, of))
   const [own, peer] = [machineOf(role), machineOf(role === 'a' ? 'b' : 'a')]
   const at = own?.interfaces.find(({ networkId }) => networkId === claim.networkId)
@@ -136,7 +136,7 @@ export const usedCertificates = ({ spec }: LoadBalancerObject): readonly string[
 ]
 
 /** The configuration document of one machine; undefined while it is incomplete. */
-export function documentOf(
+export function loadBalancerDocument(
   balancer: LoadBalancerObject,
   accountId: string,
   surroundings: Surroundings,
@@ -196,7 +196,7 @@ export const isOwnerless = (machines: readonly Machine[]): boolean =>
   machines.every(({ report }) => report?.keepalived !== undefined && report.keepalived.state !== 'master')
 
 /** The configuration that every machine runs; undefined while they differ. */
-export function appliedOf(
+export function appliedConfiguration(
   balancer: LoadBalancerObject,
   demands: readonly MachineDemand[],
   machines: readonly Machine[],

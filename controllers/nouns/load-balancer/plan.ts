@@ -8,9 +8,9 @@ import { firstDecision, truncated } from '../../kit/operation/decision.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { claimed } from '../../kit/changes.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
-import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
+import { appliedConfiguration, loadBalancerDemands, isOwnerless, loadBalancerOwner, reportedOf } from './machines.ts'
 import type { LoadBalancerEffect, LoadBalancerObject, Observed } from './observed.ts'
-import { digestOf, reconciling, type SyncDecision } from '../../kit/synced.ts'
+import { factsDigest, reconciling, type SyncDecision } from '../../kit/synced.ts'
 import { hasAccount, type SyncInput } from '../../kit/synced-plan.ts'
 
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
@@ -53,7 +53,7 @@ const routed: Rule = ({ observed }) => {
 
 const routing = ({ claim, routeDigest }: Observed): readonly LoadBalancerEffect[] => {
   const { address } = claim?.publicIpv6 ?? {}
-  return address === undefined || routeDigest === digestOf(address)
+  return address === undefined || routeDigest === factsDigest(address)
     ? []
     : [{ do: 'effect', name: 'route', input: { address } }]
 }
@@ -92,8 +92,8 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
   const { accountId, claim, machines } = observed
   if (accountId === undefined || claim === undefined)
     return { plan: { actions: [], isSettled: false, waitFor: 'the database', replacing: undefined }, status: {} }
-  const demands = demandsOf(balancer, accountId, claim, machines)
-  const planned = planMachines({ owner: ownerOf(balancer, accountId), demands, machines, now })
+  const demands = loadBalancerDemands(balancer, accountId, claim, machines)
+  const planned = planMachines({ owner: loadBalancerOwner(balancer, accountId), demands, machines, now })
   return {
     plan: planned,
     status: {
@@ -109,7 +109,7 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
       publicIpv6: claim.publicIpv6?.address,
       privateIpv4: claim.shared.ipv4Address,
       privateIpv6: claim.shared.ipv6Address,
-      applied: appliedOf(balancer, demands, machines),
+      applied: appliedConfiguration(balancer, demands, machines),
       ...reportedOf(balancer, machines),
     },
   }
@@ -145,7 +145,7 @@ function idle(input: ReconcileInput): Decision {
 function remove({ root: balancer, observed, now }: ReconcileInput): Decision {
   const { accountId, machines } = observed
   if (accountId !== undefined && machines.length > 0) {
-    const planned = planMachines({ owner: ownerOf(balancer, accountId), demands: [], machines, now })
+    const planned = planMachines({ owner: loadBalancerOwner(balancer, accountId), demands: [], machines, now })
     return {
       health: 'reconciling',
       reason: 'Deleting',

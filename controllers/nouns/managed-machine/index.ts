@@ -50,8 +50,8 @@ export type {
 } from './machine.ts'
 export {
   delivery,
-  fingerprintOf,
-  isSame,
+  configurationFingerprint,
+  isSameConfiguration,
   machineName,
   type MachinesPlan,
   planMachines,

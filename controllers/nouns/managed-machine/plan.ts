@@ -49,7 +49,7 @@ export function machineName({ uid, type }: Pick<Owner, 'uid'> & Partial<Pick<Own
 
 /** A digest for `ConfigurationId.fingerprint`: of everything that the document depends on. The names of secrets are
  *  included, their values are not. */
-export const fingerprintOf = (inputs: unknown): string =>
+export const configurationFingerprint = (inputs: unknown): string =>
   createHash('sha256').update(JSON.stringify(inputs)).digest('base64url')
 
 export function planMachines({ owner, demands, machines, now }: MachinesInput): MachinesPlan {
@@ -152,14 +152,19 @@ export function delivery(
   { role, configuration }: MachineDemand,
   machine: Machine | undefined,
 ): readonly MachineAction[] {
-  if (machine?.node === undefined || configuration === undefined || isSame(machine.delivered, configuration)) return []
+  if (
+    machine?.node === undefined ||
+    configuration === undefined ||
+    isSameConfiguration(machine.delivered, configuration)
+  )
+    return []
   const server = { namespace: owner.namespace, name: machine.serverId, uid: machine.serverUid }
   const { generation, fingerprint } = configuration
   const input = { role, node: machine.node, managedBy: managedByOf(owner), server, generation, fingerprint }
   return [{ do: 'effect', name: 'deliver', input }]
 }
 
-export const isSame = (one: ConfigurationId | undefined, other: ConfigurationId | undefined): boolean =>
+export const isSameConfiguration = (one: ConfigurationId | undefined, other: ConfigurationId | undefined): boolean =>
   one !== undefined && one.generation === other?.generation && one.fingerprint === other.fingerprint
 
 /** The plan of an existing machine never changes: another plan needs another machine. */
@@ -217,7 +222,7 @@ function fault({ plan, configuration }: MachineDemand, machine: Machine | undefi
     return ` to run: it is ${machine.state}${machine.stateDetail === '' ? '' : `, ${machine.stateDetail}`}`
   if (machine.plan !== plan) return ' to have its plan'
   if (configuration === undefined) return ' to receive its configuration'
-  if (!isSame(machine.delivered, configuration) || !isSame(machine.running, configuration))
+  if (!isSameConfiguration(machine.delivered, configuration) || !isSameConfiguration(machine.running, configuration))
     return ` to run its configuration${machine.detail === '' ? '' : `: ${machine.detail}`}`
   return machine.isHealthy ? undefined : ` to be healthy: ${machine.detail}`
 }

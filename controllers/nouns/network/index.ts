@@ -23,9 +23,9 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import { networkOwner } from '../../network/ovn/difference.ts'
 import { type NetworkFacts, networkRows } from '../../network/ovn/private-network.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
+import { type Bundles, factsDigest, openBundles } from '../../kit/synced.ts'
 import { type At, networkFactsOf } from './facts.ts'
-import { type NetworkEffects, type NetworkObject, type Observed, appliedOf, plan } from './plan.ts'
+import { type NetworkEffects, type NetworkObject, type Observed, appliedNetwork, plan } from './plan.ts'
 
 export const networkController = controller<NetworkEffects>()({
   name: 'network',
@@ -120,9 +120,9 @@ async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): 
     hasNetworks: zoneObject?.status?.hasPrivateNetworks === true,
     region: zoneObject?.spec.region,
     facts,
-    isApplied: facts !== undefined && bundles.digestOf(networkOwner(uid)) === digestOf(facts),
+    isApplied: facts !== undefined && bundles.digestOf(networkOwner(uid)) === factsDigest(facts),
     installed: isWaiting ? await ovn?.installed([]) : undefined,
-    ...(await readEdits(parts, networkChanges, network, appliedOf(network))),
+    ...(await readEdits(parts, networkChanges, network, appliedNetwork(network))),
   }
 }
 

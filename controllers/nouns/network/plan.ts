@@ -50,7 +50,7 @@ type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 const LOOK_SECONDS = 300
 
 export const plan = planChanges(networkChanges, {
-  applied: appliedOf,
+  applied: appliedNetwork,
   synchronize: (input: During<ReconcileInput>) =>
     firstDecision(input, [hasAccount, hasZone, isClaimed, applied, areInstalled, done]),
   idle,
@@ -70,7 +70,7 @@ const askedOf = ({ spec: { dnsServers, dhcpEnabled } }: NetworkObject): NonNulla
 })
 
 /** The applied spec, as its status shows it. */
-export function appliedOf({ spec, status }: NetworkObject): NetworkSpec | undefined {
+export function appliedNetwork({ spec, status }: NetworkObject): NetworkSpec | undefined {
   return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
 }
 

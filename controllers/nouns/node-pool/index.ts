@@ -5,7 +5,7 @@ import { isFinal } from '../../../domain/operations.ts'
 import { JOIN_SECONDS } from '../../../domain/node-pool/rules.ts'
 import { type ClusterClaim, findCluster } from '../../../db/kubernetes-cluster/index.ts'
 import { claimNodePool, isNodePoolClaimed, releaseNodePool } from '../../../db/node-pool/index.ts'
-import { userActor, findEditor } from '../../kit/operation/direct-edit.ts'
+import { editorActor, findEditor } from '../../kit/operation/direct-edit.ts'
 import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
 import type { ControlPlanes } from '../../../integrations/control-planes/control.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
@@ -32,10 +32,10 @@ import type { Parts } from '../../kit/parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../kit/refusal.ts'
 import { mayGrow, requireStandingOfEdit } from '../../kit/standing.ts'
 import { newRequests } from '../../kit/synced.ts'
-import { demandOf, documentOf, slotsOf, takenNumbers } from './nodes.ts'
+import { nodeDemand, nodeDocument, slotsOf, takenNumbers } from './nodes.ts'
 import { CLAIMED, type ClusterObject, type NodePoolEffects, type NodePoolObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
-import { look, type UnderusedMemory } from './scaling.ts'
+import { scalingFor, type UnderusedMemory } from './scaling.ts'
 
 const POOLS_OF = 'node pools of a cluster'
 /** A cluster may be created together with pools. */
@@ -109,7 +109,7 @@ async function observe(
     scaling: 'obstacle' in api ? undefined : await scalingOf(parts, pool, { clusterClaim, region, memory }),
     taken: takenNumbers(pool, own, api),
     edits: [],
-    editor: begun === undefined ? await findEditor(store, NodePool, pool, '') : userActor(begun.username),
+    editor: begun === undefined ? await findEditor(store, NodePool, pool, '') : editorActor(begun.username),
   }
 }
 
@@ -128,7 +128,7 @@ async function scalingOf(
   const plans = parts.caches.of(Plan)
   try {
     const load = await controlOf(parts, claim).load(claim.controlPlaneId)
-    return look(memory, claim.controlPlaneId, {
+    return scalingFor(memory, claim.controlPlaneId, {
       load,
       pools: parts.caches.of(NodePool).by(POOLS_OF, `${namespace}/${spec.clusterId}`),
       region,
@@ -200,9 +200,9 @@ const effectsOf = (parts: Parts, machines: Machines): Effects => ({
     const observed = await observe(parts, machines, pool)
     const slot = slotsOf(pool, observed, pool.spec.count).find(({ role }) => role === delivery.role)
     // The configuration has changed meanwhile: the next reconcile delivers the new one.
-    if (slot === undefined || demandOf(pool, observed, slot).configuration?.fingerprint !== delivery.fingerprint)
+    if (slot === undefined || nodeDemand(pool, observed, slot).configuration?.fingerprint !== delivery.fingerprint)
       return undefined
-    const document = documentOf(pool, observed, slot)
+    const document = nodeDocument(pool, observed, slot)
     if (document === undefined) throw new Unavailable('the control plane of the node')
     const bootstrapToken = slot.node === undefined ? await tokenOf(parts, pool) : undefined
     await deliverDocument(parts, delivery, {

@@ -12,7 +12,13 @@ import {
 } from '../../../integrations/control-planes/control.ts'
 import type { MachineDocumentParts } from '../../../resources/managed-machine/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
-import { fingerprintOf, type Machine, type MachineDemand, machineName, type Owner } from '../managed-machine/index.ts'
+import {
+  configurationFingerprint,
+  type Machine,
+  type MachineDemand,
+  machineName,
+  type Owner,
+} from '../managed-machine/index.ts'
 import { apiOf, type NodePoolObject, type Observed } from './observed.ts'
 
 /** The labels that describe a node, as Kubernetes and the platform name them. */
@@ -23,7 +29,7 @@ const PLAN_LABEL = 'node.kubernetes.io/instance-type'
 /** The fingerprint alone identifies the configuration of a node. */
 const GENERATION = 1
 
-export function ownerOf({ metadata, spec }: NodePoolObject, accountId: string): Owner {
+export function nodePoolOwner({ metadata, spec }: NodePoolObject, accountId: string): Owner {
   const { name: id, namespace = '', uid = '' } = metadata
   return { type: 'node_pool', id, uid, namespace, accountId, zone: spec.zone, resource: NodePool }
 }
@@ -108,7 +114,7 @@ export function marksOf({ spec }: NodePoolObject, region: string): NodeMarks {
     ...(region === '' ? {} : { [REGION_LABEL]: region }),
   }
   const taints = spec.taints.map(({ key, value, effect }) => ({ key, value, effect }))
-  return { labels, taints, digest: fingerprintOf([labels, taints]) }
+  return { labels, taints, digest: configurationFingerprint([labels, taints]) }
 }
 
 const addressIn = (machine: Machine | undefined, networkId: string) =>
@@ -133,7 +139,7 @@ const publicAddressesOf = ({
 type Kubernetes = NonNullable<MachineDocumentParts['kubernetes']>
 
 /** The document for the server of the node, without what it joins with; undefined while it is incomplete. */
-export function documentOf(
+export function nodeDocument(
   pool: NodePoolObject,
   observed: Observed,
   slot: Slot,
@@ -181,10 +187,10 @@ const runningRelease = ({ node }: Slot, releases: readonly string[]): string | u
 }
 
 /** The demand for the server of the node. Until the node has joined, its join token is part of the demand. */
-export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): MachineDemand {
+export function nodeDemand(pool: NodePoolObject, observed: Observed, slot: Slot): MachineDemand {
   const { spec, status } = pool
   const networkId = observed.cluster?.spec.networkId ?? ''
-  const document = documentOf(pool, observed, slot)
+  const document = nodeDocument(pool, observed, slot)
   const tokenId = slot.node === undefined ? status?.join?.tokenId : ''
   const podCidr = slot.node?.podCidr ?? ''
   return {
@@ -200,6 +206,6 @@ export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): 
     configuration:
       document === undefined || tokenId === undefined
         ? undefined
-        : { generation: GENERATION, fingerprint: fingerprintOf([document, tokenId]) },
+        : { generation: GENERATION, fingerprint: configurationFingerprint([document, tokenId]) },
   }
 }

@@ -9,10 +9,10 @@ import { planMachines } from '../managed-machine/index.ts'
 import { firstDecision, truncated } from '../../kit/operation/decision.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import { digestOf, failed } from '../../kit/synced.ts'
+import { factsDigest, failed } from '../../kit/synced.ts'
 import { hasAccount } from '../../kit/synced-plan.ts'
 import { dueScaling, reconsidered } from './scaling.ts'
-import { addressesOf, demandOf, isOutdated, marksOf, ownerOf, type Slot, slotsOf } from './nodes.ts'
+import { addressesOf, nodeDemand, isOutdated, marksOf, nodePoolOwner, type Slot, slotsOf } from './nodes.ts'
 import {
   apiOf,
   CLAIMED,
@@ -58,7 +58,7 @@ export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Obser
 
 /** The fields whose change starts an operation. */
 const followed = ({ spec: { count, version, labels, taints, maxUnavailable } }: NodePoolObject): string =>
-  digestOf([count, version, labels, taints, maxUnavailable])
+  factsDigest([count, version, labels, taints, maxUnavailable])
 
 const waiting = (step: NonNullable<Decision['step']>, waitFor: string): Decision => ({
   health: 'reconciling',
@@ -169,10 +169,10 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
     return (slot.isWanted || isKept(slot, drains)) && (slot.machine !== undefined || slot.node === undefined)
   })
   const planned = planMachines({
-    owner: ownerOf(pool, accountId),
+    owner: nodePoolOwner(pool, accountId),
     // While one node is removed, no other is replaced for its health: the other has not been drained.
     demands: demanded.map((slot) => ({
-      ...demandOf(pool, observed, slot),
+      ...nodeDemand(pool, observed, slot),
       isPatient: leaving.some((other) => other !== slot && other.isWanted),
     })),
     machines,
@@ -354,7 +354,7 @@ function remove(input: Input): Decision {
     return { ...going, ...waiting('servers', observed.api.obstacle), reason: 'Deleting' }
   if (accountId !== undefined && (isLast || isSilent)) {
     if (machines.length > 0) {
-      const planned = planMachines({ owner: ownerOf(pool, accountId), demands: [], machines, now })
+      const planned = planMachines({ owner: nodePoolOwner(pool, accountId), demands: [], machines, now })
       return { ...going, actions: planned.actions, waitFor: planned.waitFor }
     }
   } else if (accountId !== undefined) {

@@ -44,7 +44,7 @@ interface Looked {
 }
 
 /** The input of the judgement, including what earlier reconciles remembered. */
-export function look(memory: UnderusedMemory, cluster: string, looked: Looked): Scaling {
+export function scalingFor(memory: UnderusedMemory, cluster: string, looked: Looked): Scaling {
   const { load, now } = looked
   const pools = looked.pools.map((pool) => scalingPoolOf(pool, looked))
   const since = rememberUnderused(memory.get(cluster)?.since ?? new Map(), underusedNodes(load, pools), now)

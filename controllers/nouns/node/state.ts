@@ -51,7 +51,7 @@ export const fencedState = ({ evidence }: NodeFence): NodeStateReport => ({
 })
 
 /** Guards in order: fenced, no heartbeat ever, silent, at work, kept empty, cordoned. */
-export function stateOf(node: NodeObject, observed: Observed): NodeStateReport {
+export function nodeState(node: NodeObject, observed: Observed): NodeStateReport {
   const { status } = node
   const { heartbeat, report } = observed
   if (status?.fence !== undefined) {

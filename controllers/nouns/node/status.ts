@@ -3,7 +3,7 @@ import type { NodeState } from '../../../domain/node/rules.ts'
 import type { NodeAction } from './actions.ts'
 import { operationActions, waitActions } from '../../kit/operation/decision.ts'
 import { type Health, healthConditions } from '../../kit/health.ts'
-import { stateOf, heartbeatCheckSeconds, mirrorActions, reportedStatus } from './state.ts'
+import { nodeState, heartbeatCheckSeconds, mirrorActions, reportedStatus } from './state.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import type { ReconcileInput } from './observed.ts'
@@ -23,7 +23,7 @@ const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = {
 export function toActions(input: ReconcileInput, forOperation: Decision): readonly NodeAction[] {
   const { node, observed } = input
   const decision = combined(forOperation, independentOfOperation(input))
-  const { state, reason, detail } = decision.state ?? stateOf(node, observed)
+  const { state, reason, detail } = decision.state ?? nodeState(node, observed)
   const isAtWork = activeOperation(node) !== undefined && decision.outcome === undefined
   const mirror = mirrorActions(node, observed, state === 'ready')
   const waitSeconds = Math.min(

@@ -15,8 +15,13 @@ import {
 } from '../../../db/object-storage/index.ts'
 import { listKubernetesRequests } from '../../../db/request/index.ts'
 import { type ObjectStorageOffer, offerIn } from '../../../integrations/object-storage/configuration.ts'
-import { fingerprintOf, type TenantState } from '../../../integrations/object-storage/control.ts'
-import { forgetTenant, tellTenant, type Told, toldOf } from '../../../integrations/object-storage/told.ts'
+import { fingerprintOfSecret, type TenantState } from '../../../integrations/object-storage/control.ts'
+import {
+  forgetTenant,
+  sendTenantSettings,
+  type TenantStores,
+  tenantStoresOf,
+} from '../../../integrations/object-storage/tenant-stores.ts'
 import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { type EffectReport, watch } from '../../../kit/reconcile/reconciler.ts'
@@ -53,8 +58,8 @@ function toldIn(
   { objectStorage = NOWHERE, clock }: Pick<Parts, 'objectStorage' | 'clock'>,
   zone: string,
   row: ObjectStorageRow | undefined,
-): Told | { readonly obstacle: string } {
-  if (row !== undefined) return toldOf(objectStorage, row, clock.now())
+): TenantStores | { readonly obstacle: string } {
+  if (row !== undefined) return tenantStoresOf(objectStorage, row, clock.now())
   const served = offerIn(objectStorage, zone)
   return 'obstacle' in served ? served : { keeper: served, entrance: served }
 }
@@ -76,7 +81,7 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
   if (row === undefined) return { ...base, row, endpoint, tenant: undefined }
   const wanted = {
     ...(await orUnavailable(tenantFacts(db, row, clock.now()))),
-    secretFingerprint: fingerprintOf(openSecret(parts, row)),
+    secretFingerprint: fingerprintOfSecret(openSecret(parts, row)),
   }
   try {
     const tenant = await keeper.control.getTenant(tenantOf(row), deletionTimestamp !== undefined)
@@ -139,7 +144,7 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
       const told = toldIn(parts, row.zone, current)
       if (current === undefined || 'obstacle' in told) return
       const facts: TenantFacts = await orUnavailable(tenantFacts(parts.db, current, parts.clock.now()))
-      await tellTenant(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, current) })
+      await sendTenantSettings(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, current) })
     })
     return undefined
   },

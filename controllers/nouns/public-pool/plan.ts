@@ -2,7 +2,7 @@
  *  with operations. PostgreSQL decides which addresses a pool assigns; here its mirror there is maintained. */
 import type { KindOf } from '../../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Pool } from '../../../db/public-pool/index.ts'
+import type { AddressPool } from '../../../db/public-pool/index.ts'
 import { defined } from '../../../domain/defined.ts'
 import { canonicalPool, poolFault, poolTotal, type PoolState } from '../../../domain/public-pool/rules.ts'
 import { isPrivateNetwork } from '../../../domain/network/addresses.ts'
@@ -21,7 +21,7 @@ export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
 export interface Observed {
   /** The pool in PostgreSQL; undefined when it is not there. */
-  readonly mirror: Pool | undefined
+  readonly mirror: AddressPool | undefined
   /** How many of its addresses are in use. */
   readonly allocated: number
   /** The actor of the edit that has no operation. */
@@ -31,7 +31,7 @@ export interface Observed {
 /** The effects of pools by name, each with its input. */
 export interface PublicPoolEffects extends AuditEffects {
   /** Writes the pool to PostgreSQL. */
-  readonly mirror: Pool
+  readonly mirror: AddressPool
   readonly forget: { readonly id: string }
   /** Mails the owners of prefixes of a pool that is drained. */
   readonly notify: { readonly id: string; readonly operationId: string }
@@ -171,8 +171,10 @@ function idle({ pool, observed }: ReconcileInput): Decision {
 }
 
 /** The pool in the form of PostgreSQL. With kubectl, addresses may have any notation. */
-export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
-  canonicalPool({ id: name, zone, family, cidr, use, state, ...defined({ gateway }) })
+export const poolOf = ({
+  metadata: { name },
+  spec: { zone, family, cidr, use, gateway, state },
+}: PoolObject): AddressPool => canonicalPool({ id: name, zone, family, cidr, use, state, ...defined({ gateway }) })
 
 const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean =>
   known !== undefined && isDeepStrictEqual(canonicalPool(known), poolOf(pool))

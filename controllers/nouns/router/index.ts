@@ -30,8 +30,8 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import { routerOwner } from '../../network/ovn/difference.ts'
 import { type RouterFacts, routerRows } from '../../network/ovn/router.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { type Bundles, digestOf, openBundles } from '../../kit/synced.ts'
-import { type Observed, type RouterEffects, type RouterObject, appliedOf, plan } from './plan.ts'
+import { type Bundles, factsDigest, openBundles } from '../../kit/synced.ts'
+import { type Observed, type RouterEffects, type RouterObject, appliedRouter, plan } from './plan.ts'
 
 const ROUTERS_OF = 'routers of a network'
 
@@ -100,9 +100,9 @@ async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Pr
       (networkId) => networks.get({ namespace, name: networkId })?.status?.ipv4Cidr === undefined,
     ),
     facts,
-    isApplied: facts !== undefined && bundles.digestOf(routerOwner(uid)) === digestOf(facts),
+    isApplied: facts !== undefined && bundles.digestOf(routerOwner(uid)) === factsDigest(facts),
     installed: isWaiting ? await ovn?.installed(facts?.nat === undefined ? [] : facts.gatewayNodes) : undefined,
-    ...(await readEdits(parts, routerChanges, router, appliedOf(router))),
+    ...(await readEdits(parts, routerChanges, router, appliedRouter(router))),
   }
 }
 

@@ -56,7 +56,7 @@ const LOOK_SECONDS = 300
 const MISSING_LOOK_SECONDS = 5
 
 export const plan = planChanges(routerChanges, {
-  applied: appliedOf,
+  applied: appliedRouter,
   // Steps in order: claimed, applied, installed.
   synchronize: (input: During<ReconcileInput>) =>
     firstDecision(input, [hasAccount, hasZone, hasAllNetworks, isClaimed, applied, areInstalled, trimmed, done]),
@@ -66,7 +66,7 @@ export const plan = planChanges(routerChanges, {
 })
 
 /** The applied spec, as its status shows it. */
-export function appliedOf({ spec, status }: RouterObject): RouterSpec | undefined {
+export function appliedRouter({ spec, status }: RouterObject): RouterSpec | undefined {
   return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
 }
 

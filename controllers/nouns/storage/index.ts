@@ -44,7 +44,7 @@ import { transferKeyKey } from './keys.ts'
 import type { Observed } from './observed.ts'
 import { COPIES_OF, OF_SNAPSHOT, readOrigin, readPoints, SNAPSHOTS_OF } from './points.ts'
 import { detectEdit, plan } from './plan.ts'
-import { isTerminating, requestedTier, type StorageObject, tierOf, type VolumeObject } from './volumes.ts'
+import { isTerminating, requestedTier, type StorageObject, effectiveTier, type VolumeObject } from './volumes.ts'
 
 export const storageController = controller<StorageEffects>()({
   name: 'storage',
@@ -196,7 +196,7 @@ const isLeftToItsNode = (caches: Parts['caches'], volume: VolumeObject): boolean
 
 /** Nodes that do not reach the shared storage on which a move must keep the storage, or to which it must bring it. */
 function unfitNodes(caches: Parts['caches'], storage: StorageObject): readonly string[] {
-  if (tierOf(storage) !== 'standard') return []
+  if (effectiveTier(storage) !== 'standard') return []
   const { pool } = storage.status ?? {}
   if (pool !== undefined) return nodesWithoutPool(caches, pool)
   return requestedTier(storage) === undefined ? [] : nodesWithoutPools(caches)

@@ -21,7 +21,7 @@ import {
   type StorageObject,
   type VolumeObject,
   isToTakeOver,
-  tierOf,
+  effectiveTier,
   withdraw,
 } from './volumes.ts'
 
@@ -136,7 +136,7 @@ const lostBootsBeside = (node: string, { lostBoots = [] }: Observed): Observed['
 /** A disk stays on the storage where it was created. */
 function poolOf(storage: StorageObject, { volumes: [known], pools }: Observed): string | undefined {
   if (known !== undefined) return known.spec.pool
-  return storage.status?.nodeName === undefined ? poolAmong(tierOf(storage), pools) : storage.status.pool
+  return storage.status?.nodeName === undefined ? poolAmong(effectiveTier(storage), pools) : storage.status.pool
 }
 
 /** Data that is on shared storage already is not created again. */

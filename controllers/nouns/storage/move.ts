@@ -14,7 +14,7 @@ import { RESERVED } from './conditions.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
 import { during, idOf, RECHECK_SECONDS } from './during.ts'
 import { transferKeys } from './keys.ts'
-import { requestedTier, STORAGE_OPERATION, type StorageObject, tierOf } from './volumes.ts'
+import { requestedTier, STORAGE_OPERATION, type StorageObject, effectiveTier } from './volumes.ts'
 
 type Rule = OperationRule<OperationInput, Decision>
 
@@ -184,7 +184,7 @@ const serverMoved: Rule = (input) => {
 /** The storage has its new tier, and its data is nowhere else. */
 const cleaned: Rule = (input) => {
   const { storage, observed } = input
-  const tier = tierOf(storage)
+  const tier = effectiveTier(storage)
   if (tier !== storage.spec.tier)
     return during(input, 'cleaned', {
       actions: [{ do: 'change', patch: { spec: { tier } } }],

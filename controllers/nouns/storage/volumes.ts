@@ -105,7 +105,8 @@ export const isToTakeOver = (volume: VolumeObject | undefined, lostBoots: Volume
   volume !== undefined && !isDeepStrictEqual(volume.spec.takesOverFrom, withLostHosts(volume, lostBoots))
 
 /** The tier that its data must be on: that of a move under way, or else its own. */
-export const tierOf = (storage: StorageObject): StorageSpec['tier'] => requestedTier(storage) ?? storage.spec.tier
+export const effectiveTier = (storage: StorageObject): StorageSpec['tier'] =>
+  requestedTier(storage) ?? storage.spec.tier
 
 /** Argument of a server's move that names the operation of a storage that it moves for. */
 export const STORAGE_OPERATION = 'storage_operation_id'

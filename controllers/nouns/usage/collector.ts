@@ -1,6 +1,6 @@
 /** Reads from every host the traffic of its guests, and adds it to their series. A host that does not answer loses
  *  nothing: its counters keep growing, and the next answer contains what the last ones missed. */
-import { pruneUsage, type Reading, recordReadings } from '../../../db/usage/index.ts'
+import { pruneUsage, type CounterReading, recordReadings } from '../../../db/usage/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
 import { type GuestUsage, Instance, nodeNamespace } from '../../../resources/instance/index.ts'
@@ -39,7 +39,7 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
 }
 
 /** The owner of each guest, by the name of its Instance. */
-type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
+type GuestOwners = ReadonlyMap<string, Pick<CounterReading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
 
 /** Answers a function that asks every node of the shard once. The last traffic of a guest is reported when its Instance
  *  no longer exists, so owners are remembered between rounds. */
@@ -53,7 +53,7 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
     const usages = await options.usageOf(node)
     const owners = ownersOf(options, name, usages, known.get(name) ?? new Map())
     known.set(name, owners)
-    const readings = usages.flatMap(({ instance, epoch, counters }): Reading[] => {
+    const readings = usages.flatMap(({ instance, epoch, counters }): CounterReading[] => {
       const owner = owners.get(instance)
       return owner === undefined ? [] : [{ epoch: `${name}/${epoch}`, ...owner, counters }]
     })

@@ -71,7 +71,7 @@ export interface ReconcileInput {
 
 export type SharedStorage = NonNullable<ZoneSpec['sharedStorage']>
 
-export interface Asked {
+export interface SharedStoragePools {
   readonly access: Pick<SharedStorage, 'protocol' | 'secretName'>
   /** Pools of the zone, by the names that its nodes use. */
   readonly pools: readonly string[]
@@ -79,8 +79,8 @@ export interface Asked {
 
 /** Both answer `status.sharedStorage`. */
 export interface SharedStorageEffects {
-  readonly readSharedStorage: Asked
-  readonly setStoragePolicy: Asked & { readonly policy: StoragePolicy }
+  readonly readSharedStorage: SharedStoragePools
+  readonly setStoragePolicy: SharedStoragePools & { readonly policy: StoragePolicy }
 }
 
 /** The effects of zones by name, each with its input. */

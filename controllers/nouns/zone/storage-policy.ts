@@ -12,7 +12,7 @@ import type { DirectEdit } from '../../kit/operation/direct-edit.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { refusalOf } from '../../kit/refusal.ts'
-import type { Asked, Decision, ReconcileInput, SharedStorage, ZoneObject } from './observed.ts'
+import type { SharedStoragePools, Decision, ReconcileInput, SharedStorage, ZoneObject } from './observed.ts'
 
 /** Condition with the reason why the storage did not accept the policy. */
 export const POLICY_SET = 'StoragePolicySet'
@@ -172,7 +172,7 @@ function poolsOf({ zone: { spec, status } }: ReconcileInput) {
   return (status?.sharedStorage?.pools ?? []).filter(({ name }) => names === undefined || names.includes(name))
 }
 
-const accessOf = ({ protocol, secretName }: SharedStorage): Asked['access'] => ({ protocol, secretName })
+const accessOf = ({ protocol, secretName }: SharedStorage): SharedStoragePools['access'] => ({ protocol, secretName })
 const look = (sharedStorage: SharedStorage, pools: readonly string[] = []) =>
   ({ do: 'effect', name: 'readSharedStorage', input: { access: accessOf(sharedStorage), pools } }) as const
 

@@ -12,7 +12,7 @@ export const UNDERUSED_SECONDS = 600
 export const COMING_SECONDS = 900
 export const GROWTH_PAUSE_SECONDS = 600
 
-export interface Bounds {
+export interface PoolBounds {
   readonly min: number
   readonly max: number
 }
@@ -21,7 +21,7 @@ export interface Bounds {
 export interface ScalingPool {
   readonly id: string
   /** Null without autoscaling. */
-  readonly bounds: Bounds | null
+  readonly bounds: PoolBounds | null
   /** The desired number of nodes. */
   readonly count: number
   /** Its nodes in the cluster that are not being removed. */
@@ -147,5 +147,5 @@ export const rememberUnderused = (
 ): ReadonlyMap<string, string> => new Map(underused.map(({ name }) => [name, since.get(name) ?? now.toISOString()]))
 
 /** Within the bounds. */
-export const bounded = (count: number, bounds: Bounds | null | undefined): number =>
+export const bounded = (count: number, bounds: PoolBounds | null | undefined): number =>
   bounds == null ? count : Math.min(Math.max(count, bounds.min), bounds.max)

@@ -1,7 +1,7 @@
 /** Refuses requests that the user has no right to make. */
 import type { Engine } from '../core/engine.ts'
 import type { User } from '../core/object.ts'
-import type { Target } from '../core/read.ts'
+import type { ReadTarget } from '../core/read.ts'
 import { isTrue, type Query, type Request } from '../core/request.ts'
 import { parseFieldSelector } from '../core/selector.ts'
 import { forbidden, Refusal } from '../core/status.ts'
@@ -14,14 +14,14 @@ function verbOf(method: Request['method'], name: string, query: Query): string {
 }
 
 /** Throws 403 with the message of Kubernetes. */
-export function authorize(engine: Engine, user: User, request: Request, query: Query, target: Target): void {
+export function authorize(engine: Engine, user: User, request: Request, query: Query, target: ReadTarget): void {
   const { name } = target
   const verb = verbOf(request.method, name, query)
   requireVerb(engine, user, verb, target, name === '' && request.method === 'GET' ? selectedName(query) : name)
 }
 
 /** The same check as a result. */
-export function isAuthorized(engine: Engine, user: User, request: Request, query: Query, target: Target): boolean {
+export function isAuthorized(engine: Engine, user: User, request: Request, query: Query, target: ReadTarget): boolean {
   try {
     authorize(engine, user, request, query, target)
     return true
@@ -32,10 +32,10 @@ export function isAuthorized(engine: Engine, user: User, request: Request, query
 }
 
 /** Throws 403 unless the user may create the target: for writes that create a missing object. */
-export const authorizeCreate = (engine: Engine, user: User, target: Target): void =>
+export const authorizeCreate = (engine: Engine, user: User, target: ReadTarget): void =>
   requireVerb(engine, user, 'create', target, target.name)
 
-function requireVerb(engine: Engine, user: User, verb: string, target: Target, objectName: string): void {
+function requireVerb(engine: Engine, user: User, verb: string, target: ReadTarget, objectName: string): void {
   const { definition, namespace, name, subresource } = target
   const attributes: Attributes = {
     verb,

@@ -3,7 +3,7 @@
 import { defined } from '../../../domain/defined.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { checkType, parseObject } from '../core/body.ts'
-import { json, keyOf, type Answer, type Engine } from '../core/engine.ts'
+import { json, entryKey, type Answer, type Engine } from '../core/engine.ts'
 import { asObject, asString, at, isObject, strings, type JsonObject } from '../core/json.ts'
 import type { User } from '../core/object.ts'
 import { fieldInvalid, fieldRequired, forbidden, invalid, notFound } from '../core/status.ts'
@@ -119,7 +119,7 @@ export async function requestToken(engine: Engine, { target, request }: Write): 
   const { object } = parseObject(request.body, request.headers['content-type'])
   const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest', isCustom: false }
   checkType(object, kind)
-  const account = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  const account = engine.store.table(definition.storageKey).get(entryKey(namespace, name))
   if (!account) throw notFound(definition, name)
   if (account.metadata.deletionTimestamp !== undefined)
     throw forbidden(definition, name, 'the service account is going away')

@@ -5,7 +5,7 @@ import { EMPTY, fieldSet, LEAF, type FieldSet } from './field-set.ts'
 import { hasParts, partsOf, shapeOf } from './typed.ts'
 
 /** The fields in a configuration: leaves, and the items of keyed lists. */
-export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
+export function valueFields(value: Json, schema: Schema | undefined): FieldSet {
   if (!hasParts(value, schema)) return LEAF
   const parts = partsOf(value, schema)
   const shape = shapeOf(value, schema)
@@ -13,7 +13,7 @@ export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
   return fieldSet(
     false,
     parts.map((part) => {
-      const inner = fieldsOf(part.value, part.schema)
+      const inner = valueFields(part.value, part.schema)
       // Items are fields themselves, and so are objects without a schema.
       const isField = shape === 'keyed' || (part.schema === undefined && isObject(part.value))
       return [part.element, isField ? { ...inner, isMember: true } : inner] as const

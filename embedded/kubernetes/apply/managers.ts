@@ -6,7 +6,7 @@ import { asList, asObject, asString, isObject, sortedText, type Json, type JsonO
 import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core/object.ts'
 import { badRequest, Refusal, type Cause } from '../core/status.ts'
 import type { Schema } from '../schema/schema.ts'
-import { compare, fieldsOf } from './compare.ts'
+import { compare, valueFields } from './compare.ts'
 import {
   difference,
   EMPTY,
@@ -198,7 +198,7 @@ export function apply(
   if (looseMetadata(config).managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
   const schema = typeSchemaOf(definition)
   checkDeclared(config, schema, definition, givenNamespace)
-  const wanted = ownable(writing, fieldsOf(config, schema))
+  const wanted = ownable(writing, valueFields(config, schema))
   const own = {
     manager,
     operation: 'Apply',
@@ -263,7 +263,7 @@ const beforeFirstApply = (writing: Writing, live: KubeObject, schema: Schema): M
   apiVersion: groupVersionOf(writing.definition),
   subresource: '',
   time: '',
-  fields: ownable({ ...writing, subresource: '' }, fieldsOf(live, schema)),
+  fields: ownable({ ...writing, subresource: '' }, valueFields(live, schema)),
 })
 
 /** A configuration may only contain fields of the schema, and each keyed item once. */

@@ -1,11 +1,11 @@
 /** Writes of the server's own controllers. They pass through admission like any other write: an object stays as it is
  *  when a webhook refuses the change. */
 import type { Definition } from './definition.ts'
-import { keyOf, type Engine } from './engine.ts'
+import { entryKey, type Engine } from './engine.ts'
 import { withMetadata, type KubeObject, type Metadata, type User } from './object.ts'
 import { removeNow, shownOptions, type DeleteOptions } from './remove.ts'
 import { Refusal, unavailable } from './status.ts'
-import { viewOf } from './view.ts'
+import { versionView } from './view.ts'
 
 const controllerUser = (name: string): User => ({
   name: `system:serviceaccount:kube-system:${name}`,
@@ -56,7 +56,7 @@ export const removeWithNamespace = (
   refusalOf(async () => {
     const [table, options] = [engine.store.table(definition.storageKey), { propagation: 'Background', uid } as const]
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const stored = table.get(keyOf(namespace, name))
+      const stored = table.get(entryKey(namespace, name))
       if (stored?.metadata.uid !== uid) return
       const asked = engine.admit({
         ...deletionOf(definition, stored),
@@ -65,7 +65,7 @@ export const removeWithNamespace = (
         deleteOptions: shownOptions({ propagation: 'Background' }),
       })
       if (asked !== undefined) await asked
-      if (table.get(keyOf(namespace, name)) !== stored) continue
+      if (table.get(entryKey(namespace, name)) !== stored) continue
       removeNow(engine, definition, namespace, name, options)
       return
     }
@@ -79,7 +79,7 @@ const deletionOf = (definition: Definition, object: KubeObject) => ({
   name: object.metadata.name,
   subresource: '',
   object: undefined,
-  old: viewOf(definition, object),
+  old: versionView(definition, object),
   user: GARBAGE_COLLECTOR,
   isDryRun: false,
   fieldManager: '',
@@ -95,7 +95,7 @@ export const changeAsked = (
 ): Answered =>
   refusalOf(async () => {
     const { storageKey, hooks } = definition
-    const [table, key] = [engine.store.table(storageKey), keyOf(namespace, name)]
+    const [table, key] = [engine.store.table(storageKey), entryKey(namespace, name)]
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       const stored = table.get(key)
       const changes = stored?.metadata.uid === uid ? changesOf(stored) : undefined
@@ -107,8 +107,8 @@ export const changeAsked = (
         namespace,
         name,
         subresource: '',
-        object: viewOf(definition, next),
-        old: viewOf(definition, stored),
+        object: versionView(definition, next),
+        old: versionView(definition, stored),
         user: GARBAGE_COLLECTOR,
         isDryRun: false,
         fieldManager: '',

@@ -3,12 +3,12 @@
 import { trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
 import { asStored, type Definition } from './definition.ts'
-import { json, keyOf, type Answer, type Engine } from './engine.ts'
+import { json, entryKey, type Answer, type Engine } from './engine.ts'
 import { asList, asObject, asString, at, isEqual, sortedText, strings, type Json, type JsonObject } from './json.ts'
 import { finalizerWarnings } from './metadata.ts'
 import { looseMetadata, withMetadata, type KubeObject, type ManagedFieldsEntry, type User } from './object.ts'
 import { checkQuota } from './quota.ts'
-import type { Target } from './read.ts'
+import type { ReadTarget } from './read.ts'
 import { rendererOf } from './render.ts'
 import { fieldValidationOf, isDryRun, type Query, type Request } from './request.ts'
 import { toScale } from './scale.ts'
@@ -23,13 +23,13 @@ import {
   notFound,
   unavailable,
 } from './status.ts'
-import { viewOf } from './view.ts'
+import { versionView } from './view.ts'
 
 const CHANGE_MOST_ATTEMPTS = 10
 
 /** One parsed write request. */
 export interface Write {
-  readonly target: Target
+  readonly target: ReadTarget
   readonly request: Request
   readonly query: Query
   readonly user: User
@@ -42,13 +42,13 @@ export interface Outcome {
 }
 
 /** The object to change; throws when it does not exist. */
-export function existing(target: Target, current: KubeObject | undefined): KubeObject {
+export function existing(target: ReadTarget, current: KubeObject | undefined): KubeObject {
   if (!current) throw notFound(target.definition, target.name)
   return current
 }
 
 /** The object with the namespace of the path; throws when it names another namespace. */
-export function withNamespaceOf(object: JsonObject, { definition, namespace }: Target): JsonObject {
+export function withNamespaceOf(object: JsonObject, { definition, namespace }: ReadTarget): JsonObject {
   const metadata = looseMetadata(object)
   const given = asString(metadata.namespace)
   if (!definition.isNamespaced) {
@@ -62,7 +62,7 @@ export function withNamespaceOf(object: JsonObject, { definition, namespace }: T
 
 /** Throws when the change names a uid or revision that the object does not have. */
 export function checkPreconditions(
-  { definition, name }: Target,
+  { definition, name }: ReadTarget,
   given: JsonObject,
   old: KubeObject,
   isRevisionNeeded: boolean,
@@ -136,7 +136,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
   const { definition, namespace, name, subresource } = target
   const isDry = isDryRun(query, optionsOf(request))
   const table = engine.store.table(definition.storageKey)
-  const key = keyOf(namespace, name)
+  const key = entryKey(namespace, name)
   for (let attempt = 0; attempt < CHANGE_MOST_ATTEMPTS; attempt++) {
     const stored = table.get(key)
     const { object, old, warnings } = prepare(engine, write, changing, stored)
@@ -159,10 +159,10 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const next = asStored(definition, object)
     const status = old ? 200 : 201
     if (!old) checkQuota(engine, target) // last, so that nothing can happen between this and the write
-    if (isDry) return { object: viewOf(definition, withoutEmptyRevision(next)), warnings, status }
+    if (isDry) return { object: versionView(definition, withoutEmptyRevision(next)), warnings, status }
     const kept = store(engine, definition, key, stored, next)
     await engine.store.durable()
-    return { object: viewOf(definition, kept), warnings, status }
+    return { object: versionView(definition, kept), warnings, status }
   }
   throw unavailable('the object changes too fast')
 }
@@ -177,7 +177,7 @@ interface Prepared {
 function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeObject | undefined): Prepared {
   const { target } = write
   const { definition, namespace, name, subresource } = target
-  const old = stored && viewOf(definition, stored)
+  const old = stored && versionView(definition, stored)
   const proposed = make(old)
   const { given } = proposed
   if (old === undefined) checkNamespace(engine, target)
@@ -263,7 +263,7 @@ function strictness(
 }
 
 /** Objects are created only in namespaces that exist and are not being deleted. */
-function checkNamespace(engine: Engine, { definition, namespace, name }: Target): void {
+function checkNamespace(engine: Engine, { definition, namespace, name }: ReadTarget): void {
   const crd = definition.isCustom
     ? engine.store
         .table('apiextensions.k8s.io/customresourcedefinitions')

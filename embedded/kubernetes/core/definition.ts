@@ -96,7 +96,7 @@ export function asStored(definition: Definition, object: KubeObject): KubeObject
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
 }
 
-export const verbsOf = (definition: Definition): readonly string[] =>
+export const supportedVerbs = (definition: Definition): readonly string[] =>
   definition.storing === 'review'
     ? ['create']
     : definition.isCustom

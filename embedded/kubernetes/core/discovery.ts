@@ -1,7 +1,7 @@
 /** Discovery: versions, health, which resources exist, and their schemas. */
 import { createHash } from 'node:crypto'
 import { negotiate } from './accept.ts'
-import { groupVersionOf, subresourcesOf, verbsOf, type Definition } from './definition.ts'
+import { groupVersionOf, subresourcesOf, supportedVerbs, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'
 import type { Json, JsonObject } from './json.ts'
 import { openApi } from './openapi.ts'
@@ -164,7 +164,7 @@ const aggregated = (definition: Definition): JsonObject => {
     responseKind: { group, version, kind },
     scope: definition.isNamespaced ? 'Namespaced' : 'Cluster',
     singularResource: definition.singular,
-    verbs: verbsOf(definition),
+    verbs: supportedVerbs(definition),
     ...(definition.shortNames.length > 0 ? { shortNames: definition.shortNames } : {}),
     ...(definition.categories.length > 0 ? { categories: definition.categories } : {}),
     ...(subresources.length > 0
@@ -188,7 +188,7 @@ function resourceList(engine: Engine, groupName: string, version: string): Answe
       singularName: definition.singular,
       namespaced: definition.isNamespaced,
       kind: definition.kind,
-      verbs: verbsOf(definition),
+      verbs: supportedVerbs(definition),
       ...(definition.shortNames.length > 0 ? { shortNames: definition.shortNames } : {}),
       ...(definition.categories.length > 0 ? { categories: definition.categories } : {}),
     },

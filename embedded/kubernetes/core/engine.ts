@@ -57,7 +57,7 @@ export interface Answer {
   readonly body: string | AsyncIterable<string>
 }
 
-export const keyOf = (namespace: string, name: string): string => (namespace === '' ? name : `${namespace}/${name}`)
+export const entryKey = (namespace: string, name: string): string => (namespace === '' ? name : `${namespace}/${name}`)
 
 export const json = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer => ({
   status,

@@ -59,7 +59,7 @@ export function setMember(target: MutableObject, key: string, value: Json): void
 const texts = new WeakMap<object, string>()
 
 /** The JSON text of a stored object, created once for each object; the log, lists and watches share it. */
-export function textOf(value: JsonObject): string {
+export function jsonText(value: JsonObject): string {
   let text = texts.get(value)
   if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
   return text

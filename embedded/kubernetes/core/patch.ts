@@ -18,7 +18,7 @@ import type { Answer, Engine } from './engine.ts'
 import { asString, isObject, type Json, type JsonObject } from './json.ts'
 import { jsonPatch, mergePatch } from './json-patch.ts'
 import { looseMetadata, type KubeObject } from './object.ts'
-import type { Target } from './read.ts'
+import type { ReadTarget } from './read.ts'
 import { isTrue } from './request.ts'
 import { fromScale, toScale } from './scale.ts'
 import {
@@ -135,7 +135,7 @@ function patcherOf(type: string, body: string, definition: Definition): Patcher 
 }
 
 /** Patches must not change the name, namespace or type of an object. */
-function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject, text: string): void {
+function checkPatched({ definition }: ReadTarget, after: JsonObject, old: KubeObject, text: string): void {
   const metadata = looseMetadata(after)
   checkType(after, definition, text)
   if (metadata.uid !== old.metadata.uid && metadata.uid !== undefined)

@@ -3,7 +3,7 @@
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { asObject, at } from './json.ts'
-import type { Target } from './read.ts'
+import type { ReadTarget } from './read.ts'
 import { forbidden } from './status.ts'
 
 const QUOTAS = '/resourcequotas'
@@ -13,7 +13,7 @@ const namesOf = ({ group, resource }: Pick<Definition, 'group' | 'resource'>): r
   group === '' ? [`count/${resource}`, resource] : [`count/${resource}.${group}`]
 
 /** Throws 403 when another object would exceed a quota of its namespace. */
-export function checkQuota(engine: Engine, { definition, namespace, name }: Target): void {
+export function checkQuota(engine: Engine, { definition, namespace, name }: ReadTarget): void {
   if (!definition.isNamespaced) return
   for (const [, quota] of engine.store.table(QUOTAS).scan(`${namespace}/`)) {
     const hard = asObject(at(quota, 'spec', 'hard'))

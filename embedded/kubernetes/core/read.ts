@@ -1,7 +1,7 @@
 /** Get and list: at the newest revision, at an older one, or in pages at the revision of the first page. */
 import { negotiate } from './accept.ts'
 import type { Definition } from './definition.ts'
-import { json, keyOf, type Answer, type Engine } from './engine.ts'
+import { json, entryKey, type Answer, type Engine } from './engine.ts'
 import { filterOf, type Filter } from './filter.ts'
 import type { KubeObject } from './object.ts'
 import { rendererOf, type ListMetadata } from './render.ts'
@@ -18,24 +18,24 @@ import {
 import type { Table } from './store-table.ts'
 import { toScale } from './scale.ts'
 import { revisionIn, watch } from './watch.ts'
-import { viewOf } from './view.ts'
+import { versionView } from './view.ts'
 
-export interface Target {
+export interface ReadTarget {
   readonly definition: Definition
   readonly namespace: string
   readonly name: string
   readonly subresource: string
 }
 
-export async function get(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
+export async function get(engine: Engine, target: ReadTarget, request: Request, query: Query): Promise<Answer> {
   const { definition, namespace, name, subresource } = target
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
   const requested = revisionIn(query.get('resourceVersion') ?? '')
   if (requested > engine.store.revision()) throw revisionTooLarge(requested, engine.store.revision())
-  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  const stored = engine.store.table(definition.storageKey).get(entryKey(namespace, name))
   await engine.store.durable()
   if (!stored) throw notFound(definition, name)
-  const view = viewOf(definition, stored)
+  const view = versionView(definition, stored)
   return json(
     200,
     subresource === 'scale'
@@ -46,7 +46,7 @@ export async function get(engine: Engine, target: Target, request: Request, quer
 
 export async function listOrWatch(
   engine: Engine,
-  target: Target,
+  target: ReadTarget,
   request: Request,
   query: Query,
   isAuthorized: () => boolean,
@@ -82,7 +82,7 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
   let last = ''
   let hasMore = false
   for (const [key, stored] of state.scan(position.after)) {
-    const view = viewOf(definition, stored)
+    const view = versionView(definition, stored)
     if (!filter.matches(view)) continue
     hasMore = limit > 0 && views.length === limit
     if (hasMore) break
@@ -204,5 +204,5 @@ function olderState(table: Table, prefix: string, revision: number): State {
 export function selectAll(engine: Engine, definition: Definition, filter: Filter): KubeObject[] {
   return [...engine.store.table(definition.storageKey).scan(filter.prefix)]
     .map(([, stored]) => stored)
-    .filter((stored) => filter.matches(viewOf(definition, stored)))
+    .filter((stored) => filter.matches(versionView(definition, stored)))
 }

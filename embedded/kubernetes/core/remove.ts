@@ -3,7 +3,7 @@ import { defined } from '../../../domain/defined.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { parseObject } from './body.ts'
 import type { Definition } from './definition.ts'
-import { json, keyOf, type Answer, type Engine } from './engine.ts'
+import { json, entryKey, type Answer, type Engine } from './engine.ts'
 import { filterOf } from './filter.ts'
 import { asObject, asString, type JsonObject } from './json.ts'
 import { withMetadata, type KubeObject, type User } from './object.ts'
@@ -12,7 +12,7 @@ import { rendererOf } from './render.ts'
 import { isDryRun, type Query, type Request } from './request.ts'
 import { badRequest, conflict, fieldInvalid, fieldNotSupported, forbidden, invalid, notFound } from './status.ts'
 import type { Write } from './change.ts'
-import { viewOf } from './view.ts'
+import { versionView } from './view.ts'
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'
 
@@ -79,7 +79,7 @@ export async function remove(engine: Engine, { target, request, query, user }: W
     const details = { name, ...(group === '' ? {} : { group }), kind: resource, uid: object.metadata.uid }
     return json(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }))
   }
-  return json(200, rendererOf(definition, {}, '', engine.clock).object(viewOf(definition, object)))
+  return json(200, rendererOf(definition, {}, '', engine.clock).object(versionView(definition, object)))
 }
 
 /** Kinds whose deletion returns the object even when it is removed. */
@@ -98,9 +98,9 @@ export async function removeCollection(engine: Engine, { target, request, query,
   const answered: KubeObject[] = []
   for (const stored of selected) {
     const { name, namespace: home = '', uid } = stored.metadata
-    if (engine.store.table(definition.storageKey).get(keyOf(home, name))?.metadata.uid !== uid) continue
+    if (engine.store.table(definition.storageKey).get(entryKey(home, name))?.metadata.uid !== uid) continue
     const removal = { definition, namespace: home, name, options, user, uidInCollection: uid }
-    answered.push(viewOf(definition, (await removeOne(engine, removal)).object))
+    answered.push(versionView(definition, (await removeOne(engine, removal)).object))
   }
   await engine.store.durable()
   const metadata = { resourceVersion: String(engine.store.revision()) }
@@ -126,7 +126,7 @@ interface Removing {
 
 async function removeOne(engine: Engine, removing: Removing): Promise<Removal> {
   const { definition, namespace, name, options, user, uidInCollection } = removing
-  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  const stored = engine.store.table(definition.storageKey).get(entryKey(namespace, name))
   if (!stored) throw notFound(definition, name)
   if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name))
     throw forbidden(definition, name, 'this namespace may not be deleted')
@@ -137,7 +137,7 @@ async function removeOne(engine: Engine, removing: Removing): Promise<Removal> {
     name: uidInCollection === undefined ? name : '',
     subresource: '',
     object: undefined,
-    old: viewOf(definition, stored),
+    old: versionView(definition, stored),
     user,
     isDryRun: options.isDryRun === true,
     fieldManager: '',
@@ -155,7 +155,7 @@ export function removeNow(
   name: string,
   options: DeleteOptions,
 ): Removal {
-  const key = keyOf(namespace, name)
+  const key = entryKey(namespace, name)
   const stored = engine.store.table(definition.storageKey).get(key)
   if (!stored) throw notFound(definition, name)
   const { uid, resourceVersion } = stored.metadata

@@ -6,7 +6,7 @@ import { ageOf } from './age.ts'
 import type { Column, Definition } from './definition.ts'
 import { groupVersionOf } from './definition.ts'
 import { compileJsonPath } from './jsonpath.ts'
-import { textOf, type Json, type JsonObject } from './json.ts'
+import { jsonText, type Json, type JsonObject } from './json.ts'
 import type { KubeObject } from './object.ts'
 import { itemText } from './view.ts'
 
@@ -28,13 +28,13 @@ export function rendererOf(definition: Definition, as: Representation, includeOb
   if (as.as === 'Table') return tableRenderer(definition, as.version ?? 'v1', includeObject, clock)
   if (as.as === 'PartialObjectMetadata' || as.as === 'PartialObjectMetadataList') {
     const version = as.version ?? 'v1'
-    const object = (view: KubeObject) => textOf(partial(view, version))
+    const object = (view: KubeObject) => jsonText(partial(view, version))
     const list = (views: readonly KubeObject[], metadata: ListMetadata) =>
       listText('PartialObjectMetadataList', `meta.k8s.io/${version}`, metadata, views.map(object))
     return { object, list, event: object }
   }
   return {
-    object: textOf,
+    object: jsonText,
     list: (views, metadata) =>
       listText(
         definition.listKind,
@@ -42,7 +42,7 @@ export function rendererOf(definition: Definition, as: Representation, includeOb
         definition.isCustom ? { continue: '', ...metadata } : metadata,
         views.map((view) => itemText(definition, view)),
       ),
-    event: textOf,
+    event: jsonText,
   }
 }
 

@@ -1,11 +1,11 @@
 /** Routes a request to its handler by method and path. */
 import { authorize, authorizePath, isAuthorized } from '../access/authorize.ts'
 import { requestToken, review } from '../access/reviews.ts'
-import { type Definition, subresourcesOf, verbsOf } from './definition.ts'
+import { type Definition, subresourcesOf, supportedVerbs } from './definition.ts'
 import { discovery } from './discovery.ts'
 import type { Answer, Engine } from './engine.ts'
 import type { User } from './object.ts'
-import { get, listOrWatch, type Target } from './read.ts'
+import { get, listOrWatch, type ReadTarget } from './read.ts'
 import { remove, removeCollection } from './remove.ts'
 import { parseResourcePath, type Query, queryOf, type Request } from './request.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
@@ -28,7 +28,12 @@ export async function route(engine: Engine, request: Request, user: User): Promi
     if (named.group === '' && named.version === 'v1') throw noSuchResource()
     throw new NoSuchPath()
   }
-  const target: Target = { definition, namespace: named.namespace, name: named.name, subresource: named.subresource }
+  const target: ReadTarget = {
+    definition,
+    namespace: named.namespace,
+    name: named.name,
+    subresource: named.subresource,
+  }
   authorize(engine, user, request, query, target)
   checkSubresource(definition, target)
   const answer = await handle(engine, request, query, target, user)
@@ -45,12 +50,12 @@ export async function route(engine: Engine, request: Request, user: User): Promi
       }
 }
 
-function checkSubresource(definition: Definition, { name, subresource }: Target): void {
+function checkSubresource(definition: Definition, { name, subresource }: ReadTarget): void {
   if (subresource === '' || subresourcesOf(definition).includes(subresource)) return
   throw definition.isCustom ? notFound(definition, name) : noSuchResource()
 }
 
-async function handle(engine: Engine, request: Request, query: Query, target: Target, user: User): Promise<Answer> {
+async function handle(engine: Engine, request: Request, query: Query, target: ReadTarget, user: User): Promise<Answer> {
   const { definition, name, namespace, subresource } = target
   const write = { target, request, query, user }
   if (name !== '' && definition.isNamespaced && namespace === '') throw new NoSuchPath()
@@ -70,15 +75,16 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
         throw badRequest('an empty namespace may not be set during creation')
       return create(engine, write)
     case 'PUT':
-      if (!verbsOf(definition).includes('update') || (name === '' && !definition.isCustom)) throw methodNotAllowed()
+      if (!supportedVerbs(definition).includes('update') || (name === '' && !definition.isCustom))
+        throw methodNotAllowed()
       if (name === '') throw badRequest('name must be provided')
       return replace(engine, write)
     case 'PATCH':
-      if (name === '' || !verbsOf(definition).includes('patch')) throw methodNotAllowed()
+      if (name === '' || !supportedVerbs(definition).includes('patch')) throw methodNotAllowed()
       return patch(engine, write)
     case 'DELETE':
       if (subresource !== '') throw notSupported('delete', definition)
-      if (!verbsOf(definition).includes('delete')) throw methodNotAllowed()
+      if (!supportedVerbs(definition).includes('delete')) throw methodNotAllowed()
       return name === '' ? removeCollection(engine, write) : remove(engine, write)
     default:
       throw methodNotAllowed()

@@ -2,7 +2,7 @@
 import type { KubeObject } from './object.ts'
 
 /** One visible change, as watches see it. */
-export interface Change {
+export interface StoreChange {
   readonly revision: number
   readonly key: string
   /** Undefined when the object was deleted. */
@@ -25,9 +25,9 @@ export interface Table {
 }
 
 export interface Window {
-  add(change: Change, atMilliseconds: number): void
+  add(change: StoreChange, atMilliseconds: number): void
   /** Changes above the revision, oldest first; undefined when some of them are no longer known. */
-  since(revision: number): readonly Change[] | undefined
+  since(revision: number): readonly StoreChange[] | undefined
   /** The oldest revision for which `since` has all changes. */
   floor(): number
 }
@@ -100,7 +100,7 @@ const firstFrom = (sorted: readonly string[], key: string): number =>
   firstIndex(0, sorted.length, (index) => (sorted[index] ?? '') < key)
 
 interface Kept {
-  readonly change: Change
+  readonly change: StoreChange
   readonly atMilliseconds: number
 }
 

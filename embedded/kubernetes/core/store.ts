@@ -5,7 +5,7 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Storage, StoredRecord } from '../storage/storage.ts'
 import type { KubeObject } from './object.ts'
 import { withMetadata } from './object.ts'
-import { type Change, openTable, type Table } from './store-table.ts'
+import { type StoreChange, openTable, type Table } from './store-table.ts'
 
 export interface Store {
   /** The revision of the newest change, durable or not. */
@@ -23,9 +23,9 @@ export interface Store {
   /** Marks that the resource is new: earlier watches must restart. */
   begin(storageKey: string): void
   /** Calls back during each change, before it is durable: for data that are derived from the state. */
-  onApplied(listen: (storageKey: string, change: Change) => void): void
+  onApplied(listen: (storageKey: string, change: StoreChange) => void): void
   /** Calls back after each change has become durable, in order of revision. */
-  onChange(listen: (storageKey: string, change: Change) => void): void
+  onChange(listen: (storageKey: string, change: StoreChange) => void): void
   state(): { readonly revision: number; readonly records: Iterable<StoredRecord> }
   close(): Promise<void>
 }
@@ -33,8 +33,8 @@ export interface Store {
 export async function openStore(options: { readonly storage: Storage; readonly clock: Clock }): Promise<Store> {
   const { storage, clock } = options
   const tables = new Map<string, Table>()
-  const appliers: ((storageKey: string, change: Change) => void)[] = []
-  const listeners: ((storageKey: string, change: Change) => void)[] = []
+  const appliers: ((storageKey: string, change: StoreChange) => void)[] = []
+  const listeners: ((storageKey: string, change: StoreChange) => void)[] = []
   let revision = 0
   let floor = 0
   let published = 0
@@ -45,11 +45,11 @@ export async function openStore(options: { readonly storage: Storage; readonly c
     if (!found) tables.set(storageKey, (found = openTable(floor)))
     return found
   }
-  const publish = (storageKey: string, change: Change) => {
+  const publish = (storageKey: string, change: StoreChange) => {
     published = change.revision
     for (const listen of listeners) listen(storageKey, change)
   }
-  const commit = (storageKey: string, key: string, object: KubeObject | undefined, change: Change) => {
+  const commit = (storageKey: string, key: string, object: KubeObject | undefined, change: StoreChange) => {
     table(storageKey).set(key, object)
     table(storageKey).window.add(change, clock.monotonicMilliseconds())
     for (const listen of appliers) listen(storageKey, change)

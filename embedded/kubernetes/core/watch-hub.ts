@@ -1,11 +1,11 @@
 /** Passes durable changes to the watches of their resource. A watch that is too slow is ended, so that its client
  *  resumes it; it never silently misses a change. */
 import type { Store } from './store.ts'
-import type { Change } from './store-table.ts'
+import type { StoreChange } from './store-table.ts'
 
 export interface Subscription {
   /** Waits for the next change or note; undefined at the end. */
-  next(): Promise<Change | Note | undefined>
+  next(): Promise<StoreChange | Note | undefined>
   /** Queues a note after the waiting changes. */
   note(note: Note): void
   end(): void
@@ -48,14 +48,14 @@ export function openWatchHub(store: Store): WatchHub {
 
 function openSubscription(
   after: number,
-  missed: readonly Change[],
+  missed: readonly StoreChange[],
   onEnd: () => void,
-): Subscription & { push(change: Change): void } {
-  let queue: (Change | Note)[] = [...missed]
+): Subscription & { push(change: StoreChange): void } {
+  let queue: (StoreChange | Note)[] = [...missed]
   let taken = 0
   let isEnded = false
   let wake: (() => void) | undefined
-  const add = (item: Change | Note) => {
+  const add = (item: StoreChange | Note) => {
     if (isEnded) return
     queue.push(item)
     wake?.()

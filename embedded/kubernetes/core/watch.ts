@@ -14,9 +14,9 @@ import {
   unexpected,
   type Cause,
 } from './status.ts'
-import type { Change } from './store-table.ts'
+import type { StoreChange } from './store-table.ts'
 import type { Subscription } from './watch-hub.ts'
-import { viewOf } from './view.ts'
+import { versionView } from './view.ts'
 
 const BOOKMARK_MILLISECONDS = 15_000
 const FIRST_BOOKMARK_MILLISECONDS = 100
@@ -94,7 +94,7 @@ export function revisionIn(text: string): number {
 function initialState(engine: Engine, { definition, filter }: WatchRequest): KubeObject[] {
   const state: KubeObject[] = []
   for (const [, stored] of engine.store.table(definition.storageKey).scan(filter.prefix)) {
-    const view = viewOf(definition, stored)
+    const view = versionView(definition, stored)
     if (filter.matches(view)) state.push(view)
   }
   return state
@@ -160,19 +160,19 @@ function arm(engine: Engine, subscription: Subscription, query: Query): () => vo
 }
 
 /** The event of a change for this watch: objects may enter and leave its selection. */
-function frameOf({ definition, filter, render }: WatchRequest, change: Change): string | undefined {
+function frameOf({ definition, filter, render }: WatchRequest, change: StoreChange): string | undefined {
   if (!change.key.startsWith(filter.prefix)) return undefined
   if (filter.onlyKey !== undefined && change.key !== filter.onlyKey) return undefined
-  const isIn = change.object !== undefined && filter.matches(viewOf(definition, change.object))
-  const wasIn = change.old !== undefined && filter.matches(viewOf(definition, change.old))
-  if (isIn) return frame(wasIn ? 'MODIFIED' : 'ADDED', render(viewOf(definition, change.last)))
+  const isIn = change.object !== undefined && filter.matches(versionView(definition, change.object))
+  const wasIn = change.old !== undefined && filter.matches(versionView(definition, change.old))
+  if (isIn) return frame(wasIn ? 'MODIFIED' : 'ADDED', render(versionView(definition, change.last)))
   if (!wasIn || change.old === undefined) return undefined
   // An object that left the selection is shown in its old state, with the revision at which it left.
   const { old, revision } = change
   return frame(
     'DELETED',
     render(
-      viewOf(
+      versionView(
         definition,
         change.object === undefined
           ? change.last

@@ -5,7 +5,7 @@ import type { Answer, Engine } from './engine.ts'
 import { asString } from './json.ts'
 import { generatedName } from './metadata.ts'
 import { looseMetadata } from './object.ts'
-import type { Target } from './read.ts'
+import type { ReadTarget } from './read.ts'
 import { fromScale } from './scale.ts'
 import { uncheckedRules } from './shape.ts'
 import { alreadyExists, badRequest, fieldRequired, invalid, Refusal, unexpected } from './status.ts'
@@ -94,5 +94,5 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
 }
 
 /** Kinds that may be replaced without the revision that was read. */
-const needsRevision = ({ definition: { isCustom, resource } }: Target): boolean =>
+const needsRevision = ({ definition: { isCustom, resource } }: ReadTarget): boolean =>
   isCustom || resource === 'leases' || resource === 'customresourcedefinitions'

@@ -3,10 +3,10 @@ import { Optional } from '@marcbachmann/cel-js'
 import { isEqual, isList, isObject, type Json } from '../core/json.ts'
 import { fieldDuplicate, fieldForbidden, fieldInvalid, fieldRequired, type Cause } from '../core/status.ts'
 import { type CelValue, celValue, compileCel } from './cel.ts'
-import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
+import { formerItem, memberSchema, type ValidationRule, type Schema } from './schema.ts'
 
 /** Whether the rule refers to the old value. */
-const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
+const isTransition = (rule: ValidationRule): boolean => /\boldSelf\b/.test(rule.rule)
 
 /** Faults of the value by the rules of its schema and everything below it. An unchanged value may still violate rules
  *  that it violated before; these violations are added to `tolerated`. `old` is undefined for a new value, or one
@@ -81,7 +81,7 @@ export function hasRules(schema: Schema): boolean {
   return found
 }
 
-function faultOf(rule: Rule, checked: Checked, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
+function faultOf(rule: ValidationRule, checked: Checked, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
   const { value, old } = checked
   const isOptional = rule.optionalOldSelf === true
   if (isTransition(rule) && old === undefined && !isOptional) return []
@@ -91,7 +91,7 @@ function faultOf(rule: Rule, checked: Checked, schema: Schema, field: string, to
   return []
 }
 
-function brokenBy(rule: Rule, checked: Checked, schema: Schema, field: string): Cause[] {
+function brokenBy(rule: ValidationRule, checked: Checked, schema: Schema, field: string): Cause[] {
   const isOptional = rule.optionalOldSelf === true
   const { value } = checked
   const self = checked.self()
@@ -123,7 +123,7 @@ const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/^No such key/, 'no such key') : String(error)
 
 function ownMessage(
-  rule: Rule,
+  rule: ValidationRule,
   schema: Schema,
   isOptional: boolean,
   variables: { readonly self: unknown; readonly oldSelf: unknown },
@@ -137,7 +137,7 @@ function ownMessage(
   }
 }
 
-function causeOf(rule: Rule, value: Json, field: string, detail: string): Cause {
+function causeOf(rule: ValidationRule, value: Json, field: string, detail: string): Cause {
   const path = field.replace(/^\./, '') || '<nil>'
   if (rule.reason === 'FieldValueForbidden') return fieldForbidden(path, detail)
   if (rule.reason === 'FieldValueRequired') return fieldRequired(path, detail)

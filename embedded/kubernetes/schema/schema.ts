@@ -1,7 +1,7 @@
 /** Structural schemas: the part of JSON schema that CustomResourceDefinitions may use. */
 import { asObject, isEqual, isList, type Json, type JsonObject } from '../core/json.ts'
 
-export interface Rule extends JsonObject {
+export interface ValidationRule extends JsonObject {
   readonly rule: string
   readonly message?: string
   readonly messageExpression?: string
@@ -45,7 +45,7 @@ export type Schema = {
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
   readonly 'x-kubernetes-list-map-keys'?: readonly string[]
   readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
-  readonly 'x-kubernetes-validations'?: readonly Rule[]
+  readonly 'x-kubernetes-validations'?: readonly ValidationRule[]
 }
 
 /** The schema of a member of an object; undefined when the schema does not describe it. */

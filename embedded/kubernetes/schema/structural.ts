@@ -4,7 +4,7 @@ import { asList, asString, at, isObject, type Json } from '../core/json.ts'
 import type { KubeObject } from '../core/object.ts'
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from '../core/status.ts'
 import { compileCel, WrongResult } from './cel.ts'
-import type { Rule, Schema } from './schema.ts'
+import type { ValidationRule, Schema } from './schema.ts'
 import { compilePattern, schemaFaults } from './validate.ts'
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -132,7 +132,7 @@ function junctorFaults(schema: Schema, field: string): Cause[] {
 }
 
 /** A rule must compile, use only known functions and fields, and return a boolean. */
-function ruleDefinitionFaults(rule: Rule, schema: Schema, field: string): Cause[] {
+function ruleDefinitionFaults(rule: ValidationRule, schema: Schema, field: string): Cause[] {
   const compiles = (member: 'rule' | 'messageExpression', result: 'bool' | 'string'): Cause[] => {
     const expression = rule[member]
     if (expression === undefined) return member === 'rule' ? [fieldRequired(`${field}.rule`)] : []

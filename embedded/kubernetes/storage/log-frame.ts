@@ -1,6 +1,6 @@
 /** One line of the log: a checksum and a batch of records that became durable together. */
 import { crc32 } from 'node:zlib'
-import { textOf } from '../core/json.ts'
+import { jsonText } from '../core/json.ts'
 import type { KubeObject } from '../core/object.ts'
 import type { StoredRecord } from './storage.ts'
 
@@ -12,7 +12,7 @@ export const checksum = (text: string): string => crc32(text).toString(16).padSt
 export function frameOf(records: readonly StoredRecord[]): string {
   const items = records.map(
     ({ revision, storageKey, key, object }) =>
-      `[${revision},${JSON.stringify(storageKey)},${JSON.stringify(key)},${object ? textOf(object) : 'null'}]`,
+      `[${revision},${JSON.stringify(storageKey)},${JSON.stringify(key)},${object ? jsonText(object) : 'null'}]`,
   )
   const payload = `[${items.join(',')}]`
   return `${checksum(payload)} ${payload}\n`

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Schemas } from '../../../client/index.ts'
-import { FINALIZER, fixedNotes, nextStep, type Balancer, type Step } from '../../../addons/cloud/plan.ts'
+import { FINALIZER, fixedNotes, nextStep, type Balancer, type ServiceStep } from '../../../addons/cloud/plan.ts'
 import { type ServiceObject } from '../../../addons/cloud/objects.ts'
-import { wantedOf } from '../../../addons/cloud/wanted.ts'
+import { desiredBalancer } from '../../../addons/cloud/wanted.ts'
 import { newService } from './objects.ts'
 import { newBalancer } from './simulated-platform.ts'
 
@@ -26,10 +26,10 @@ interface World {
 const newWorld = (): World => ({ service: newService(), balancers: [], nodes: 2, made: 0 })
 
 /** Carries out the next step, and answers which it was. */
-function step(world: World): Step['is'] | 'gone' {
+function step(world: World): ServiceStep['is'] | 'gone' {
   const { service, balancers } = world
   if (service === undefined) return 'gone'
-  const next = nextStep({ service, balancers, ...wantedOf(service, surroundings(world.nodes)) })
+  const next = nextStep({ service, balancers, ...desiredBalancer(service, surroundings(world.nodes)) })
   const { metadata } = service
   const replace = (id: string, change: Partial<Balancer>) =>
     (world.balancers = balancers.map((balancer) => (balancer.id === id ? { ...balancer, ...change } : balancer)))
@@ -105,7 +105,7 @@ test.each<[string, Partial<ServiceObject['spec']>, object]>([
   ['that goes and was never held', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }],
 ])('a service %s is left alone', (_what, spec, metadata) => {
   const service = newService(spec, metadata)
-  expect(nextStep({ service, balancers: [], ...wantedOf(service, surroundings(1)) })).toEqual({ is: 'done' })
+  expect(nextStep({ service, balancers: [], ...desiredBalancer(service, surroundings(1)) })).toEqual({ is: 'done' })
 })
 
 test('what cannot be is refused, and what was there stays', () => {
@@ -152,7 +152,7 @@ test('what cannot become so is said', () => {
   const world = newWorld()
   finish(world)
   const annotations = { 'svccloud.dev/load-balancer-plan': 'large', 'svccloud.dev/load-balancer-internal': 'true' }
-  const { wanted } = wantedOf(newService({}, { annotations }), surroundings(1))
+  const { wanted } = desiredBalancer(newService({}, { annotations }), surroundings(1))
   const [balancer] = world.balancers
   if (wanted === undefined || balancer === undefined) throw new Error('there is none')
   expect(fixedNotes(balancer, wanted)).toEqual([
@@ -202,7 +202,7 @@ test('it ends with one balancer, or with none, for any event between two steps',
       const isWanted = world.service?.spec.type === 'LoadBalancer'
       expect(world.balancers).toHaveLength(isWanted ? 1 : 0)
       if (!isWanted) return void expect(world.service?.metadata.finalizers ?? []).toEqual([])
-      const { configuration } = wantedOf(world.service ?? newService(), surroundings(world.nodes)).wanted ?? {}
+      const { configuration } = desiredBalancer(world.service ?? newService(), surroundings(world.nodes)).wanted ?? {}
       expect(world.balancers[0]?.frontends).toEqual(configuration?.frontends)
       expect(world.balancers[0]?.backends[0]?.members).toHaveLength(world.nodes)
       expect(world.service?.status?.loadBalancer?.ingress).toEqual([{ ip: '198.51.100.5', ipMode: 'VIP' }])

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readAnnotations } from '../../../addons/cloud/annotations.ts'
 import { nodeDigest, targetsOf, unnamedNodes } from '../../../addons/cloud/nodes.ts'
 import type { ServiceSpec } from '../../../addons/cloud/objects.ts'
-import { wantedOf } from '../../../addons/cloud/wanted.ts'
+import { desiredBalancer } from '../../../addons/cloud/wanted.ts'
 import { newNode, newServer, newService, UID } from './objects.ts'
 
 const TARGETS = [
@@ -12,7 +12,7 @@ const TARGETS = [
 ]
 const SURROUNDINGS = { clusterId: 'c1', zone: 'eu-1a', networkId: 'n1', targets: TARGETS }
 const wish = (spec: ServiceSpec, annotations: Record<string, string> = {}, more: object = {}) =>
-  wantedOf(newService(spec, { annotations }), { ...SURROUNDINGS, ...more })
+  desiredBalancer(newService(spec, { annotations }), { ...SURROUNDINGS, ...more })
 
 describe('a load balancer', () => {
   test('has a frontend for each port, and the nodes behind it at their node ports', () => {
@@ -49,7 +49,7 @@ describe('a load balancer', () => {
 
   test('keeps its own name at any length, which ends with the service itself', () => {
     const service = newService({}, { namespace: 'n'.repeat(63), name: 's'.repeat(63) })
-    const name = wantedOf(service, SURROUNDINGS).wanted?.creation.name ?? ''
+    const name = desiredBalancer(service, SURROUNDINGS).wanted?.creation.name ?? ''
     expect(name).toHaveLength(100)
     expect(name).toMatch(/^k8s-n{63}-s+-5f0d6c1e$/)
   })

@@ -3,9 +3,9 @@ import { createClient, OperationFailed, SvccloudError } from '../../../client/in
 import { controllerService } from '../../../addons/csi/controller.ts'
 import { oneAtATime } from '../../../addons/csi/busy.ts'
 import { faultOf } from '../../../addons/csi/capabilities.ts'
-import { gibibytesOf, tierOf } from '../../../addons/csi/create-volume.ts'
-import { refusalOf, Refused } from '../../../addons/csi/refusal.ts'
-import { makeOnce, pageOf, titleOf } from '../../../addons/csi/storages.ts'
+import { volumeGibibytes, volumeTier } from '../../../addons/csi/create-volume.ts'
+import { csiRefusal, Refused } from '../../../addons/csi/refusal.ts'
+import { makeOnce, itemsPage, titleOf } from '../../../addons/csi/storages.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 
 const GIBIBYTE = 1024 ** 3
@@ -16,7 +16,7 @@ test.each([
   ['a byte more than a GiB', GIBIBYTE + 1, 0, 2],
   ['exactly the limit', GIBIBYTE, GIBIBYTE, 1],
 ])('a volume has whole GiB: %s', (_what, requiredBytes, limitBytes, size) =>
-  expect(gibibytesOf({ requiredBytes, limitBytes })).toBe(size),
+  expect(volumeGibibytes({ requiredBytes, limitBytes })).toBe(size),
 )
 
 test.each([
@@ -24,14 +24,14 @@ test.each([
   ['more than there is', 16_385 * GIBIBYTE, 0, 'OUT_OF_RANGE'],
   ['negative', -1, 0, 'INVALID_ARGUMENT'],
 ])('a size that cannot be: %s', (_what, requiredBytes, limitBytes, code) =>
-  expect(() => gibibytesOf({ requiredBytes, limitBytes })).toThrow(expect.objectContaining({ code })),
+  expect(() => volumeGibibytes({ requiredBytes, limitBytes })).toThrow(expect.objectContaining({ code })),
 )
 
 test('classes say the tier and nothing unknown', () => {
-  expect(tierOf({})).toBe('standard')
-  expect(tierOf({ tier: 'local-nvme', 'csi.storage.k8s.io/pvc/name': 'data' })).toBe('local-nvme')
-  expect(() => tierOf({ tier: 'gold' })).toThrow('tier is one of')
-  expect(() => tierOf({ typo: 'x' })).toThrow('unknown parameters: typo')
+  expect(volumeTier({})).toBe('standard')
+  expect(volumeTier({ tier: 'local-nvme', 'csi.storage.k8s.io/pvc/name': 'data' })).toBe('local-nvme')
+  expect(() => volumeTier({ tier: 'gold' })).toThrow('tier is one of')
+  expect(() => volumeTier({ typo: 'x' })).toThrow('unknown parameters: typo')
 })
 
 test('a title is what people know it by, as far as there is room', () => {
@@ -67,7 +67,7 @@ test.each([
   [new OperationFailed({ id: 'o', kind: 'storage.attach', status: 'failed', error: 'no' } as never), 'INTERNAL'],
   [new Refused('OUT_OF_RANGE', 'no'), 'OUT_OF_RANGE'],
   [new TypeError('a bug'), undefined],
-])('what is refused has a code: %s', (error, code) => expect(refusalOf(error)?.code).toBe(code))
+])('what is refused has a code: %s', (error, code) => expect(csiRefusal(error)?.code).toBe(code))
 
 test('a second call for a volume is aborted during the first, and neither blocks later ones', async () => {
   const once = oneAtATime()
@@ -116,18 +116,20 @@ test('pages are read to their end, or to as many as are wanted', async () => {
     const end = Number(cursor) + limit
     return { items: all.slice(Number(cursor), end), next_cursor: end < all.length ? String(end) : null }
   }
-  expect(await pageOf({ maxEntries: 0, startingToken: '' }, read)).toEqual({ items: there, nextToken: '' })
-  expect(await pageOf({ maxEntries: 2, startingToken: '' }, read)).toEqual({
+  expect(await itemsPage({ maxEntries: 0, startingToken: '' }, read)).toEqual({ items: there, nextToken: '' })
+  expect(await itemsPage({ maxEntries: 2, startingToken: '' }, read)).toEqual({
     items: all.slice(0, 2),
     nextToken: '2',
   })
-  expect(await pageOf({ maxEntries: 0, startingToken: '248' }, read)).toEqual({
+  expect(await itemsPage({ maxEntries: 0, startingToken: '248' }, read)).toEqual({
     items: all.slice(248),
     nextToken: '',
   })
-  expect((await pageOf({ maxEntries: 200, startingToken: '' }, read)).nextToken).toBe('201')
-  await expect(pageOf({ maxEntries: 0, startingToken: 'nonsense' }, read)).rejects.toMatchObject({ code: 'ABORTED' })
-  await expect(pageOf({ maxEntries: -1, startingToken: '' }, read)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+  expect((await itemsPage({ maxEntries: 200, startingToken: '' }, read)).nextToken).toBe('201')
+  await expect(itemsPage({ maxEntries: 0, startingToken: 'nonsense' }, read)).rejects.toMatchObject({ code: 'ABORTED' })
+  await expect(itemsPage({ maxEntries: -1, startingToken: '' }, read)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+  })
 })
 
 test('a volume comes to the server of a node, whose id is no UUID; what is no id is asked for nowhere', async () => {

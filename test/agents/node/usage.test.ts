@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Guest, GuestCounters } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
-import { openUsage } from '../../../agents/node/usage.ts'
+import { openGuestUsage } from '../../../agents/node/usage.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
 const guest = (incarnation: number): Guest => ({
@@ -28,7 +28,7 @@ function open() {
     counters: undefined as GuestCounters | undefined,
     milliseconds: 0,
   }
-  const usage = openUsage({
+  const usage = openGuestUsage({
     hypervisor: {
       list: async () => (host.guest === undefined ? [] : [host.guest]),
       inspect: async () => host.guest,

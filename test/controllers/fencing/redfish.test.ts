@@ -8,13 +8,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type PowerControl, PowerControlFailed } from '../../../controllers/fencing/power-control.ts'
 import { openRedfish, type RedfishOptions } from '../../../controllers/fencing/redfish.ts'
-import { type BmcSimulator, type Machine, startBmcSimulator } from '../../../embedded/bmc-simulator.ts'
+import { type BmcSimulator, type SimulatedMachine, startBmcSimulator } from '../../../embedded/bmc-simulator.ts'
 import { openCertificates, type ServerCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
 /** A machine that is nothing but its power. */
-class Switch implements Machine {
+class Switch implements SimulatedMachine {
   readonly name: string
   power = true
   readonly log: string[] = []

@@ -7,7 +7,7 @@ import {
   hasFreeAddress,
   listAddresses,
   mirrorPool,
-  type Pool,
+  type AddressPool,
 } from '../../../db/public-pool/index.ts'
 import {
   claimServer,
@@ -49,8 +49,8 @@ beforeEach(async () => {
   await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).where('account_id', '=', accountId).execute()
 })
 
-const mirror = (pool: Pool) => database.db.transaction().execute((tx) => mirrorPool(tx, pool))
-const ipv4 = (length: number, changes: Partial<Pool> = {}): Pool => ({
+const mirror = (pool: AddressPool) => database.db.transaction().execute((tx) => mirrorPool(tx, pool))
+const ipv4 = (length: number, changes: Partial<AddressPool> = {}): AddressPool => ({
   id: `${zone}-v4`,
   zone,
   family: 'ipv4',
@@ -59,7 +59,7 @@ const ipv4 = (length: number, changes: Partial<Pool> = {}): Pool => ({
   state: 'active',
   ...changes,
 })
-const ipv6 = (length: number, changes: Partial<Pool> = {}): Pool => ({
+const ipv6 = (length: number, changes: Partial<AddressPool> = {}): AddressPool => ({
   id: `${zone}-v6`,
   zone,
   family: 'ipv6',
@@ -96,7 +96,7 @@ const held = async ({ serverId }: ServerDemand) =>
   (await listAddresses(database.db, { accountId, holder: `server/${serverId}` })).map(({ address, isCurrent }) =>
     isCurrent ? address : `(${address})`,
   )
-const allocated = async (pool: Pool) => (await countAllocated(database.db, [pool.id])).get(pool.id) ?? 0
+const allocated = async (pool: AddressPool) => (await countAllocated(database.db, [pool.id])).get(pool.id) ?? 0
 
 describe('a server', () => {
   test('in a zone without pools has no address', async () => {

@@ -4,7 +4,7 @@ import {
   listMetrics,
   listServerTransfers,
   pruneUsage,
-  type Reading,
+  type CounterReading,
   recordReadings,
 } from '../../../db/usage/index.ts'
 import { monthAround } from '../../../domain/billing/transfer.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   serverUid = newUuid(systemRandom)
 })
 
-const reading = (transmitted: number, more: Partial<Reading> = {}): Reading => ({
+const reading = (transmitted: number, more: Partial<CounterReading> = {}): CounterReading => ({
   epoch: `node-1/${serverUid}/1`,
   accountId,
   serverId: 'web',
@@ -38,7 +38,7 @@ const reading = (transmitted: number, more: Partial<Reading> = {}): Reading => (
   },
   ...more,
 })
-const record = (readings: readonly Reading[], at = now) => recordReadings(database.db, readings, at)
+const record = (readings: readonly CounterReading[], at = now) => recordReadings(database.db, readings, at)
 const transmittedIn = async (period: '1h' | '30d', at = now) =>
   seriesOf(period, await listMetrics(database.db, serverUid, stepSecondsOf(period), new Date(0)), at).reduce(
     (sum, point) => sum + point.networkTransmittedBytes,

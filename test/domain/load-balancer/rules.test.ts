@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  addressFault,
+  memberAddressFault,
   canonicalConfiguration,
   configurationDigest,
   configurationFault,
@@ -111,7 +111,7 @@ describe('a configuration', () => {
 
 describe('the address of a member', () => {
   test.each(['10.0.0.4', '10.0.0.254', 'fd00:0:0:1::20', '2001:db8::1', 'fd12::1'])('can be %s', (address) =>
-    expect(addressFault(address, SURROUNDINGS)).toBeUndefined(),
+    expect(memberAddressFault(address, SURROUNDINGS)).toBeUndefined(),
   )
   test.each([
     ['10.0.1.4', /outside the network/],
@@ -131,7 +131,7 @@ describe('the address of a member', () => {
     ['64:ff9b::a00:1', /no address of a server/],
     ['web.example', /must be an address/],
     ['10.0.0.4 disabled', /must be an address/],
-  ])('cannot be %s', (address, fault) => expect(addressFault(address, SURROUNDINGS)).toMatch(fault))
+  ])('cannot be %s', (address, fault) => expect(memberAddressFault(address, SURROUNDINGS)).toMatch(fault))
 })
 
 test.each(['', '-a', 'a-', 'A', 'a b', 'a\nserver x', 'a.b', '#a', 'a'.repeat(64)])('%j is no name', (name) =>

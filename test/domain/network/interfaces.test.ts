@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { addressFault, freeAddresses } from '../../../domain/network/interfaces.ts'
+import { interfaceAddressFault, freeAddresses } from '../../../domain/network/interfaces.ts'
 
 const network = { ipv4Cidr: '10.0.0.0/28', ipv6Prefix: 'fd12:3456:789a:1::/64' }
 
 describe('a chosen address', () => {
-  test.each<[string, Parameters<typeof addressFault>[1], string | undefined]>([
+  test.each<[string, Parameters<typeof interfaceAddressFault>[1], string | undefined]>([
     ['none', {}, undefined],
     ['the first of the hosts', { ipv4Address: '10.0.0.2' }, undefined],
     ['the last of the hosts', { ipv4Address: '10.0.0.14' }, undefined],
@@ -18,7 +18,7 @@ describe('a chosen address', () => {
     ['the network itself', { ipv6Address: 'fd12:3456:789a:1::' }, 'ipv6Address'],
     ['an IPv6 address of another network', { ipv6Address: 'fd12:3456:789a:2::2' }, 'ipv6Address'],
     ['an IPv4 address as IPv6', { ipv6Address: '10.0.0.2' }, 'ipv6Address'],
-  ])('%s', (_what, chosen, field) => expect(addressFault(network, chosen)?.field).toBe(field))
+  ])('%s', (_what, chosen, field) => expect(interfaceAddressFault(network, chosen)?.field).toBe(field))
 })
 
 describe('a free address', () => {

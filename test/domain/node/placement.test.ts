@@ -4,7 +4,7 @@ import {
   type Apartness,
   type Candidate,
   canHold,
-  difference,
+  remainingRoom,
   largest,
   times,
   type Demand,
@@ -173,7 +173,7 @@ test('rooms are reckoned in every respect', () => {
   const [one, other] = [room(4, 1_000, 30), room(1, 3_000, 20)]
   expect(times(one, 3)).toEqual(room(12, 3_000, 90))
   expect(largest(one, other)).toEqual(room(4, 3_000, 30))
-  expect(difference(one, other)).toEqual(room(3, -2_000, 10))
+  expect(remainingRoom(one, other)).toEqual(room(3, -2_000, 10))
 })
 
 test('a node offers overcommitted cores and keeps its own memory', () => {

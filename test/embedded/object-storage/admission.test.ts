@@ -1,8 +1,8 @@
 /** Quota and standing hold for every operation that adds, whatever its method. */
 import { describe, expect, test } from 'vitest'
 import { admit, filesMaximum } from '../../../embedded/object-storage/admission.ts'
-import { readRequest, Refusal } from '../../../embedded/object-storage/request.ts'
-import { openUsage } from '../../../embedded/object-storage/usage.ts'
+import { readRequest, S3Refusal } from '../../../embedded/object-storage/request.ts'
+import { openFolderUsage } from '../../../embedded/object-storage/usage.ts'
 import { operationEntries } from '../../../kit/s3/operation.ts'
 
 const NOW = new Date('2026-02-03T04:05:06Z')
@@ -32,7 +32,7 @@ function openTenant({
   ...more
 }: Standing) {
   const measured = { bytes: 0, objects: 0, buckets: 1, files: 0, ...more }
-  const usage = openUsage(
+  const usage = openFolderUsage(
     async () => measured,
     () => NOW,
   )
@@ -58,7 +58,7 @@ function openTenant({
         release(true)
         return 'admitted'
       },
-      (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
+      (error: unknown) => (error instanceof S3Refusal ? error.code : Promise.reject(error)),
     )
   }
   return { ask, usage }

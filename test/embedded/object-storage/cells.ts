@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Key, REGION } from '../../../embedded/object-storage/engine.ts'
+import { type EngineKey, REGION } from '../../../embedded/object-storage/engine.ts'
 import { type EnginesOptions, openEngines } from '../../../embedded/object-storage/engines.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openCells } from '../../../embedded/object-storage/cells.ts'
@@ -72,7 +72,7 @@ export interface Answer {
 /** To the engine whose socket it is. */
 export function sendTo(
   socketPath: string,
-  key: Key,
+  key: EngineKey,
   { method, target, body = '', headers = {} }: Asked,
 ): Promise<Answer> {
   const bytes = Buffer.from(body)

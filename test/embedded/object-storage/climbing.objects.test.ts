@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { operationEntries, readOperation } from '../../../kit/s3/operation.ts'
-import { Refusal } from '../../../kit/s3/refusal.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { environment, isRoot, nodeBinary } from '../../../kit/sys/process.ts'
 import { ASKED, headersOf } from './climbing/attacks.ts'
 
@@ -115,7 +115,7 @@ test('every operation of the table is attacked', () => {
       target: fill(target).replace(/(=true|=9)?&continuation-token=k/, '$1'),
       rawHeaders: own,
     })
-    return read instanceof Refusal ? [] : [read.name]
+    return read instanceof S3Refusal ? [] : [read.name]
   })
   const missing = operationEntries().flatMap(({ name }) => (attacked.includes(name) ? [] : [name]))
   expect(missing).toEqual([])

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openBounds } from '../../../embedded/object-storage/cgroup.ts'
-import { type Engine, type Key, openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
+import { type Engine, type EngineKey, openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
@@ -19,7 +19,7 @@ import { sendTo } from './cells.ts'
 const UNBOUNDED = { bounds: await openBounds({ parent: '/nowhere' }), group: undefined }
 
 /** Its sockets are there a moment before it listens at them. */
-const whenUp = (engine: Engine, key: Key) =>
+const whenUp = (engine: Engine, key: EngineKey) =>
   eventually('the engine to know its user', async () => {
     await engine.ensureUser(key)
     await engine.check(key)

@@ -4,7 +4,7 @@ import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fingerprintIn } from '../../../embedded/object-storage/cells.ts'
-import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret } from '../../../integrations/object-storage/control.ts'
 import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -153,6 +153,6 @@ test('a new secret holds at once, also for an engine that runs, and the old one 
   await cells.engines.tell(ada, secretAccessKey)
   const anew = { ...ada, secretAccessKey }
   expect([(await list(cells, ada)).status, (await list(cells, anew)).status]).toEqual([403, 200])
-  expect(fingerprintIn(cells.places, 'ada')).toBe(fingerprintOf(secretAccessKey))
+  expect(fingerprintIn(cells.places, 'ada')).toBe(fingerprintOfSecret(secretAccessKey))
   held.release()
 })

@@ -12,7 +12,7 @@ import {
   unknownBuckets,
 } from '../../../embedded/object-storage/move-in.ts'
 import { openPlaces } from '../../../embedded/object-storage/places.ts'
-import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret } from '../../../integrations/object-storage/control.ts'
 import { isRoot } from '../../../kit/sys/process.ts'
 
 const USERS = isRoot() ? { first: 0x7abc_0000, count: 1_024 } : undefined
@@ -97,9 +97,9 @@ test('a bucket that is in both places stays in both', async () => {
 
 test('the secret of before comes over when it is the one that the platform said last', async () => {
   const folder = await openBefore()
-  const asked = { accessKeyId: 'ADA', secretFingerprint: fingerprintOf('of ada') }
+  const asked = { accessKeyId: 'ADA', secretFingerprint: fingerprintOfSecret('of ada') }
   expect(await secretOfBefore(folder, asked)).toBe('of ada')
-  expect(await secretOfBefore(folder, { ...asked, secretFingerprint: fingerprintOf('newer') })).toBeUndefined()
+  expect(await secretOfBefore(folder, { ...asked, secretFingerprint: fingerprintOfSecret('newer') })).toBeUndefined()
   expect(await secretOfBefore(folder, { ...asked, accessKeyId: 'BOB' })).toBeUndefined()
   await appendFile(join(folder, 'users', 'users.json'), '}')
   expect(await secretOfBefore(folder, asked)).toBeUndefined()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fingerprintIn } from '../../../embedded/object-storage/cells.ts'
 import { openPlaces, PlaceLost } from '../../../embedded/object-storage/places.ts'
-import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
+import { fingerprintOfSecret } from '../../../integrations/object-storage/control.ts'
 
 const residentOf = (id: string) => ({ id, accessKeyId: id.toUpperCase(), bucketPrefix: `${id}-` })
 
@@ -23,7 +23,7 @@ test('a tenant has its number, its secret and its folders at each start', async 
   await places.keep(residentOf('ada'), 'secret')
   await places.keep(residentOf('bob'))
   await places.make('ada')
-  expect(['ada', 'bob'].map((id) => fingerprintIn(places, id))).toEqual([fingerprintOf('secret'), ''])
+  expect(['ada', 'bob'].map((id) => fingerprintIn(places, id))).toEqual([fingerprintOfSecret('secret'), ''])
   expect((await readdir(of('tenants', '1'))).toSorted()).toEqual(['data', 'run', 'versions'])
   for (const path of ['tenants', 'tenants/1', 'tenants/1/data', 'places'])
     expect((await lstat(of(path))).mode & 0o777).toBe(0o700)

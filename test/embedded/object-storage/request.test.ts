@@ -1,6 +1,6 @@
 /** What the proxy reads of requests, and what it refuses to read. */
 import { describe, expect, test } from 'vitest'
-import { checkForEngine, readRequest, Refusal, sourcePath } from '../../../embedded/object-storage/request.ts'
+import { checkForEngine, readRequest, S3Refusal, sourcePath } from '../../../embedded/object-storage/request.ts'
 
 const SIGNATURE = '0'.repeat(64)
 const SIGNED =
@@ -12,7 +12,7 @@ const codeOf = (work: () => unknown): string => {
   try {
     work()
   } catch (error) {
-    if (error instanceof Refusal) return error.code
+    if (error instanceof S3Refusal) return error.code
     throw error
   }
   return 'passed'

@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Refusal } from '../../../embedded/object-storage/request.ts'
+import { S3Refusal } from '../../../embedded/object-storage/request.ts'
 import { markRead, noteAnnounced, openTargets } from '../../../embedded/object-storage/targets.ts'
 
 const answerWith = (more = ''): string => `HTTP/1.1 200 OK\r\n${more}Content-Length: 0\r\n\r\n`
@@ -149,7 +149,7 @@ test('there are no more than 4096 connections, and further clients are asked to 
   const begin = () =>
     httpRequest({ agent: targets.of({ id: 'ada' }, { socketPath: '/nowhere/s3' }, false) }).on('error', () => {})
   const requests = Array.from({ length: 4_096 }, begin)
-  expect(begin).toThrow(Refusal)
+  expect(begin).toThrow(S3Refusal)
   await Promise.all(requests.map((request) => new Promise((resolve) => request.once('close', resolve))))
   expect(begin).not.toThrow()
   targets.stop()

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { defined } from '../../../domain/defined.ts'
 import { openTenants, TenantConflict } from '../../../embedded/object-storage/tenants.ts'
-import { openUsage } from '../../../embedded/object-storage/usage.ts'
-import { fingerprintOf } from '../../../integrations/object-storage/control.ts'
+import { openFolderUsage } from '../../../embedded/object-storage/usage.ts'
+import { fingerprintOfSecret } from '../../../integrations/object-storage/control.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const KEY = 'K'.repeat(16)
@@ -21,7 +21,7 @@ async function openFrontEndTenants() {
     openTenants({
       file: join(folder, 'tenants.json'),
       keeper: {
-        fingerprint: () => fingerprintOf(secrets.get(KEY) ?? ''),
+        fingerprint: () => fingerprintOfSecret(secrets.get(KEY) ?? ''),
         tell: async ({ accessKeyId }, secret) => void secrets.set(accessKeyId, secret),
         note: async () => {},
         ensureBucket: async () => {},
@@ -29,7 +29,7 @@ async function openFrontEndTenants() {
         fault: () => undefined,
       },
       openUsage: () =>
-        openUsage(
+        openFolderUsage(
           async () => ({ bytes: 0, objects: 0, buckets: 0, files: 0 }),
           () => NOW,
         ),
@@ -55,7 +55,7 @@ test('a command older than the current state is refused, also by a front end tha
   await tenants.put('ada', settingsWith('newer', at(-10)))
   for (const table of [tenants, await open()]) {
     await expect(table.put('ada', settingsWith('older', at(-20)))).rejects.toBeInstanceOf(TenantConflict)
-    expect(table.find('ada')?.secretFingerprint).toBe(fingerprintOf('newer'))
+    expect(table.find('ada')?.secretFingerprint).toBe(fingerprintOfSecret('newer'))
   }
   await tenants.put('ada', settingsWith('newest', at(-10)))
   expect(secrets.get(KEY)).toBe('newest')

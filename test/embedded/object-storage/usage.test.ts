@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { openUsage } from '../../../embedded/object-storage/usage.ts'
+import { openFolderUsage } from '../../../embedded/object-storage/usage.ts'
 
 test('the most that walks of a clock hour found is remembered for that hour', async () => {
   let [now, bytes] = [new Date('2026-03-01T10:10:00Z'), 10]
-  const usage = openUsage(
+  const usage = openFolderUsage(
     async () => ({ bytes, objects: 1, buckets: 1, files: 1 }),
     () => now,
   )

@@ -25,7 +25,7 @@ import {
   BEGINNING,
   moveObstacle,
   type PassKind,
-  type Place,
+  type StoreLocation,
   runPass,
 } from '../../../integrations/object-storage/pass.ts'
 import { openGateway } from '../../../integrations/object-storage/rgw.ts'
@@ -125,7 +125,7 @@ const keysOf = async (client: s3.S3Client, Bucket: string) =>
 
 /** The whole pass, in as many goes as it takes. */
 async function pass(stores: Stores, kind: PassKind, since?: Date) {
-  let place: Place | undefined = BEGINNING
+  let place: StoreLocation | undefined = BEGINNING
   let [objects, changed, goes] = [0, 0, 0]
   while (place !== undefined) {
     const progress = await runPass(stores, { kind, from: place, since, isOver: () => true, patience })

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { ARCHIVE_HOST } from '../../../integrations/object-storage/archive.ts'
 import {
   type ObjectStorageControl,
-  fingerprintOf,
+  fingerprintOfSecret,
   type TenantSettings,
 } from '../../../integrations/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
@@ -131,7 +131,7 @@ describe('a tenant', () => {
     expect(await control.getTenant(id)).toEqual({
       accessKeyId,
       quotaBytes,
-      secretFingerprint: fingerprintOf(secretAccessKey),
+      secretFingerprint: fingerprintOfSecret(secretAccessKey),
       isSuspended: false,
       isFrozen: false,
       bucketCount: 0,
@@ -149,7 +149,7 @@ describe('a tenant', () => {
     await ada.change({ secretAccessKey })
     expect(await refusal(get(ada, 'kept'))).toBe('SignatureDoesNotMatch')
     expect(await get({ client: clientOf({ ...ada.settings, secretAccessKey }) }, 'kept')).toBe('x')
-    expect(await control.getTenant(ada.id)).toMatchObject({ secretFingerprint: fingerprintOf(secretAccessKey) })
+    expect(await control.getTenant(ada.id)).toMatchObject({ secretFingerprint: fingerprintOfSecret(secretAccessKey) })
   })
 
   test('that somebody gave a second key loses it', async () => {
@@ -160,7 +160,7 @@ describe('a tenant', () => {
     await real.gateway.administer('key', 'create', '--uid', uid, '--access-key', id, '--secret-key', secret)
     expect(await bucketsOf({ client: clientOf(other) })).toEqual([])
     expect((await control.getTenant(ada.id))?.secretFingerprint, 'is noticed').not.toBe(
-      fingerprintOf(ada.settings.secretAccessKey),
+      fingerprintOfSecret(ada.settings.secretAccessKey),
     )
     await ada.change({})
     expect(await refusal(bucketsOf({ client: clientOf(other) }))).toBe('InvalidAccessKeyId')

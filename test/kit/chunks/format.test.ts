@@ -9,11 +9,11 @@ import {
   decodeManifest,
   digestAt,
   encodeManifest,
-  type Manifest,
+  type ChunkManifest,
   newDigests,
   setDigest,
 } from '../../../kit/chunks/manifest.ts'
-import { Damaged, DIGEST_BYTES, digestOf, openObject, repositoryKeys, sealObject } from '../../../kit/chunks/seal.ts'
+import { Damaged, DIGEST_BYTES, chunkDigest, openObject, repositoryKeys, sealObject } from '../../../kit/chunks/seal.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
 const KEY = Buffer.alloc(32, 7)
@@ -75,7 +75,7 @@ describe('sealing', () => {
     expect(opened[0]).toBe(1)
     expect(inflateRawSync(opened.subarray(1)).equals(plain)).toBe(true)
     const nameKey = Buffer.from(hkdfSync('sha256', KEY, '', 'svccloud backup names', 32))
-    expect(digestOf(keys, plain)).toEqual(createHmac('sha256', nameKey).update(plain).digest())
+    expect(chunkDigest(keys, plain)).toEqual(createHmac('sha256', nameKey).update(plain).digest())
   })
 
   it('takes keys of 32 bytes only', () => {
@@ -83,7 +83,7 @@ describe('sealing', () => {
   })
 })
 
-const newManifest = (sizeBytes: number, digests = newDigests(sizeBytes)): Manifest => ({
+const newManifest = (sizeBytes: number, digests = newDigests(sizeBytes)): ChunkManifest => ({
   backup: 'b1',
   parent: undefined,
   origin: 's1',

@@ -1,6 +1,6 @@
 /** A repository in a store that lies: what it says is there can be read, and what cannot be read it says. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { CHUNK_BYTES, newDigests, setDigest, type Manifest } from '../../../kit/chunks/manifest.ts'
+import { CHUNK_BYTES, newDigests, setDigest, type ChunkManifest } from '../../../kit/chunks/manifest.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../kit/chunks/repository.ts'
 import { openS3Store } from '../../../kit/chunks/s3-store.ts'
 import { Damaged } from '../../../kit/chunks/seal.ts'
@@ -32,7 +32,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 const chunkOf = (letter: string): Buffer => Buffer.alloc(CHUNK_BYTES, letter)
-async function putBackup(backup: string, letters: readonly (string | undefined)[]): Promise<Manifest> {
+async function putBackup(backup: string, letters: readonly (string | undefined)[]): Promise<ChunkManifest> {
   const sizeBytes = letters.length * CHUNK_BYTES
   const digests = newDigests(sizeBytes)
   for (const [index, letter] of letters.entries()) {

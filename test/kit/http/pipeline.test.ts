@@ -8,7 +8,12 @@ import { createChannel } from '../../../kit/http/channel.ts'
 import { publicEndpoint } from '../../../kit/http/endpoint.ts'
 import type { HttpRequest } from '../../../kit/http/exchange.ts'
 import type { IdempotencyKeys, KeyOf, Remembered } from '../../../kit/http/idempotency.ts'
-import { createPipeline, type PipelineOptions, type Refusal, requestDurations } from '../../../kit/http/pipeline.ts'
+import {
+  createPipeline,
+  type PipelineOptions,
+  type RequestRefusal,
+  requestDurations,
+} from '../../../kit/http/pipeline.ts'
 import { route, type Route } from '../../../kit/http/route.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
@@ -191,7 +196,7 @@ function openPipeline(
   more: Partial<PipelineOptions> = {},
 ) {
   const clock = movableClock()
-  const refusals: Refusal[] = []
+  const refusals: RequestRefusal[] = []
   const calls: unknown[] = []
   const counts = new Map<string, number>()
   const service = createPipeline({

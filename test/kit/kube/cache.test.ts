@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Cache, isNewer, type Change } from '../../../kit/kube/cache.ts'
+import { Cache, isNewer, type CacheChange } from '../../../kit/kube/cache.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import type { WatchEvent } from '../../../kit/kube/store.ts'
 
@@ -98,7 +98,7 @@ test('objects are frozen all the way down and without managedFields', () => {
 test('a subscriber hears of what is there, then of every change, until it leaves', () => {
   const cache = openCache()
   cache.takeList(list(10, thing('a', 5)))
-  const heard: Change<Spec>[] = []
+  const heard: CacheChange<Spec>[] = []
   const leave = cache.subscribe((change) => heard.push(change))
   cache.takeEvent({ type: 'MODIFIED', object: thing('a', 11) })
   cache.takeEvent({ type: 'DELETED', object: thing('a', 12) })

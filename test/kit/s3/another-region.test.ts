@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { signForRegion, signWithBody } from '../../../kit/s3/another-region.ts'
 import { readOperation } from '../../../kit/s3/operation.ts'
-import { Refusal } from '../../../kit/s3/refusal.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { prove, readSignature, scopeText, type Signature, signatureOf, signingKey } from '../../../kit/s3/signature.ts'
 import type { RawRequest } from '../../../kit/s3/target.ts'
 
@@ -13,7 +13,7 @@ const NOTHING = createHash('sha256').digest('hex')
 
 const read = (raw: RawRequest): Signature => {
   const operation = readOperation(raw)
-  if (operation instanceof Refusal) throw operation
+  if (operation instanceof S3Refusal) throw operation
   return readSignature(operation.headers, operation.parameters)
 }
 const check = (raw: RawRequest): string => {

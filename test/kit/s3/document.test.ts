@@ -1,14 +1,14 @@
 /** The documents of clients, and what the strict reader of them refuses. */
 import { describe, expect, test } from 'vitest'
 import { readDocument } from '../../../kit/s3/document.ts'
-import { Refusal } from '../../../kit/s3/refusal.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { readXml } from '../../../kit/s3/xml.ts'
 
 const codeOf = (work: () => unknown): string => {
   try {
     work()
   } catch (error) {
-    if (error instanceof Refusal) return error.code
+    if (error instanceof S3Refusal) return error.code
     throw error
   }
   return 'read'

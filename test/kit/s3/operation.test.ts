@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { operationEntries, readOperation } from '../../../kit/s3/operation.ts'
 import { OPERATIONS } from '../../../kit/s3/operation-table.ts'
-import { Refusal } from '../../../kit/s3/refusal.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 
 const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const VALUES: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ const VALUES: Readonly<Record<string, string>> = {
 }
 const codeOf = (method: string, target: string, rawHeaders: readonly string[] = []): string => {
   const read = readOperation({ method, target, rawHeaders })
-  return read instanceof Refusal ? `${read.status} ${read.code}` : read.name
+  return read instanceof S3Refusal ? `${read.status} ${read.code}` : read.name
 }
 
 const PATHS = { service: '/', bucket: '/one-b', object: '/one-b/a' }

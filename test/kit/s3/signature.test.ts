@@ -4,7 +4,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { describe, expect, test } from 'vitest'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { readOperation } from '../../../kit/s3/operation.ts'
-import { Refusal } from '../../../kit/s3/refusal.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { prove, readSignature, signingKey } from '../../../kit/s3/signature.ts'
 import type { RawRequest } from '../../../kit/s3/target.ts'
 
@@ -15,12 +15,12 @@ const later = (seconds: number): Date => new Date(AT.getTime() + seconds * 1_000
 function outcomeOf(raw: RawRequest, secret = SECRET, now = AT): string {
   try {
     const operation = readOperation(raw)
-    if (operation instanceof Refusal) return operation.code
+    if (operation instanceof S3Refusal) return operation.code
     const signature = readSignature(operation.headers, operation.parameters)
     prove(raw, signature, signingKey(secret, signature.day, signature.region), now)
     return `${operation.name} of ${signature.accessKeyId}`
   } catch (error) {
-    if (error instanceof Refusal) return error.code
+    if (error instanceof S3Refusal) return error.code
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mutantsOf } from '../../../tools/mutation/operators.ts'
-import { keyOf, mergeScores, type Outcome, scoreOfFile } from '../../../tools/mutation/score.ts'
+import { mutantKey, mergeScores, type Outcome, scoreOfFile } from '../../../tools/mutation/score.ts'
 
 const SOURCE = 'export const a = 1\nexport const b = 2\n'
 const mutants = mutantsOf('a.ts', SOURCE)
@@ -48,12 +48,12 @@ test('a run takes the place of what was known of its files, and files that are n
 
 test('a mutant is known again until its source or its tests change', () => {
   const [mutant] = mutants
-  const key = keyOf(mutant!, SOURCE, 'tests') // there are two
-  expect(keyOf({ ...mutant! }, SOURCE, 'tests')).toBe(key)
+  const key = mutantKey(mutant!, SOURCE, 'tests') // there are two
+  expect(mutantKey({ ...mutant! }, SOURCE, 'tests')).toBe(key)
   for (const other of [
-    keyOf(mutants[1]!, SOURCE, 'tests'),
-    keyOf(mutant!, `${SOURCE} `, 'tests'),
-    keyOf(mutant!, SOURCE, ''),
+    mutantKey(mutants[1]!, SOURCE, 'tests'),
+    mutantKey(mutant!, `${SOURCE} `, 'tests'),
+    mutantKey(mutant!, SOURCE, ''),
   ])
     expect(other).not.toBe(key)
 })

@@ -99,7 +99,7 @@ export interface Guest extends GuestIdentity {
 }
 
 /** Whether its process has ended and cannot continue. */
-export const hasEnded = ({ state }: Pick<Guest, 'state'>): boolean => state === 'off' || state === 'gone'
+export const hasGuestEnded = ({ state }: Pick<Guest, 'state'>): boolean => state === 'off' || state === 'gone'
 
 /** The progress of an attempt, in the terms of `Instance.status`. Its figures are at most a second old. */
 export type Transfer = NonNullable<InstanceStatus['transfer']>

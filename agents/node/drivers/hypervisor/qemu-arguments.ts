@@ -6,7 +6,7 @@ import { type GuestNetwork, isOvn, ovnBackend } from '../network/ovn.ts'
 import { userModeArguments } from '../network/user-mode.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../../../domain/storage/rules.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'
-import { deviceOf, nodesOf } from './qemu-disks.ts'
+import { deviceOf, blockNodesOf } from './qemu-disks.ts'
 import { indexOf, INTERFACE_SLOTS, interfaceOf, interfacePort, slotBackend } from './qemu-interfaces.ts'
 
 /** Option for a processor that hides cmpxchg16b. */
@@ -148,7 +148,7 @@ const bootOrder = ({ boot }: GuestDefinition, index: number) =>
 
 const diskArguments = ({ disks, ...guest }: GuestDefinition): string[] => [
   ...disks.flatMap((disk, index) => [
-    ...nodesOf(disk).flatMap((node) => ['-blockdev', json(node)]),
+    ...blockNodesOf(disk).flatMap((node) => ['-blockdev', json(node)]),
     '-device',
     json({ ...deviceOf(disk), ...bootOrder({ disks, ...guest }, index) }),
   ]),

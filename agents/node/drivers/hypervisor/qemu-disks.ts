@@ -32,7 +32,7 @@ export const deviceOf = ({ serial, slot = 0 }: Pick<GuestDisk, 'serial' | 'slot'
 export const CEPH_FILES = { configuration: 'ceph.conf', keyring: 'ceph.keyring' } as const
 
 /** The node of the disk's file or image, and the node of the disk in it. */
-export function nodesOf({ path, slot = 0, backing }: Pick<GuestDisk, 'path' | 'slot' | 'backing'>) {
+export function blockNodesOf({ path, slot = 0, backing }: Pick<GuestDisk, 'path' | 'slot' | 'backing'>) {
   const names = { below: { 'node-name': fileNode(slot) }, disk: { 'node-name': diskNode(slot), file: fileNode(slot) } }
   const image = readRbdPath(path)
   if (image !== undefined)
@@ -115,7 +115,7 @@ export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<boolean> {
   // first.
   if (held === undefined) {
     await closeDisk(qmp, slot)
-    for (const node of nodesOf(disk)) await qmp.execute('blockdev-add', node)
+    for (const node of blockNodesOf(disk)) await qmp.execute('blockdev-add', node)
     try {
       await qmp.execute('device_add', deviceOf(disk))
     } catch (error) {

@@ -32,7 +32,7 @@ export interface CephPoolOptions extends CephLogin {
 }
 
 /** In bytes. */
-export interface Extent {
+export interface DiskExtent {
   readonly offset: number
   readonly length: number
 }
@@ -69,7 +69,7 @@ export interface CephPool {
   takeSnapshot(image: string, snapshot: string): Promise<void>
   removeSnapshot(image: string, snapshot: string): Promise<void>
   /** The extents that differ between two snapshots of the image, given in the order in which they were taken. */
-  changed(image: string, since: string, snapshot: string): Promise<readonly Extent[]>
+  changed(image: string, since: string, snapshot: string): Promise<readonly DiskExtent[]>
   /** Bytes that only this snapshot keeps, by snapshot. These are in parts that were written before the snapshot and
    *  again after it. Undefined when the measurement would be too expensive. */
   roomBySnapshot(image: string): Promise<ReadonlyMap<string, number> | undefined>
@@ -354,7 +354,7 @@ class CephImages implements CephPool {
     await this.#rbd('snap', 'rm', '--no-progress', this.#of(image, snapshot))
   }
 
-  async changed(image: string, since: string, snapshot: string): Promise<readonly Extent[]> {
+  async changed(image: string, since: string, snapshot: string): Promise<readonly DiskExtent[]> {
     return Extents.parse(await this.#ask('diff', '--from-snap', since, this.#of(image, snapshot)))
   }
 
@@ -363,7 +363,7 @@ class CephImages implements CephPool {
     if (size === undefined || snapshots.length > ROOM_SNAPSHOTS_MAXIMUM || size.sizeGibibytes > ROOM_GIBIBYTES_MAXIMUM)
       return undefined
     const room = new Map<string, number>()
-    const writtenUpTo = async (index: number): Promise<readonly Extent[]> => {
+    const writtenUpTo = async (index: number): Promise<readonly DiskExtent[]> => {
       const since = index === 0 ? [] : ['--from-snap', snapshots[index - 1] ?? '']
       return Extents.parse(await this.#ask('diff', '--whole-object', ...since, this.#of(image, snapshots[index])))
     }

@@ -33,7 +33,7 @@ export async function putProgram(folder: string, file: string): Promise<void> {
 /** Identifies a version of such a program: the text of its own sources, of files that are read beside them, and
  *  versions of the packages that it imports itself. Code that it shares with the rest of the project changes often, but
  *  rarely changes what it does, so such a change alone gives no new version. */
-export async function partsOf(file: string): Promise<Readonly<Record<string, string>>> {
+export async function programSources(file: string): Promise<Readonly<Record<string, string>>> {
   const needed = { sources: new Set<string>(), packages: new Set<string>() }
   await walk(file, needed)
   const own = [...needed.sources].filter((source) => source.startsWith(`${file.split('/')[0]}/`))

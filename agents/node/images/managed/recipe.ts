@@ -17,7 +17,7 @@ import { ARCHIVE_HOST } from '../../../../integrations/object-storage/archive.ts
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 import { bakeFolder, bakeImages } from './bake-images.ts'
 import { CONTENT_COMMANDS, CONTENT_PACKAGES } from './database-contents.ts'
-import { partsOf, putProgram } from './program-tree.ts'
+import { programSources, putProgram } from './program-tree.ts'
 import {
   DEV_CLUSTER_VERSIONS,
   findDevClusterPrograms,
@@ -220,7 +220,7 @@ async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<st
 /** All inputs of the image from this project, as one text. A different text is a different version. */
 export async function recipeOf(template: ManagedTemplate): Promise<string> {
   const { program } = VARIANTS[template]
-  const put = program === undefined ? [] : [await partsOf(program)]
+  const put = program === undefined ? [] : [await programSources(program)]
   return JSON.stringify([await programsOf(template), PACKAGES, FILES, KERNEL_ARGUMENTS, VARIANTS[template], ...put])
 }
 

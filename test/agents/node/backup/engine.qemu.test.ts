@@ -11,7 +11,7 @@ import { type BackupProgress, writeBackup } from '../../../../agents/node/backup
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { defined } from '../../../../domain/defined.ts'
 import { openFolderStore } from '../../../../kit/chunks/folder-store.ts'
-import { CHUNK_BYTES, digestAt, type Manifest } from '../../../../kit/chunks/manifest.ts'
+import { CHUNK_BYTES, digestAt, type ChunkManifest } from '../../../../kit/chunks/manifest.ts'
 import type { ObjectStore } from '../../../../kit/chunks/object-store.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../../kit/chunks/repository.ts'
 import { Damaged } from '../../../../kit/chunks/seal.ts'
@@ -40,7 +40,7 @@ const open = (store: ObjectStore = folderStore()): Repository =>
 
 interface BackUp {
   readonly repository?: Repository
-  readonly parent?: Manifest
+  readonly parent?: ChunkManifest
   readonly bitmap?: string
   readonly onProgress?: (progress: BackupProgress) => void
 }

@@ -13,7 +13,7 @@ import { QEMU_BINARY } from '../../../../agents/node/drivers/hypervisor/qemu-pro
 import type { FrozenWork } from '../../../../agents/node/guest-agent/freeze.ts'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { openFolderStore } from '../../../../kit/chunks/folder-store.ts'
-import type { Manifest } from '../../../../kit/chunks/manifest.ts'
+import type { ChunkManifest } from '../../../../kit/chunks/manifest.ts'
 import { openRepository, restoreDisk } from '../../../../kit/chunks/repository.ts'
 import { systemClock as clock } from '../../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
@@ -106,7 +106,11 @@ const optionsOf = (backup: string, parent?: string) => ({
   clock,
 })
 
-async function read(backup: string, { exportName, bitmap }: GuestPoint, parent?: Manifest): Promise<Manifest> {
+async function read(
+  backup: string,
+  { exportName, bitmap }: GuestPoint,
+  parent?: ChunkManifest,
+): Promise<ChunkManifest> {
   const contexts = [ALLOCATION, ...(bitmap === undefined ? [] : [bitmapContext(bitmap)])]
   const served = await openNbd({ socket: join(folder, `${backup}.sock`), exportName, contexts })
   try {
@@ -135,7 +139,7 @@ async function copyNow(name: string): Promise<string> {
   await copyFile(disk, join(folder, name))
   return join(folder, name)
 }
-async function expectRestored(manifest: Manifest, original: string): Promise<void> {
+async function expectRestored(manifest: ChunkManifest, original: string): Promise<void> {
   const target = join(folder, `restored-${manifest.backup}`)
   await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', target, '64M'])
   await withServedDisk({ folder, path: target, isWritable: true, clock }, (served) =>
@@ -144,7 +148,7 @@ async function expectRestored(manifest: Manifest, original: string): Promise<voi
   expect(await runProgram('qemu-img', ['compare', '-U', original, target])).toContain('Images are identical')
 }
 /** Makes the point, lets the guest write, reads the point. */
-async function backUp(backup: string, parent?: Manifest, ...meanwhile: string[]) {
+async function backUp(backup: string, parent?: ChunkManifest, ...meanwhile: string[]) {
   const point = await openGuestPoint(optionsOf(backup, parent?.backup))
   await write(...meanwhile)
   const manifest = await read(backup, point, parent)

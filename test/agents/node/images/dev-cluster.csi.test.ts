@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { devKubeconfigOf } from '../../../../apiserver/nouns/dev-cluster/access.ts'
 import { tokenFor } from '../../../../apiserver/nouns/kubernetes-cluster/access.ts'
-import { documentOf } from '../../../../controllers/nouns/dev-cluster/machine.ts'
-import { fingerprintOf } from '../../../../controllers/nouns/managed-machine/index.ts'
+import { devClusterDocument } from '../../../../controllers/nouns/dev-cluster/machine.ts'
+import { configurationFingerprint } from '../../../../controllers/nouns/managed-machine/index.ts'
 import { DEV_ADMINS_MAXIMUM } from '../../../../domain/dev-cluster/rules.ts'
 import { DEV_CLUSTER_TEMPLATE } from '../../../../domain/managed-machine/rules.ts'
 import {
@@ -72,7 +72,7 @@ const kubectl = (...words: readonly string[]) => run(toolPath('kubectl'), '--kub
 /** What its controller would hand over. */
 async function deliver(endedAdmins: readonly string[] = []): Promise<void> {
   const own = { role: 'cluster', publicIpv6: ADDRESSES.ipv6, publicIpv4: ADDRESSES.ipv4, publicMacAddress: '' }
-  const document = documentOf(clusterOf({ admins: said?.admins }), {
+  const document = devClusterDocument(clusterOf({ admins: said?.admins }), {
     accountId: 'a',
     isClaimed: true,
     region: 'eu-1',
@@ -82,7 +82,7 @@ async function deliver(endedAdmins: readonly string[] = []): Promise<void> {
     endedAdmins,
     machines: [own as never], // what it is asked for
   })
-  const id = { machine: 'm', generation: 1, fingerprint: fingerprintOf(document) }
+  const id = { machine: 'm', generation: 1, fingerprint: configurationFingerprint(document) }
   expect((await machine.apply(MachineDocument.parse({ ...document, ...id }))).fingerprint).toBe(id.fingerprint)
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { networkOf, plan } from '../../../../controllers/network/public-network/index.ts'
 import { plan as planPort, portOf } from '../../../../controllers/network/public-network/port.ts'
-import { digestOf } from '../../../../controllers/kit/synced.ts'
+import { factsDigest } from '../../../../controllers/kit/synced.ts'
 import { defined } from '../../../../domain/defined.ts'
 import type { PublicPoolSpec } from '../../../../resources/public-pool/index.ts'
 import type { ServerSpec } from '../../../../resources/server/index.ts'
@@ -81,7 +81,7 @@ describe('the port of a server', () => {
     spec: {} as ServerSpec, // what it has claimed counts
   }
   const wanted = { zone: 'z1', port: PORT }
-  const applied = { zone: 'z1', digest: digestOf(wanted) }
+  const applied = { zone: 'z1', digest: factsDigest(wanted) }
 
   test('has what points to it', () =>
     expect(PORT).toEqual({

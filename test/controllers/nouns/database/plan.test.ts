@@ -1,7 +1,12 @@
 /** What the controller of databases decides, row by row. */
 import { describe, expect, test } from 'vitest'
 import { archiveObstacleIn } from '../../../../controllers/nouns/database/archive.ts'
-import { demandOf, documentOf, hostOf, machineOf } from '../../../../controllers/nouns/database/machine.ts'
+import {
+  databaseDemand,
+  databaseDocument,
+  hostOf,
+  databaseMachine,
+} from '../../../../controllers/nouns/database/machine.ts'
 import type { DatabaseObject, Observed, StorageObject } from '../../../../controllers/nouns/database/observed.ts'
 import { plan } from '../../../../controllers/nouns/database/plan.ts'
 import {
@@ -165,7 +170,7 @@ type Said = NonNullable<NonNullable<Machine['report']>['postgresql']>
 /** It runs what it must, and reports it. */
 function settled(of: DatabaseObject, more: Partial<Observed> = {}, said: Partial<Said> = {}): Partial<Observed> {
   const seen = { ...SEEN, machines: [machine()], storage: ATTACHED, ...more }
-  const { configuration } = demandOf(of, seen)
+  const { configuration } = databaseDemand(of, seen)
   const report = { services: {}, postgresql: { state: 'running', passwordGeneration: 1, ...said } as const }
   return { ...seen, machines: [machine({ delivered: configuration, running: configuration, isHealthy: true, report })] }
 }
@@ -455,9 +460,9 @@ test('says that its credentials are stale when its owner no longer gets in with 
 })
 
 test('its machine knows a verifier of the password and the disk with its data', () => {
-  const found = machineOf([machine()])
+  const found = databaseMachine([machine()])
   expect(hostOf(found, RUNNING.spec)).toBe(HOST)
-  const document = documentOf(RUNNING, SEEN, {
+  const document = databaseDocument(RUNNING, SEEN, {
     password: 'the password',
     key: 'key',
     archive: undefined,
@@ -485,23 +490,23 @@ test('its machine gets its archive, and its origin until it has started', () => 
     cipherKey: 'cipher',
   }
   const secrets = { password: 'p', key: 'k', archive: repository, origin: { ...repository, bucket: 'origin' } }
-  expect(documentOf(RUNNING, SEEN, secrets)?.postgresql).toMatchObject({
+  expect(databaseDocument(RUNNING, SEEN, secrets)?.postgresql).toMatchObject({
     archive: { repository: { bucket: 'b' }, retentionDays: 7, fullBackupAt: { hour: 3, minute: 0 } },
   })
-  expect(documentOf(RUNNING, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
+  expect(databaseDocument(RUNNING, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
   const at = '2026-01-01T00:00:00Z'
   const restored = { databaseId: 'before', targetTime: at }
   const beginning = database({ spec: { operation: stanza('database.restore'), restoredFrom: restored } })
-  expect(documentOf(beginning, SEEN, secrets)?.postgresql).toMatchObject({
+  expect(databaseDocument(beginning, SEEN, secrets)?.postgresql).toMatchObject({
     restore: { repository: { bucket: 'origin' }, targetTime: at },
   })
   const made = database({ spec: beginning.spec, status: { isMade: true } })
-  expect(documentOf(made, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
-  expect(documentOf(beginning, SEEN, { ...secrets, origin: undefined }), 'empty instead').toBeUndefined()
+  expect(databaseDocument(made, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
+  expect(databaseDocument(beginning, SEEN, { ...secrets, origin: undefined }), 'empty instead').toBeUndefined()
   const seen = { ...SEEN, machines: [machine()], storage: ATTACHED, archive: ARCHIVE }
-  const before = demandOf(RUNNING, seen).configuration?.fingerprint
+  const before = databaseDemand(RUNNING, seen).configuration?.fingerprint
   const longer = database({ ...RUNNING, spec: { ...RUNNING.spec, backupRetentionDays: 14 } })
-  expect(demandOf(longer, seen).configuration?.fingerprint, 'with another retention').not.toBe(before)
+  expect(databaseDemand(longer, seen).configuration?.fingerprint, 'with another retention').not.toBe(before)
 })
 
 test('an archive is held to the quota of its storage, and says what of it is billed', () => {

@@ -1,9 +1,13 @@
 /** What the controller of dev clusters decides, situation by situation. */
 import { expect, test } from 'vitest'
-import { documentOf } from '../../../../controllers/nouns/dev-cluster/machine.ts'
+import { devClusterDocument } from '../../../../controllers/nouns/dev-cluster/machine.ts'
 import type { DevClusterObject, Observed } from '../../../../controllers/nouns/dev-cluster/observed.ts'
 import { plan } from '../../../../controllers/nouns/dev-cluster/plan.ts'
-import { fingerprintOf, type Machine, machineName } from '../../../../controllers/nouns/managed-machine/index.ts'
+import {
+  configurationFingerprint,
+  type Machine,
+  machineName,
+} from '../../../../controllers/nouns/managed-machine/index.ts'
 import { defined } from '../../../../domain/defined.ts'
 import { DevCluster, type DevClusterStatus } from '../../../../resources/dev-cluster/index.ts'
 import { Server } from '../../../../resources/server/index.ts'
@@ -90,7 +94,7 @@ const READY = {
 /** A server that runs what it was handed, and says that. */
 function told(said: object | undefined, more: Partial<Machine> = {}): Observed {
   const observed = observedOf({ machines: [MACHINE] })
-  const running = { generation: 1, fingerprint: fingerprintOf(documentOf(clusterOf(), observed)) }
+  const running = { generation: 1, fingerprint: configurationFingerprint(devClusterDocument(clusterOf(), observed)) }
   const report = { services: {}, ...defined({ devCluster: said }) } as Machine['report']
   const machine = { ...MACHINE, delivered: running, running, report, reportedAt: '2026-01-01T12:09:00.000Z', ...more }
   return observedOf({ machines: [machine] })
@@ -175,7 +179,7 @@ test('its server removes the accounts of former holders, and keeps serving', () 
   const [first, second] = ADMINS.map(({ uid }) => uid)
   const cluster = clusterOf({ isMade: true, serverId: MACHINE.serverId, admins: ADMINS })
   const over = (endedAdmins: readonly string[]): Observed => ({ ...told(READY), endedAdmins })
-  const document = (observed: Observed) => documentOf(cluster, observed)?.devCluster
+  const document = (observed: Observed) => devClusterDocument(cluster, observed)?.devCluster
   expect(document(over([]))).not.toHaveProperty('endedAdmins')
   // Another one has gone already: it is not said for ever.
   expect(document(over([second ?? '', UID]))?.endedAdmins).toEqual([second])

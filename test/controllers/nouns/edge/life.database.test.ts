@@ -9,7 +9,7 @@ import { listQuotas } from '../../../../db/account/index.ts'
 import { findEdgeOf } from '../../../../db/edge/index.ts'
 import { SYSTEM_ACTOR } from '../../../../controllers/kit/operation/direct-edit.ts'
 import { nodeNamespace } from '../../../../resources/instance/index.ts'
-import { configurationOf, Edge, toEdgeItem } from '../../../../resources/edge/index.ts'
+import { edgeConfiguration, Edge, toEdgeItem } from '../../../../resources/edge/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { LoadBalancer } from '../../../../resources/load-balancer/index.ts'
 import { MachineDocument, ManagedMachine } from '../../../../resources/managed-machine/index.ts'
@@ -89,7 +89,7 @@ const succeeded = (what: string) =>
     (found) =>
       found?.status?.operation?.status === 'succeeded' &&
       found.spec.operation?.id === found.status.operation.id &&
-      found.status.asked === configurationOf(found).fingerprint,
+      found.status.asked === edgeConfiguration(found).fingerprint,
   )
 
 test('an edge comes after its network, leads it out, changes, and leaves nothing', async () => {

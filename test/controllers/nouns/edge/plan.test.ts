@@ -1,11 +1,11 @@
 /** What the controller of edges decides, row by row, with the states of the contract's table. */
 import { describe, expect, test } from 'vitest'
-import { demandsOf, wantedOf } from '../../../../controllers/nouns/edge/machines.ts'
+import { edgeDemands, requiredGrant } from '../../../../controllers/nouns/edge/machines.ts'
 import type { EdgeObject, Observed } from '../../../../controllers/nouns/edge/observed.ts'
 import { plan } from '../../../../controllers/nouns/edge/plan.ts'
 import { type Machine, machineName } from '../../../../controllers/nouns/managed-machine/index.ts'
 import { numberOf } from '../../../../resources/load-balancer/index.ts'
-import { configurationOf, Edge, type EdgeSpec, type EdgeStatus } from '../../../../resources/edge/index.ts'
+import { edgeConfiguration, Edge, type EdgeSpec, type EdgeStatus } from '../../../../resources/edge/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T00:15:00Z')
@@ -86,7 +86,7 @@ function machine(object: EdgeObject, more: Partial<Machine> = {}): Machine {
     diskExchange: undefined,
     objects: [],
   }
-  const [demand] = demandsOf(object, { ...SEEN, machines: [bare] })
+  const [demand] = edgeDemands(object, { ...SEEN, machines: [bare] })
   const { configuration, sharedAddresses = [] } = demand ?? {}
   return { ...bare, sharedAddresses, delivered: configuration, running: configuration, ...more }
 }
@@ -124,9 +124,9 @@ const GRANTED = { plan: 'tiny', machines: ['combined'], hasPair: false }
 const CREATING = edge({ operation: stanza('create') }, { granted: GRANTED })
 const asRun = (more: Partial<EdgeStatus> = {}, spec: Partial<EdgeSpec> = {}): EdgeObject => {
   const object = edge(spec)
-  const configuration = configurationOf(object)
+  const configuration = edgeConfiguration(object)
   const asked = configuration.fingerprint
-  return edge(spec, { state: 'running', configuration, asked, granted: wantedOf(object), ...more })
+  return edge(spec, { state: 'running', configuration, asked, granted: requiredGrant(object), ...more })
 }
 
 test('claims its network, makes its machine, configures it, and routes the network to it', () => {
@@ -222,7 +222,7 @@ test('what an account may not pay for is not made, by no repair either, and what
   expect(decide(refused)).toMatchObject({ does: 'claimed failed', state: 'running' })
   const own = machine(before, { role: 'bastion', serverId: machineName(OWNER, 'bastion') })
   const kept = { ...refused, spec: { ...refused.spec, operation: stanza('repair') } }
-  const [demand] = demandsOf(kept, { ...SEEN, machines: [own] })
+  const [demand] = edgeDemands(kept, { ...SEEN, machines: [own] })
   expect(demand).toMatchObject({ role: 'bastion', plan: 'tiny' })
   expect(decide(kept, { machines: [] }).does).toBe('ensure Server, machines')
   const told = { delivered: demand?.configuration, running: demand?.configuration }
@@ -282,7 +282,7 @@ function pairOf(object: EdgeObject, status: object = {}): NonNullable<Observed['
 }
 const pairing = (more: Partial<EdgeSpec> = {}): EdgeObject => {
   const spec = { ...PAIRED, ...more, operation: stanza('update') }
-  return edge(spec, { granted: wantedOf(edge(spec)) })
+  return edge(spec, { granted: requiredGrant(edge(spec)) })
 }
 
 describe('separate placement', () => {
@@ -297,7 +297,7 @@ describe('separate placement', () => {
         backends: [{ name: 'port-80', members: [{ name: 'web', address: '10.1.0.9', port: 8080 }] }],
       },
     })
-    expect(demandsOf(pairing(), SEEN)).toEqual([])
+    expect(edgeDemands(pairing(), SEEN)).toEqual([])
   })
 
   test.each([

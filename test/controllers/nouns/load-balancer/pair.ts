@@ -5,7 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runProgram } from '../../../../agents/node/run-program.ts'
-import { demandsOf, documentOf, type OpenedCertificate } from '../../../../controllers/nouns/load-balancer/machines.ts'
+import {
+  loadBalancerDemands,
+  loadBalancerDocument,
+  type OpenedCertificate,
+} from '../../../../controllers/nouns/load-balancer/machines.ts'
 import type { LoadBalancerObject, Observed } from '../../../../controllers/nouns/load-balancer/observed.ts'
 import { type Machine, machineName } from '../../../../controllers/nouns/managed-machine/index.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
@@ -174,20 +178,20 @@ const balancerOf = ({ generation, ...configuration }: { readonly generation: num
 
 /** What its controller asks of the machine of the role. */
 export const demandFor = (
-  { claim, machines, role }: Parameters<typeof documentOf>[2],
+  { claim, machines, role }: Parameters<typeof loadBalancerDocument>[2],
   configured: { readonly generation: number; readonly frontends: object; readonly backends: object },
-) => demandsOf(balancerOf(configured), 'a', claim, machines).find((demand) => demand.role === role)
+) => loadBalancerDemands(balancerOf(configured), 'a', claim, machines).find((demand) => demand.role === role)
 
 /** What its controller delivers to the machine of the role. */
 export function documentFor(
-  surroundings: Parameters<typeof documentOf>[2],
+  surroundings: Parameters<typeof loadBalancerDocument>[2],
   {
     certificates,
     ...configured
   }: Parameters<typeof demandFor>[1] & { readonly certificates: readonly OpenedCertificate[] },
 ): MachineDocument {
   const { role } = surroundings
-  const parts = documentOf(balancerOf(configured), 'a', surroundings, certificates)
+  const parts = loadBalancerDocument(balancerOf(configured), 'a', surroundings, certificates)
   const { fingerprint } = demandFor(surroundings, configured)?.configuration ?? {}
   return MachineDocument.parse({ ...parts, machine: role, generation: configured.generation, fingerprint })
 }

@@ -1,10 +1,14 @@
 /** What the controller of load balancers decides, row by row. */
 import { describe, expect, test } from 'vitest'
-import { demandsOf, documentOf, reportedOf } from '../../../../controllers/nouns/load-balancer/machines.ts'
+import {
+  loadBalancerDemands,
+  loadBalancerDocument,
+  reportedOf,
+} from '../../../../controllers/nouns/load-balancer/machines.ts'
 import type { LoadBalancerObject, Observed } from '../../../../controllers/nouns/load-balancer/observed.ts'
 import { plan } from '../../../../controllers/nouns/load-balancer/plan.ts'
 import { type Machine, machineName } from '../../../../controllers/nouns/managed-machine/index.ts'
-import { digestOf } from '../../../../controllers/kit/synced.ts'
+import { factsDigest } from '../../../../controllers/kit/synced.ts'
 import { defined } from '../../../../domain/defined.ts'
 import { firstNumber, LoadBalancer } from '../../../../resources/load-balancer/index.ts'
 
@@ -25,7 +29,7 @@ const PUBLIC: NonNullable<Observed['claim']> = {
   publicIpv4: { address: '198.18.0.9', prefix: 16, gateway: '198.18.0.1' } as (typeof CLAIM)['publicIpv4'],
   publicIpv6: { address: '2001:db8:0:5::1', prefix: 64, gateway: 'fe80::1' } as (typeof CLAIM)['publicIpv6'],
 }
-const ROUTED = { routeDigest: digestOf('2001:db8:0:5::1') }
+const ROUTED = { routeDigest: factsDigest('2001:db8:0:5::1') }
 const SEEN: Observed = {
   accountId: 'a',
   claim: CLAIM,
@@ -122,7 +126,7 @@ const PAIR = [machine('a'), machine('b')]
 
 /** Both run what they must. */
 function settled(of: LoadBalancerObject, claim = CLAIM): readonly Machine[] {
-  const demands = demandsOf(of, 'a', claim, PAIR)
+  const demands = loadBalancerDemands(of, 'a', claim, PAIR)
   return PAIR.map((one) => {
     const { configuration, sharedAddresses = [] } = demands.find(({ role }) => role === one.role) ?? {}
     return { ...one, sharedAddresses, delivered: configuration, running: configuration, isHealthy: true }
@@ -268,7 +272,7 @@ describe('its status', () => {
 
 test('each machine knows the other, and the first comes first', () => {
   const [a, b] = (['a', 'b'] as const).map(
-    (role) => documentOf(RUNNING, 'a', { claim: CLAIM, machines: PAIR, role }, [])?.keepalived?.config ?? '',
+    (role) => loadBalancerDocument(RUNNING, 'a', { claim: CLAIM, machines: PAIR, role }, [])?.keepalived?.config ?? '',
   )
   expect(a).toContain('unicast_src_ip 10.0.0.2')
   expect(a).toContain('    10.0.0.3\n')
@@ -278,7 +282,8 @@ test('each machine knows the other, and the first comes first', () => {
 })
 
 describe('public addresses', () => {
-  const config = documentOf(RUNNING, 'a', { claim: PUBLIC, machines: PAIR, role: 'a' }, [])?.keepalived?.config ?? ''
+  const config =
+    loadBalancerDocument(RUNNING, 'a', { claim: PUBLIC, machines: PAIR, role: 'a' }, [])?.keepalived?.config ?? ''
 
   test('leave by the public interface', () =>
     expect(config).toContain('0.0.0.0/0 via 198.18.0.1 dev @IF:52:54:00:00:00:0f@ table 100'))
@@ -289,13 +294,13 @@ describe('public addresses', () => {
   })
 
   test('are those that both machines may speak for', () =>
-    expect(demandsOf(RUNNING, 'a', PUBLIC, PAIR).map(({ sharedAddresses }) => sharedAddresses.slice(2))).toEqual(
-      Array.from({ length: 2 }, () => [{ address: '198.18.0.9' }, { address: '2001:db8:0:5::1' }]),
-    ))
+    expect(
+      loadBalancerDemands(RUNNING, 'a', PUBLIC, PAIR).map(({ sharedAddresses }) => sharedAddresses.slice(2)),
+    ).toEqual(Array.from({ length: 2 }, () => [{ address: '198.18.0.9' }, { address: '2001:db8:0:5::1' }])))
 
   test('are those to which connections are opened from outside; a balancer without any is not reached there', () => {
     const rulesOf = (claim: typeof CLAIM) =>
-      documentOf(RUNNING, 'a', { claim, machines: PAIR, role: 'a' }, [])?.nftables ?? ''
+      loadBalancerDocument(RUNNING, 'a', { claim, machines: PAIR, role: 'a' }, [])?.nftables ?? ''
     const begun = (claim: typeof CLAIM) => /chain begun \{\n([^}]*)\n {2}\}/.exec(rulesOf(claim))?.[1]?.split(/\n? {4}/)
     expect(begun(PUBLIC)).toEqual(['', 'ip daddr 198.18.0.9 accept', 'ip6 daddr 2001:db8:0:5::1 accept', 'drop'])
     expect(begun(CLAIM)).toEqual(['', 'drop'])

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { storedOf } from '../../../../resources/kit/shapes.ts'
 import { DRAIN_MINUTES } from '../../../../domain/node-pool/rules.ts'
 import { machineName, type Machine } from '../../../../controllers/nouns/managed-machine/index.ts'
-import { demandOf, documentOf, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
+import { nodeDemand, nodeDocument, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
 import { plan } from '../../../../controllers/nouns/node-pool/plan.ts'
 import type { NodePoolObject, Observed } from '../../../../controllers/nouns/node-pool/observed.ts'
 import type { ControlPlaneNode, ServingRequest } from '../../../../integrations/control-planes/control.ts'
@@ -286,7 +286,7 @@ test('what a server runs names its peers, and a node keeps its release until it 
   const observed = observedWith({ machines: [machineOf(0), machineOf(1)], nodes })
   const [first] = slotsOf(pool, observed, 2)
   if (first === undefined) throw new Error('there is no slot')
-  const demand = demandOf(pool, observed, first)
+  const demand = nodeDemand(pool, observed, first)
   expect(demand).toMatchObject({
     hostname: nameOf(0),
     template: 'kubernetes-node',
@@ -296,9 +296,9 @@ test('what a server runs names its peers, and a node keeps its release until it 
   })
   // What another node gets is sent to this one; what it joined with is not.
   const without = observedWith({ machines: observed.machines, nodes: nodes.slice(0, 2) })
-  expect(demandOf(pool, without, first).configuration?.fingerprint).not.toBe(demand.configuration?.fingerprint)
+  expect(nodeDemand(pool, without, first).configuration?.fingerprint).not.toBe(demand.configuration?.fingerprint)
   const joined = poolWith({ count: 2, spec: { version: '1.36' }, status: { join: JOIN } })
-  expect(demandOf(joined, observed, first).configuration).toEqual(demand.configuration)
+  expect(nodeDemand(joined, observed, first).configuration).toEqual(demand.configuration)
 })
 
 test('a node gets the address of its public interface, by which it reaches its control plane', () => {
@@ -306,7 +306,7 @@ test('a node gets the address of its public interface, by which it reaches its c
   const addressesAt = (machine: Machine) => {
     const observed = observedWith({ machines: [machine] })
     const [slot] = slotsOf(pool, observed, 1)
-    return slot && documentOf(pool, observed, slot)?.addresses
+    return slot && nodeDocument(pool, observed, slot)?.addresses
   }
   expect(addressesAt(machineOf(0))).toEqual([{ interface: '52:54:00:00:00:05', address: '2001:2::5/128' }])
   expect(addressesAt({ ...machineOf(0), publicIpv6: undefined })).toEqual([])

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { COMING_SECONDS } from '../../../../domain/node-pool/autoscaling/judge.ts'
 import { DRAIN_MINUTES } from '../../../../domain/node-pool/rules.ts'
-import { look, type UnderusedMemory } from '../../../../controllers/nouns/node-pool/scaling.ts'
+import { scalingFor, type UnderusedMemory } from '../../../../controllers/nouns/node-pool/scaling.ts'
 import type { Load, LoadPod } from '../../../../domain/node-pool/autoscaling/load.ts'
 import type { NodePoolObject } from '../../../../controllers/nouns/node-pool/observed.ts'
 import {
@@ -81,7 +81,7 @@ function changeOf(
   const memory = new Map()
   const load = loadOf(pool, pods)
   const lookAt = (now: Date) =>
-    look(memory, 'shop', { load, pools: [pool], region: 'eu-1', now, planOf: () => undefined })
+    scalingFor(memory, 'shop', { load, pools: [pool], region: 'eu-1', now, planOf: () => undefined })
   lookAt(NOW)
   const later = new Date(at(minutes))
   const scaling = lookAt(later)
@@ -204,7 +204,7 @@ test('the memory of a cluster that nobody looks at is dropped', () => {
   const memory: UnderusedMemory = new Map()
   const pool = scaled(1)
   const lookAt = (cluster: string, minutes: number) =>
-    look(memory, cluster, {
+    scalingFor(memory, cluster, {
       load: loadOf(pool, []),
       pools: [pool],
       region: 'eu-1',

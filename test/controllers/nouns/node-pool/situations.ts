@@ -1,7 +1,7 @@
 /** Pools, their servers and nodes as the plan of node pools finds them, for its tests. */
 import { nodeNameOf } from '../../../../domain/node-pool/rules.ts'
 import { machineName, type Machine } from '../../../../controllers/nouns/managed-machine/index.ts'
-import { demandOf, marksOf, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
+import { nodeDemand, marksOf, slotsOf } from '../../../../controllers/nouns/node-pool/nodes.ts'
 import type { ApiView, NodePoolObject, Observed } from '../../../../controllers/nouns/node-pool/observed.ts'
 import { plan } from '../../../../controllers/nouns/node-pool/plan.ts'
 import type { ControlPlaneNode, ServingRequest } from '../../../../integrations/control-planes/control.ts'
@@ -182,7 +182,7 @@ export function running(pool: NodePoolObject, world: World): Observed {
   const slots = slotsOf(pool, observed, Math.max(pool.spec.count, 9))
   const machines = observed.machines.map((machine) => {
     const slot = slots.find(({ role }) => role === machine.role)
-    const demand = slot && demandOf(pool, observed, slot)
+    const demand = slot && nodeDemand(pool, observed, slot)
     const told = machine.delivered ?? demand?.configuration
     return { ...machine, delivered: told, running: told, sharedAddresses: demand?.sharedAddresses ?? [] }
   })

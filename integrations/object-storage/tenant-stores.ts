@@ -10,7 +10,7 @@ export interface Placement {
   readonly movedAt: Date | null
 }
 
-export interface Told {
+export interface TenantStores {
   /** The store with its objects. */
   readonly keeper: ObjectStorage
   /** The store that its clients connect to. */
@@ -23,11 +23,11 @@ const SOURCE_KEPT_MILLISECONDS = 7 * 86_400_000
 
 /** Clients of a tenant that has moved permanently use the front end as before. The old data behind it are kept for a
  *  week. */
-export function toldOf(
+export function tenantStoresOf(
   offer: ObjectStorageOffer,
   { zone, backend, movedAt }: Placement,
   now: Date,
-): Told | { readonly obstacle: string } {
+): TenantStores | { readonly obstacle: string } {
   const keeper = offerIn(offer, zone, backend)
   if ('obstacle' in keeper || movedAt === null) return 'obstacle' in keeper ? keeper : { keeper, entrance: keeper }
   const entrance = offerIn(offer, zone, 'svc-s3-single')
@@ -38,8 +38,8 @@ export function toldOf(
 
 /** Sends the settings to all stores, to the keeper first, so that it no longer accepts an older secret. Throws
  *  Unavailable. */
-export async function tellTenant(
-  { keeper, entrance, upstream }: Told,
+export async function sendTenantSettings(
+  { keeper, entrance, upstream }: TenantStores,
   id: string,
   settings: TenantSettings,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function tellTenant(
 }
 
 /** Returns false while the tenant has buckets. Throws Unavailable. */
-export async function forgetTenant({ keeper, entrance }: Told, id: string): Promise<boolean> {
+export async function forgetTenant({ keeper, entrance }: TenantStores, id: string): Promise<boolean> {
   if (!(await keeper.control.removeTenant(id))) return false
   return entrance === keeper || entrance.control.removeTenant(id, true)
 }
