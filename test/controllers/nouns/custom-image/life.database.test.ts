@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { listAudit } from '../../../../db/audit/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
+import { recordKubernetesRequest } from '../../../../db/request/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { CustomImage, type CustomImageSpec } from '../../../../resources/custom-image/index.ts'
 import { Image, nodeNamespace, Volume } from '../../../../resources/instance/index.ts'
@@ -47,11 +48,23 @@ test('an image is held by the node of its zone, and gone with what it held', asy
   await eventually('the image', async () => (await stateOf('mine')) === 'online' || undefined)
   expect((await read('mine'))?.status).toMatchObject({ sizeGibibytes: 1, operation: { status: 'succeeded' } })
   expect([(await held()).map(({ metadata }) => metadata.name), await used()]).toEqual([[`${namespace}.mine`], 1])
+  const { uid = '', generation = 0 } = (await read('mine'))?.metadata ?? {}
+  await recordKubernetesRequest(database.db, {
+    uid,
+    action: 'template.delete',
+    generation: generation + 1,
+    username: 'grace@example.com',
+    requestedAt: new Date(),
+    changes: [],
+  })
   await cloud.kubectl.delete(CustomImage, { namespace, name: 'mine' })
   await eventually('its end', async () => (await read('mine')) === undefined || undefined)
   expect([await held(), await used()]).toEqual([[], 0])
   const entries = await listAudit(database.db, accountId, { limit: 10 })
-  expect(entries.map(({ action }) => action)).toEqual(['custom_image.delete', 'custom_image.create'])
+  expect(entries.map(({ action, actor_email }) => `${action} ${actor_email}`)).toEqual([
+    'custom_image.delete user:grace@example.com',
+    'custom_image.create user:kubernetes',
+  ])
 })
 
 test('in no zone it is in error, and can be deleted', async () => {
