@@ -16,8 +16,7 @@ import {
   renameDatabase,
   retireArchive,
 } from '../../../db/database/index.ts'
-import { keyOf } from '../../../kit/kube/object.ts'
-import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import { DAY_MILLISECONDS } from '../../../kit/sys/certificate.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../../resources/database/index.ts'
@@ -52,9 +51,6 @@ import { LIFE, plan } from './plan.ts'
 
 export { openDatabaseMetrics } from './metrics.ts'
 
-const DATABASES_OF = 'databases of a network'
-const DATA_OF = 'database of a storage'
-
 /** Parts besides those of every controller. */
 interface SecretAccess {
   /** Opens passwords and keys; no database is created without it. */
@@ -84,14 +80,10 @@ export const databaseController = controller<DatabaseEffects>()({
   open(parts: Parts & SecretAccess) {
     const machines = openMachines(parts, 'database')
     const databases = parts.caches.of(Database)
-    databases.addIndex(DATABASES_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
-    databases.addIndex(DATA_OF, (database) => [`${database.metadata.namespace}/${dataStorageName(database)}`])
     return {
       watches: [
-        watch(Network, ({ metadata: { namespace, name } }) =>
-          databases.by(DATABASES_OF, `${namespace}/${name}`).map(keyOf),
-        ),
-        watch(Storage, ({ metadata: { namespace, name } }) => databases.by(DATA_OF, `${namespace}/${name}`).map(keyOf)),
+        watchNamed(databases, Network, ({ spec }) => spec.networkId),
+        watchNamed(databases, Storage, dataStorageName),
         ...machines.watches,
       ],
       observe: (database) => observe(parts, machines, database),

@@ -4,8 +4,8 @@ import { Unavailable } from '../../../domain/problem.ts'
 import { isDevClusterClaimed, releaseDevCluster } from '../../../db/dev-cluster/index.ts'
 import { listOverKubeconfigs } from '../../../db/kubeconfig/index.ts'
 import { ensureIssuer } from '../../../db/kubernetes-cluster/index.ts'
-import { keyOf } from '../../../kit/kube/object.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
@@ -30,8 +30,6 @@ import { devClusterDemand, devClusterDocument } from './machine.ts'
 import { type DevClusterEffects, type DevClusterObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
 
-const CLUSTERS_IN = 'dev clusters of a network'
-
 /** Parts besides those of every controller. */
 interface SecretAccess {
   /** Opens the key that signs tokens; no dev cluster is created without it. */
@@ -49,15 +47,9 @@ export const devClusterController = controller<DevClusterEffects>()({
   writes: MACHINE_WRITES,
   open(parts: Parts & SecretAccess) {
     const machines = openMachines(parts, 'dev_cluster')
-    const clusters = parts.caches.of(DevCluster)
-    clusters.addIndex(CLUSTERS_IN, ({ metadata: { namespace }, spec }) =>
-      spec.networkId === undefined ? [] : [`${namespace}/${spec.networkId}`],
-    )
     return {
       watches: [
-        watch(Network, ({ metadata: { namespace, name } }) =>
-          clusters.by(CLUSTERS_IN, `${namespace}/${name}`).map(keyOf),
-        ),
+        watchNamed(parts.caches.of(DevCluster), Network, ({ spec }) => spec.networkId),
         watch(Zone, () => []),
         ...machines.watches,
       ],

@@ -5,6 +5,7 @@ import { findServerClaims } from '../../../db/server/index.ts'
 import { canonicalAddress } from '../../../domain/network/addresses.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { FloatingIp, type FloatingIpSpec, type FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
@@ -25,8 +26,6 @@ import type { Parts } from '../../kit/parts.ts'
 import { type Bundles, factsDigest, openBundles } from '../../kit/synced.ts'
 import { type FloatingIpEffects, type FloatingIpObject, type Observed, appliedFloatingIp, plan } from './plan.ts'
 
-const SERVER_INDEX = 'server of a floating ip'
-
 export const floatingIpController = controller<FloatingIpEffects>()({
   name: 'floatingip',
   resource: FloatingIp,
@@ -40,14 +39,9 @@ export const floatingIpController = controller<FloatingIpEffects>()({
   open(parts: Parts) {
     const bundles = openBundles(parts.ovn)
     const floatingIps = parts.caches.of(FloatingIp)
-    floatingIps.addIndex(SERVER_INDEX, ({ metadata: { namespace }, spec: { serverId } }) =>
-      serverId === undefined ? [] : [`${namespace}/${serverId}`],
-    )
     return {
       watches: [
-        watch(Server, ({ metadata: { namespace, name } }) =>
-          floatingIps.by(SERVER_INDEX, `${namespace}/${name}`).map(keyOf),
-        ),
+        watchNamed(floatingIps, Server, ({ spec }) => spec.serverId),
         watch(Router, ({ metadata: { namespace = '' } }) =>
           floatingIps
             .inNamespace(namespace)

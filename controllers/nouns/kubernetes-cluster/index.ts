@@ -20,8 +20,9 @@ import { isEdit } from '../../../db/request/index.ts'
 import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
 import { type ControlPlaneDesired, type ControlPlanes, markOf } from '../../../integrations/control-planes/control.ts'
 import { replicasFor } from '../../../integrations/control-planes/replicas.ts'
-import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
 import { type EffectReport, watch } from '../../../kit/reconcile/reconciler.ts'
+import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -63,7 +64,6 @@ import { findSnapshotPlace, openSnapshotPlace } from './snapshot-place.ts'
 
 export { openKubernetesMetrics } from './metrics.ts'
 
-const CLUSTERS_OF = 'Kubernetes clusters of a network'
 const POOLS_OF = 'pools of a Kubernetes cluster'
 const poolsOf = ({ metadata: { namespace }, spec }: KubeObject<NodePoolSpec>) => [`${namespace}/${spec.clusterId}`]
 
@@ -85,16 +85,12 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
   // A cluster whose operation is its deletion is deleted here, and so are its pools.
   writes: [KubernetesCluster, NodePool, ...ASSOCIATED_KINDS],
   open(parts: AllParts) {
-    const clusters = parts.caches.of(KubernetesCluster)
     const associatedOf = openAssociated(parts)
     parts.caches.of(NodePool).addIndex(POOLS_OF, poolsOf)
-    clusters.addIndex(CLUSTERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
     return {
       watches: [
         watch(NodePool, ({ metadata: { namespace = '' }, spec }) => [{ namespace, name: spec.clusterId }]),
-        watch(Network, ({ metadata: { namespace, name } }) =>
-          clusters.by(CLUSTERS_OF, `${namespace}/${name}`).map(keyOf),
-        ),
+        watchNamed(parts.caches.of(KubernetesCluster), Network, ({ spec }) => spec.networkId),
         watch(Zone, () => []),
       ],
       observe: (cluster) => observe(parts, cluster, associatedOf),

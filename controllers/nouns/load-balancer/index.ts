@@ -10,8 +10,7 @@ import {
   listUnusedCertificates,
   releaseLoadBalancer,
 } from '../../../db/load-balancer/index.ts'
-import { keyOf } from '../../../kit/kube/object.ts'
-import { watch } from '../../../kit/reconcile/reconciler.ts'
+import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../../resources/load-balancer/index.ts'
@@ -39,8 +38,6 @@ import { loadBalancerDocument, isRole, type OpenedCertificate, usedCertificates 
 import type { LoadBalancerEffects, LoadBalancerObject, Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
-const BALANCERS_OF = 'load balancers of a network'
-
 /** Parts besides those of every controller. */
 interface CertificateAccess {
   /** Opens the keys of certificates; there are none without it. */
@@ -60,13 +57,9 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   writes: [...MACHINE_WRITES, LoadBalancer],
   open(parts: Parts & CertificateAccess) {
     const opened = { bundles: openBundles(parts.ovn), machines: openMachines(parts, 'load_balancer') }
-    const balancers = parts.caches.of(LoadBalancer)
-    balancers.addIndex(BALANCERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
     return {
       watches: [
-        watch(Network, ({ metadata: { namespace, name } }) =>
-          balancers.by(BALANCERS_OF, `${namespace}/${name}`).map(keyOf),
-        ),
+        watchNamed(parts.caches.of(LoadBalancer), Network, ({ spec }) => spec.networkId),
         ...opened.machines.watches,
       ],
       observe: (balancer, now) => observe(parts, opened, balancer, now),
