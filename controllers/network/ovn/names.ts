@@ -64,7 +64,14 @@ export const chassisOptions = (nodes: readonly string[]): Readonly<Record<string
 
 /** From the addresses of a port, one text that starts with the hardware address. */
 export function ipv4Of(addresses: unknown): string | undefined {
-  const text: unknown = Array.isArray(addresses) ? addresses[0] : addresses
-  const [, first = ''] = typeof text === 'string' ? text.split(' ') : []
+  const [, first = ''] = wordsOf(addresses)
   return first.includes('.') ? first : undefined
+}
+
+/** The same for the hardware address. */
+export const macOfPort = (addresses: unknown): string | undefined => wordsOf(addresses)[0]
+
+function wordsOf(addresses: unknown): readonly string[] {
+  const text: unknown = Array.isArray(addresses) ? addresses[0] : addresses
+  return typeof text === 'string' ? text.split(' ') : []
 }

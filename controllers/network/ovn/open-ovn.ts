@@ -11,7 +11,7 @@ import { type CopiedChange, type CopiedRow, setMembers, type TableUpdates } from
 import { rowOperations, encodeBundle, type EncodedBundle, isSameRow, MARKS, rowOwnerOf } from './difference.ts'
 import { openInstalled } from './installed.ts'
 import { connectToLeader, type LeaderOptions } from './leader.ts'
-import { ipv4Of } from './names.ts'
+import { ipv4Of, macOfPort } from './names.ts'
 import type { Ovn } from './ovn.ts'
 import { monitor, type OvsdbConnection, type OvsdbOperation, Refused } from './ovsdb.ts'
 import { nameOfOwner, openOwnedRows, type OwnedRows } from './owned-rows.ts'
@@ -129,7 +129,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
 function openReading(
   link: Pick<ReturnType<typeof openLink>, 'zone'>,
   rows: OwnedRows,
-): Pick<Ovn, 'addressesOf' | 'addressesIn' | 'ownersIn'> {
+): Pick<Ovn, 'addressesOf' | 'addressesIn' | 'ownersOfMac' | 'ownersIn'> {
   const addressesOf = (owner: Parameters<Ovn['addressesOf']>[0]) =>
     new Map(
       rows.of(nameOfOwner(owner)).flatMap(({ table, columns: { name, addresses } }) => {
@@ -145,6 +145,19 @@ function openReading(
     async addressesIn(zone) {
       await link.zone(zone)
       return new Set(rows.ownersIn(zone).flatMap((owner) => [...addressesOf({ zone, owner }).values()]))
+    },
+    async ownersOfMac(zone, macAddress) {
+      await link.zone(zone)
+      return rows
+        .ownersIn(zone)
+        .filter((owner) =>
+          rows
+            .of(nameOfOwner({ zone, owner }))
+            .some(
+              ({ table, columns }) =>
+                table === 'Logical_Switch_Port' && macOfPort(setMembers(columns['addresses'])) === macAddress,
+            ),
+        )
     },
     async ownersIn(zone) {
       await link.zone(zone)

@@ -19,6 +19,8 @@ export interface Ovn {
   addressesOf(owner: Pick<Bundle, 'zone' | 'owner'>): Promise<ReadonlyMap<string, string>>
   /** The IPv4 addresses of all ports of the zone in the database. */
   addressesIn(zone: string): Promise<ReadonlySet<string>>
+  /** The owners that have a port with the MAC address in the zone. */
+  ownersOfMac(zone: string, macAddress: string): Promise<readonly string[]>
   /** The owners that have rows in the zone. */
   ownersIn(zone: string): Promise<readonly string[]>
   /** The newest sequence that all of these nodes have installed. Without nodes it is the one that is on its way to

@@ -1,7 +1,7 @@
 /** A simulated OVN: rows in memory, and chassis that install what is written, unless a test holds them. It can be
  *  unavailable, and lose a request or only its answer; nodes can lag behind. */
 import { Unavailable } from '../../../domain/problem.ts'
-import { ipv4Of } from './names.ts'
+import { ipv4Of, macOfPort } from './names.ts'
 import type { Bundle, Ovn } from './ovn.ts'
 import { referredBy } from './difference.ts'
 import { type Row, rowId, type RowRef } from './row.ts'
@@ -73,6 +73,14 @@ export function openSimulatedOvn(): SimulatedOvn {
     addressesOf: async ({ zone, owner }) => addressesOf(`${zone} ${owner}`),
     addressesIn: async (zone) =>
       new Set(ownersIn(zone).flatMap((owner) => [...addressesOf(`${zone} ${owner}`).values()])),
+    ownersOfMac: async (zone, macAddress) =>
+      ownersIn(zone).filter((owner) =>
+        owners
+          .get(`${zone} ${owner}`)
+          ?.some(
+            ({ table, columns }) => table === 'Logical_Switch_Port' && macOfPort(columns['addresses']) === macAddress,
+          ),
+      ),
     ownersIn: async (zone) => ownersIn(zone),
     async installed(nodes) {
       return Math.min(sequence, ...nodes.map((node) => held.get(node) ?? sequence))

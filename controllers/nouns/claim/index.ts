@@ -14,6 +14,7 @@ import {
   type Removed,
   wasRemovalOrdered,
 } from '../../../db/removal/index.ts'
+import { findServerClaims } from '../../../db/server/index.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -22,6 +23,7 @@ import { Router } from '../../../resources/router/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { lookForAbsence, mayTakeAway } from '../../kit/absence.ts'
 import { Unavailable } from '../../../domain/problem.ts'
+import { publicPortOwner, serverOwner } from '../../network/ovn/difference.ts'
 import { defined } from '../../../domain/defined.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
@@ -182,7 +184,10 @@ async function tryToRelease(
     return {}
   }
   try {
-    if (claimant.zone !== undefined) await removeOrphanRows(parts, claimant.zone)
+    if (claimant.zone !== undefined) {
+      await removeOrphanRows(parts, claimant.zone)
+      if (kind.type === Server) await removeRowsOfServer(parts, claimant.zone, claimant)
+    }
     await orUnavailable(
       db.transaction().execute(async (tx) => {
         await release(tx, claimant)
@@ -234,5 +239,22 @@ async function removeOrphanRows({ caches, store, ovn, db }: Parts, zone: string)
     if (type === undefined || caches.of(type).list().some(isOwners)) continue
     if (!(await orUnavailable(wasRemovalOrdered(db, uid)))) continue
     if (!(await store.list(type)).items.some(isOwners)) await ovn.apply({ zone, owner, rows: [] })
+  }
+}
+
+/** Removes the rows of a server whose claims are about to be released. An operator who gives it up does not know its
+ *  uid, by which rows are owned: they are found by the MAC address that it has claimed. */
+async function removeRowsOfServer(
+  { store, ovn, db }: Parts,
+  zone: string,
+  { accountId, name: serverId }: Claimant,
+): Promise<void> {
+  const claims = await orUnavailable(findServerClaims(db, { accountId, serverId }))
+  if (ovn === undefined || claims === undefined) return
+  for (const port of await ovn.ownersOfMac(zone, claims.macAddress)) {
+    const uid = port.slice(publicPortOwner('').length)
+    if (port !== publicPortOwner(uid)) continue
+    if ((await store.list(Server)).items.some(({ metadata }) => metadata.uid === uid)) continue
+    for (const owner of [port, serverOwner(uid)]) await ovn.apply({ zone, owner, rows: [] })
   }
 }

@@ -68,6 +68,8 @@ test('the rows of an owner are added, changed and removed by themselves', async 
   await network(switchRow)
   await server(port('p1'), port('p2'), names('web'), group)
   expect(await sorted('Logical_Switch_Port')).toEqual(['p1', 'p2'])
+  expect(await ovn.ownersOfMac(ZONE, '52:54:00:00:00:01')).toEqual([SERVER])
+  expect(await ovn.ownersOfMac(ZONE, '52:54:00:00:00:02')).toEqual([])
   expect((await databases.rowsOf('Port_Group'))[0]?.['ports']).toEqual([
     'uuid',
     rowId(ZONE, { table: 'Logical_Switch_Port', key: 'p1' }),

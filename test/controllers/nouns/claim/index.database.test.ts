@@ -294,6 +294,13 @@ test('an operator gives up a server whose guest runs only once its host reports 
   await cloud.kubectl.create(NodeReport, { metadata: report, spec: REPORT })
   const guests = (unnamed: NodeReportStatus['unnamed']) =>
     cloud.kubectl.patch(NodeReport, report, { status: { unnamed } }, 'status')
+  const macAddress = (await findServerClaims(database.db, { accountId, serverId }))?.macAddress
+  const port = (name: string, mac?: string) =>
+    ({ table: 'Logical_Switch_Port', key: name, columns: { name, addresses: [`${mac} 203.0.113.9`] } }) as const
+  const owners = () => cloud.ovn.ownersIn(ZONE).then((all) => all.filter((owner) => owner.includes('/of-')).toSorted())
+  await cloud.ovn.apply({ zone: ZONE, owner: 'PublicPort/of-guest', rows: [port('of-guest', macAddress)] })
+  await cloud.ovn.apply({ zone: ZONE, owner: 'Server/of-guest', rows: [{ table: 'DNS', key: 'a', columns: {} }] })
+  await cloud.ovn.apply({ zone: ZONE, owner: 'PublicPort/of-other', rows: [port('of-other', '52:54:00:00:00:09')] })
   await guests([{ name: 'guest', server: { namespace, name: serverId }, ...size }])
   expect(await cloud.sweepClaims(HOUR_MILLISECONDS)).toMatchObject({ released: 0, lost: { Server: 1 } })
   const decision = { by: 'sam@example.com', reason: 'nobody has it' }
@@ -305,8 +312,10 @@ test('an operator gives up a server whose guest runs only once its host reports 
   expect(await sweep(HOUR_MILLISECONDS)).toBe(0)
   expect(await usesSomething(database.db, user)).toBe(true)
   expect(await findServerClaims(database.db, { accountId, serverId })).toBeDefined()
+  expect(await owners()).toEqual(['PublicPort/of-guest', 'PublicPort/of-other', 'Server/of-guest'])
   await guests([])
   expect(await sweep(HOUR_MILLISECONDS)).toBe(1)
+  expect(await owners()).toEqual(['PublicPort/of-other'])
   expect(await findServerClaims(database.db, { accountId, serverId })).toBeUndefined()
   await cloud.kubectl.delete(NodeReport, report)
 })
