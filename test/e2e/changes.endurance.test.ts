@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventually, until } from '../eventually.ts'
 import { Customer } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
-import { UNREAD } from './warnings.ts'
 
 interface Group {
   readonly id: string
@@ -20,7 +19,7 @@ const servers: string[] = []
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], warnings: UNREAD })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], warnings: [] })
   customer = await Customer.signUp(() => product, 'first@example.com')
   await customer.addSshKey()
 })

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
-import { UNREAD } from './warnings.ts'
 
 let data: string
 let product: Product
@@ -12,7 +11,7 @@ let customer: Customer
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'], warnings: UNREAD })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'], warnings: [] })
   customer = await Customer.signUp(() => product, 'mover@example.com')
   await customer.addSshKey()
 })

@@ -36,7 +36,6 @@ const UNREAD_BY: Readonly<Record<string, string>> = {
   'bench/b55-attach.ts': MEASURES,
   'test/cluster/product.cluster.test.ts': NOT_READ,
   'test/e2e/absence.endurance.test.ts': KILLS,
-  'test/e2e/changes.endurance.test.ts': NOT_READ,
   'test/e2e/checksummed-log.endurance.test.ts': KILLS,
   'test/e2e/cluster-of-guests.ts': NOT_READ,
   'test/e2e/fencing.endurance.test.ts': KILLS,
@@ -44,7 +43,6 @@ const UNREAD_BY: Readonly<Record<string, string>> = {
   'test/e2e/migration.endurance.test.ts': KILLS,
   'test/e2e/ordinary-user.e2e-long.test.ts': KILLS,
   'test/e2e/public-network.network-long.test.ts': KILLS,
-  'test/e2e/storage-moves.endurance.test.ts': NOT_READ,
   'test/e2e/storages.ceph.test.ts': NOT_READ,
   'test/e2e/survival.endurance.test.ts': ONE_RUN,
 }
