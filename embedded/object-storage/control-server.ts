@@ -3,16 +3,21 @@
 import type { IncomingMessage } from 'node:http'
 import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../integrations/object-storage/control.ts'
 import { readText } from '../../kit/http/bounded.ts'
-import { type ControlAnswer, type ControlListener, startControlServer } from '../../kit/http/control-server.ts'
+import {
+  type ControlAnswer,
+  type ControlListener,
+  type ControlServer,
+  startControlServer,
+} from '../../kit/http/control-server.ts'
 import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
 
 const BODY_BYTES_MAXIMUM = 16_384
 
-/** Returns the function that stops it. */
+/** Listens once this resolves. */
 export const startControl = ({
   tenants,
   ...options
-}: Omit<ControlListener, 'certificate'> & { readonly tenants: Tenants }): Promise<{ stop(): Promise<void> }> =>
+}: Omit<ControlListener, 'certificate'> & { readonly tenants: Tenants }): Promise<ControlServer> =>
   startControlServer({ ...options, certificate: undefined }, (request, url) => answer(tenants, request, url))
 
 async function answer(

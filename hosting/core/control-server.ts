@@ -3,7 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { CALLS, type CallName } from '../../integrations/control-planes/calls.ts'
 import type { ControlPlanes } from '../../integrations/control-planes/control.ts'
 import { textWithin } from '../../kit/http/bounded.ts'
-import { type ControlAnswer, type ControlListener, startControlServer } from '../../kit/http/control-server.ts'
+import {
+  type ControlAnswer,
+  type ControlListener,
+  type ControlServer,
+  startControlServer,
+} from '../../kit/http/control-server.ts'
 import { tryJson } from '../../kit/http/json.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import { LOOPBACK } from './credentials.ts'
@@ -18,8 +23,8 @@ export interface ControlServerOptions extends Omit<ControlListener, 'host' | 'ce
 /** Large enough for the agent of an organisation platform. */
 const BODY_BYTES_MAXIMUM = 262_144
 
-/** Returns the function that stops it. */
-export const startControl = ({ open, planes, ...options }: ControlServerOptions): Promise<{ stop(): Promise<void> }> =>
+/** Listens once this resolves. */
+export const startControl = ({ open, planes, ...options }: ControlServerOptions): Promise<ControlServer> =>
   startControlServer({ ...options, host: open?.host ?? LOOPBACK, certificate: open?.certificate }, (request, url) =>
     answer(planes, request, url).catch((error: unknown) => {
       if (error instanceof Refused) return { status: 409, text: JSON.stringify(error.toBody()) }

@@ -15,6 +15,7 @@ export interface ControlAnswer {
 
 export interface ControlListener {
   readonly host: string
+  /** 0 for any that is free. */
   readonly port: number
   /** For TLS; without it the server speaks HTTP. */
   readonly certificate?: Certificate | undefined
@@ -24,6 +25,11 @@ export interface ControlListener {
   readonly log: Logger
 }
 
+export interface ControlServer {
+  readonly port: number
+  stop(): Promise<void>
+}
+
 const HEADER_BYTES_MAXIMUM = 16_384
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
@@ -31,7 +37,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export async function startControlServer(
   { host, port, certificate, token, metrics, log }: ControlListener,
   answer: (request: IncomingMessage, url: URL) => Promise<ControlAnswer>,
-): Promise<{ stop(): Promise<void> }> {
+): Promise<ControlServer> {
   const expected = digest(`Bearer ${token}`)
   async function answerKnown(request: IncomingMessage): Promise<ControlAnswer> {
     if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) return { status: 401 }
@@ -56,6 +62,5 @@ export async function startControlServer(
     certificate === undefined
       ? createServer(limits, serve)
       : createSecureServer({ ...limits, cert: certificate.certificate, key: certificate.key }, serve)
-  await listen(server, { host, port })
-  return { stop: () => closeNow(server) }
+  return { port: await listen(server, { host, port }), stop: () => closeNow(server) }
 }
