@@ -22,7 +22,7 @@ import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
 import { waitFor } from './wait.ts'
 
 /** Returns the exit code. `words` exclude the name of the command. */
-export type OwnRun = (given: OwnSplit, parts: RunParts) => Promise<number>
+export type OwnRun = (input: OwnSplit, parts: RunParts) => Promise<number>
 
 export interface OwnSplit extends Split {
   /** Words that the command passes on as typed. */
@@ -31,18 +31,18 @@ export interface OwnSplit extends Split {
 
 const flagOf = ({ own }: Split, name: string): string | undefined => own.get(name)?.at(-1)
 
-const login: OwnRun = async (given, { terminal, environment, clock }) => {
+const login: OwnRun = async (input, { terminal, environment, clock }) => {
   const message = await logIn({
     environment,
     terminal,
     clock,
     userAgent: USER_AGENT,
-    profile: given.globals.profile,
-    url: flagOf(given, 'url'),
-    token: flagOf(given, 'token'),
-    email: flagOf(given, 'email'),
-    code: flagOf(given, 'code'),
-    scope: flagOf(given, 'scope'),
+    profile: input.globals.profile,
+    url: flagOf(input, 'url'),
+    token: flagOf(input, 'token'),
+    email: flagOf(input, 'email'),
+    code: flagOf(input, 'code'),
+    scope: flagOf(input, 'scope'),
   })
   terminal.writeError(`${message}\n`)
   return EXIT.ok
@@ -54,29 +54,29 @@ const logout: OwnRun = async ({ globals }, parts) => {
 }
 
 /** Service for the sign-up: from the flag, else from the profile. */
-async function urlOf(given: Split, { environment }: RunParts): Promise<string> {
-  const url = flagOf(given, 'url')
-  return parseUrl(url ?? (await chooseProfile(environment, given.globals.profile)).url)
+async function urlOf(input: Split, { environment }: RunParts): Promise<string> {
+  const url = flagOf(input, 'url')
+  return parseUrl(url ?? (await chooseProfile(environment, input.globals.profile)).url)
 }
 
-const signup: OwnRun = async (given, parts) => {
-  if (given.words.length > 0) throw usageFailure('signup takes no arguments')
+const signup: OwnRun = async (input, parts) => {
+  if (input.words.length > 0) throw usageFailure('signup takes no arguments')
   const message = await signUp({
     ...parts,
     userAgent: USER_AGENT,
-    url: await urlOf(given, parts),
-    name: flagOf(given, 'name'),
-    email: flagOf(given, 'email'),
-    mails: flagOf(given, 'mails'),
+    url: await urlOf(input, parts),
+    name: flagOf(input, 'name'),
+    email: flagOf(input, 'email'),
+    mails: flagOf(input, 'mails'),
   })
   parts.terminal.writeError(`${message}\n`)
   return EXIT.ok
 }
 
-const confirmAddress: OwnRun = async (given, parts) => {
-  const [link] = given.words
-  if (link === undefined || given.words.length > 1) throw usageFailure('confirm-email takes the link from the email')
-  await confirmEmail({ userAgent: USER_AGENT, url: await urlOf(given, parts) }, link)
+const confirmAddress: OwnRun = async (input, parts) => {
+  const [link] = input.words
+  if (link === undefined || input.words.length > 1) throw usageFailure('confirm-email takes the link from the email')
+  await confirmEmail({ userAgent: USER_AGENT, url: await urlOf(input, parts) }, link)
   parts.terminal.writeError('The address is confirmed. Next: svccloud login\n')
   return EXIT.ok
 }
@@ -87,21 +87,21 @@ const whoami: OwnRun = async ({ globals, words }, parts) => {
   return print(parts.terminal, render(body, styleOf(parts, globals)))
 }
 
-/** Runs the work in a session of the profile's user, unless another email is given. */
+/** Runs the work in a session of the profile's user, unless another email is input. */
 async function asPerson<Result>(
-  given: Split,
+  input: Split,
   parts: RunParts,
   work: (api: Pick<Api, 'send'>) => Promise<Result>,
 ): Promise<Result> {
-  const api = await openApi(parts, given.globals, false)
+  const api = await openApi(parts, input.globals, false)
   const known = async () => {
     const { account } = asMembers((await api.send({ method: 'GET', path: '/v1/account' })).body)
     return String(asMembers(account)['email'])
   }
-  const flag = flagOf(given, 'email')
+  const flag = flagOf(input, 'email')
   const email = flag ?? (await known().catch(() => undefined))
   if (flag === undefined && email !== undefined) parts.terminal.writeError(`Signing in as ${email}.\n`)
-  return withSession({ ...parts, userAgent: USER_AGENT, url: api.url, email, code: flagOf(given, 'code') }, work)
+  return withSession({ ...parts, userAgent: USER_AGENT, url: api.url, email, code: flagOf(input, 'code') }, work)
 }
 
 const TOKEN_COLUMNS = ['name', 'scope', 'status', 'created_at', 'expires_at', 'last_used_at', 'user_email', 'id']
@@ -112,36 +112,36 @@ const listTokensOf = async (api: Pick<Api, 'send'>) => {
   return followPages(await ask(String(query)), query, ask)
 }
 
-const listTokens: OwnRun = async (given, parts) => {
-  const { body } = await asPerson(given, parts, listTokensOf)
-  const style = styleOf(parts, given.globals)
+const listTokens: OwnRun = async (input, parts) => {
+  const { body } = await asPerson(input, parts, listTokensOf)
+  const style = styleOf(parts, input.globals)
   return print(parts.terminal, render(body, { ...style, columns: style.columns ?? TOKEN_COLUMNS }))
 }
 
-const createToken: OwnRun = async (given, parts) => {
-  const [name] = given.words
-  if (name === undefined || given.words.length > 1) throw usageFailure('token create takes a name')
-  const expiresAt = flagOf(given, 'expires-at')
+const createToken: OwnRun = async (input, parts) => {
+  const [name] = input.words
+  if (name === undefined || input.words.length > 1) throw usageFailure('token create takes a name')
+  const expiresAt = flagOf(input, 'expires-at')
   const body = {
     name,
-    scope: scopeOf(flagOf(given, 'scope')),
+    scope: scopeOf(flagOf(input, 'scope')),
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt === 'never' ? null : expiresAt }),
   }
-  const made = await asPerson(given, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
-  const { format } = styleOf(parts, given.globals)
+  const made = await asPerson(input, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
+  const { format } = styleOf(parts, input.globals)
   parts.terminal.writeError('This is the token. It is shown only once.\n')
   return print(
     parts.terminal,
     format === 'json' || format === 'yaml'
-      ? render(made.body, styleOf(parts, given.globals))
+      ? render(made.body, styleOf(parts, input.globals))
       : `${String(asMembers(made.body)['token'])}\n`,
   )
 }
 
-const revokeToken: OwnRun = async (given, parts) => {
-  const [wanted] = given.words
-  if (wanted === undefined || given.words.length > 1) throw usageFailure('token revoke takes a name or an id')
-  const name = await asPerson(given, parts, async (api) => {
+const revokeToken: OwnRun = async (input, parts) => {
+  const [wanted] = input.words
+  if (wanted === undefined || input.words.length > 1) throw usageFailure('token revoke takes a name or an id')
+  const name = await asPerson(input, parts, async (api) => {
     const { items } = asMembers((await listTokensOf(api)).body)
     const tokens = Array.isArray(items) ? items.filter(isMembers).filter(({ status }) => status !== 'revoked') : []
     const token = tokens.find((each) => each['id'] === wanted || each['name'] === wanted)
@@ -160,15 +160,15 @@ const revokeToken: OwnRun = async (given, parts) => {
   return EXIT.ok
 }
 
-const choiceOf = (given: Split): SshChoice => ({
-  identity: flagOf(given, 'identity'),
-  user: flagOf(given, 'user'),
-  acceptsNewKey: given.own.has('accept-new-key'),
+const choiceOf = (input: Split): SshChoice => ({
+  identity: flagOf(input, 'identity'),
+  user: flagOf(input, 'user'),
+  acceptsNewKey: input.own.has('accept-new-key'),
 })
 
-async function sshParts(given: Split, parts: RunParts): Promise<SshParts> {
-  const { name } = await chooseProfile(parts.environment, given.globals.profile)
-  const api = await openApi(parts, given.globals)
+async function sshParts(input: Split, parts: RunParts): Promise<SshParts> {
+  const { name } = await chooseProfile(parts.environment, input.globals.profile)
+  const api = await openApi(parts, input.globals)
   return { ...parts, api, knownHostsFile: knownHostsFile(parts.environment, name) }
 }
 
@@ -181,19 +181,19 @@ const installed =
       : error
   }
 
-const ssh: OwnRun = async (given, parts) => {
-  const [server, ...more] = given.words
+const ssh: OwnRun = async (input, parts) => {
+  const [server, ...more] = input.words
   if (server === undefined || more.length > 0) throw usageFailure('ssh takes a server, and optionally a command')
-  const connection = await sshParts(given, parts)
+  const connection = await sshParts(input, parts)
   const id = await idOf(connection.api, COMMANDS, 'server', server)
-  return runSsh(connection, id, given.rest, choiceOf(given)).catch(installed('ssh'))
+  return runSsh(connection, id, input.rest, choiceOf(input)).catch(installed('ssh'))
 }
 
-const scp: OwnRun = async (given, parts) => {
-  const connection = await sshParts(given, parts)
+const scp: OwnRun = async (input, parts) => {
+  const connection = await sshParts(input, parts)
   const find = (name: string) => idOf(connection.api, COMMANDS, 'server', name)
-  const choice = { ...choiceOf(given), isRecursive: given.own.has('recursive') }
-  return runScp(connection, given.words, find, choice).catch(installed('scp'))
+  const choice = { ...choiceOf(input), isRecursive: input.own.has('recursive') }
+  return runScp(connection, input.words, find, choice).catch(installed('scp'))
 }
 
 const waitForOperation: OwnRun = async ({ globals, words }, parts) => {
@@ -203,13 +203,13 @@ const waitForOperation: OwnRun = async ({ globals, words }, parts) => {
   return print(parts.terminal, render({ operation }, styleOf(parts, globals)))
 }
 
-const attachConsole: OwnRun = async (given, parts) => {
-  const { globals, words } = given
+const attachConsole: OwnRun = async (input, parts) => {
+  const { globals, words } = input
   const [server] = words
   if (server === undefined || words.length > 1) throw usageFailure('console takes a server')
   const api = await openApi(parts, globals)
   const leaving = new AbortController()
-  const seconds = flagOf(given, 'for')
+  const seconds = flagOf(input, 'for')
   if (seconds !== undefined && !/^\d+$/.test(seconds)) throw usageFailure('--for takes a whole number')
   if (seconds !== undefined) parts.clock.after(Number(seconds) * 1000, () => leaving.abort())
   await attach(
@@ -219,13 +219,13 @@ const attachConsole: OwnRun = async (given, parts) => {
   return EXIT.ok
 }
 
-const verify: OwnRun = async (given, parts) => {
-  const { globals, words } = given
+const verify: OwnRun = async (input, parts) => {
+  const { globals, words } = input
   const { terminal } = parts
   const text = await auditText(words, globals, parts)
   let verdict: ReturnType<typeof verifyAudit>
   try {
-    verdict = verifyAudit(text.split('\n'), flagOf(given, 'start'))
+    verdict = verifyAudit(text.split('\n'), flagOf(input, 'start'))
   } catch (error) {
     throw new Failure(EXIT.invalid, `this is not an export of an audit log: ${String(error)}`)
   }
@@ -233,19 +233,19 @@ const verify: OwnRun = async (given, parts) => {
   return verdict.isWhole ? EXIT.ok : EXIT.refused
 }
 
-const restoreBackup: OwnRun = async (given, parts) => {
-  const [backup, ...more] = given.words
-  const [location, keyFile, output] = ['from', 'key-file', 'to'].map((name) => flagOf(given, name))
+const restoreBackup: OwnRun = async (input, parts) => {
+  const [backup, ...more] = input.words
+  const [location, keyFile, output] = ['from', 'key-file', 'to'].map((name) => flagOf(input, name))
   if (backup === undefined || more.length > 0 || !location || !keyFile || !output)
     throw usageFailure('backup restore-offline takes a backup, --from PLACE, --key-file FILE and --to FILE')
   const bytes = await restoreOffline({ backup, location, keyFile, output }, parts)
   return print(parts.terminal, `${output}: ${bytes} bytes\n`)
 }
 
-const printCredential: OwnRun = async (given, parts) => {
-  const { globals, words } = given
+const printCredential: OwnRun = async (input, parts) => {
+  const { globals, words } = input
   const { terminal } = parts
-  const cluster = flagOf(given, 'cluster')
+  const cluster = flagOf(input, 'cluster')
   if (cluster === undefined || words.length > 0)
     throw usageFailure('exec-credential takes --cluster KIND/ID and nothing else')
   const credential = await execCredential({

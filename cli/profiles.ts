@@ -97,8 +97,8 @@ export async function chooseProfile(
   environment: Environment,
   name: string | undefined,
 ): Promise<{ readonly name: string; readonly url: string; readonly token: string | undefined }> {
-  const { SVCCLOUD_URL: given, SVCCLOUD_TOKEN: token } = environment
-  const url = given === undefined ? undefined : parseUrl(given)
+  const { SVCCLOUD_URL: address, SVCCLOUD_TOKEN: token } = environment
+  const url = address === undefined ? undefined : parseUrl(address)
   if (url !== undefined && token !== undefined) return { name: 'environment', url, token }
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE']

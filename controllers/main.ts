@@ -203,10 +203,10 @@ async function openStore(
 
 /** How hosts of control planes are created; undefined where there are none. */
 async function hostClustersOf(settings: ControllersSettings): Promise<HostClusters | undefined> {
-  const told = await readHostClusters(settings)
+  const hostClusters = await readHostClusters(settings)
   return (
-    told && {
-      settings: told,
+    hostClusters && {
+      settings: hostClusters,
       open(access) {
         const { transport, close } = openHttpsTransport(access)
         const own = { fieldManager: 'svccloud', clock: systemClock, random: systemRandom }

@@ -20,11 +20,11 @@ export function readAnnotations({ metadata, spec }: ServiceObject): {
   readonly annotations: Annotations
   readonly faults: readonly string[]
 } {
-  const { annotations: given = {} } = metadata
-  const faults = Object.keys(given)
+  const { annotations: texts = {} } = metadata
+  const faults = Object.keys(texts)
     .filter((key) => key.startsWith(PREFIX) && !NAMES.some((name) => key === `${PREFIX}${name}`))
     .map((key) => `annotation ${key} is unknown: known are ${NAMES.map((name) => PREFIX + name).join(', ')}`)
-  const text = (name: Name): string | undefined => given[`${PREFIX}${name}`]
+  const text = (name: Name): string | undefined => texts[`${PREFIX}${name}`]
   const oneOf = <Value extends string>(name: Name, values: readonly Value[], otherwise: Value): Value => {
     const found = values.find((value) => value === (text(name) ?? otherwise))
     if (found === undefined) faults.push(`annotation ${PREFIX}${name} is one of ${values.join(', ')}`)

@@ -19,10 +19,10 @@ export const archiveQuotaBytes = (storageGibibytes: number): number =>
  *  otherwise. */
 export function boundedQuotaBytes(
   storageGibibytes: number,
-  told: { readonly quotaBytes: number; readonly usedBytes: number } | undefined,
+  reported: { readonly quotaBytes: number; readonly usedBytes: number } | undefined,
 ): number {
   const quota = archiveQuotaBytes(storageGibibytes)
-  return told?.quotaBytes === UNBOUNDED_BYTES && told.usedBytes > quota * ROOM_SHARE ? UNBOUNDED_BYTES : quota
+  return reported?.quotaBytes === UNBOUNDED_BYTES && reported.usedBytes > quota * ROOM_SHARE ? UNBOUNDED_BYTES : quota
 }
 
 /** GiB of an archive of so many bytes that are billed as object storage: the part above four times the storage. */

@@ -85,9 +85,9 @@ async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string
 
 /** The backend that has the tenant. Throws 503. */
 function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): TenantStores {
-  const told = tenantStoresOf(objectStorage, row, clock.now())
-  if ('obstacle' in told) throw objectStorageNotOffered(row.zone, told.obstacle)
-  return told
+  const stores = tenantStoresOf(objectStorage, row, clock.now())
+  if ('obstacle' in stores) throw objectStorageNotOffered(row.zone, stores.obstacle)
+  return stores
 }
 
 /** The backend for new tenants of the zone, or for tenants of the given backend. Throws 503 where none serves them. */
@@ -111,7 +111,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
   const row = await findObjectStorageIn(parts.db, accountId, zone)
   if (row === undefined) throw new Unavailable('the object storage')
   if (!isNew) await whileBeingMade(parts, row)
-  const told = await whileTelling(
+  const stores = await whileTelling(
     parts,
     row,
     async (_turn, current) => {
@@ -128,7 +128,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
     await parts.db
       .transaction()
       .execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts))
-  return answerOf(parts, told)
+  return answerOf(parts, stores)
 }
 
 const hasObject = async ({ store }: Parts, { accountId, id }: ObjectStorageRow): Promise<boolean> =>
@@ -285,7 +285,7 @@ async function viewsOf(
   if (first === undefined) return []
   const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
   return rows.map((row) => {
-    const told = tenantStoresOf(objectStorage, row, clock.now())
-    return toObjectStorageView({ ...row, quotaBytes }, 'obstacle' in told ? UNREACHABLE : reachOf(told, row.zone))
+    const stores = tenantStoresOf(objectStorage, row, clock.now())
+    return toObjectStorageView({ ...row, quotaBytes }, 'obstacle' in stores ? UNREACHABLE : reachOf(stores, row.zone))
   })
 }

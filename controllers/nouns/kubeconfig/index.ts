@@ -96,9 +96,9 @@ async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly
   const admins = found.metadata.uid === controlPlaneId ? (found.status?.admins ?? []) : []
   const has = new Set(admins.map(({ uid }) => uid))
   const [there, gone] = [grants.filter(({ id }) => has.has(id)), grants.filter(({ id }) => !has.has(id))]
-  const told = there.map(({ id }) => id).join()
-  if (there.length > 0 && found.metadata.annotations?.[ENDED_KUBECONFIGS_ANNOTATION] !== told)
-    await store.patch(DevCluster, key, { metadata: { annotations: { [ENDED_KUBECONFIGS_ANNOTATION]: told } } })
+  const endedIds = there.map(({ id }) => id).join()
+  if (there.length > 0 && found.metadata.annotations?.[ENDED_KUBECONFIGS_ANNOTATION] !== endedIds)
+    await store.patch(DevCluster, key, { metadata: { annotations: { [ENDED_KUBECONFIGS_ANNOTATION]: endedIds } } })
   for (const { id } of gone) yield id
 }
 

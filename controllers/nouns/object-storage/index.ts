@@ -54,7 +54,7 @@ type AllParts = Parts & BackupAccess
 const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'the controllers have none configured' }
 
 /** The stores that know the tenant of the row, or the store that a new row would get. */
-function toldIn(
+function tenantStoresIn(
   { objectStorage = NOWHERE, clock }: Pick<Parts, 'objectStorage' | 'clock'>,
   zone: string,
   row: ObjectStorageRow | undefined,
@@ -72,11 +72,11 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
     generation > after ? await orUnavailable(listKubernetesRequests(db, uid, { after, upTo: generation })) : []
   const accountId = await findAccountOf(db, namespace)
   const row = accountId === undefined ? undefined : await orUnavailable(findObjectStorage(db, accountId, id))
-  const told = toldIn(parts, spec.zone, row)
+  const stores = tenantStoresIn(parts, spec.zone, row)
   const isZone = caches.of(Zone).get({ name: spec.zone }) !== undefined
   const base = { accountId, requests, isZone }
-  if ('obstacle' in told) return { ...base, row, obstacle: told.obstacle, tenant: undefined, wanted: undefined }
-  const { keeper, entrance, upstream } = told
+  if ('obstacle' in stores) return { ...base, row, obstacle: stores.obstacle, tenant: undefined, wanted: undefined }
+  const { keeper, entrance, upstream } = stores
   const endpoint = entrance.endpointOf(spec.zone)
   if (row === undefined) return { ...base, row, endpoint, tenant: undefined }
   const wanted = {
@@ -127,9 +127,9 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     if (parts.sealing?.isAvailable !== true)
       throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
     const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
-    const told = toldIn(parts, zone, undefined)
-    if ('obstacle' in told) throw unavailable('not_configured', `Zone ${zone} has no object storage.`)
-    const { backend } = told.keeper
+    const stores = tenantStoresIn(parts, zone, undefined)
+    if ('obstacle' in stores) throw unavailable('not_configured', `Zone ${zone} has no object storage.`)
+    const { backend } = stores.keeper
     const createdAt = parts.clock.now()
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
@@ -141,10 +141,10 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   }),
   bringUp: async ({ row }) => {
     await inTurnOf(parts, row, async (_turn, current) => {
-      const told = toldIn(parts, row.zone, current)
-      if (current === undefined || 'obstacle' in told) return
+      const stores = tenantStoresIn(parts, row.zone, current)
+      if (current === undefined || 'obstacle' in stores) return
       const facts: TenantFacts = await orUnavailable(tenantFacts(parts.db, current, parts.clock.now()))
-      await sendTenantSettings(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, current) })
+      await sendTenantSettings(stores, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, current) })
     })
     return undefined
   },
@@ -157,8 +157,8 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   remove: async ({ row }) => {
     await inTurnOf(parts, row, async (turn, current) => {
       if (current === undefined) return
-      const told = toldIn(parts, row.zone, current)
-      if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return
+      const stores = tenantStoresIn(parts, row.zone, current)
+      if ('obstacle' in stores || !(await forgetTenant(stores, tenantOf(row)))) return
       await orUnavailable(
         parts.db.transaction().execute(async (tx) => {
           await turn.require(tx)
