@@ -424,7 +424,9 @@ export async function openScene({ cloud }: Pick<Stage, 'cloud'>, noun: string) {
     plain: (text: string): string =>
       Object.entries(ids)
         .reduce((known, [name, id]) => (id === name ? known : known.replaceAll(id, `:${name}`)), text)
-        .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>'),
+        .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
+        // How many are used is a matter of the rows above.
+        .replaceAll(/\d+ are used/g, '<n> are used'),
   }
 }
 export type Scene = Awaited<ReturnType<typeof openScene>>
