@@ -87,7 +87,7 @@ const whoami: OwnRun = async ({ globals, words }, parts) => {
   return print(parts.terminal, render(body, styleOf(parts, globals)))
 }
 
-/** Runs the work in a session of the profile's user, unless another email is input. */
+/** Runs the work in a session of the profile's user, unless another email is set. */
 async function asPerson<Result>(
   input: Split,
   parts: RunParts,

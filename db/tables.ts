@@ -6,7 +6,7 @@ import type { DatabaseOrigin } from '../domain/database/rules.ts'
 import type { ClusterScope } from '../domain/permissions.ts'
 import type { EndReason } from '../domain/playground/rules.ts'
 import type { PrivateCloudState } from '../domain/private-cloud/rules.ts'
-import type { PoolState, PoolUse } from '../domain/public-pool/rules.ts'
+import type { PublicPoolState, PoolUse } from '../domain/public-pool/rules.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */
@@ -605,7 +605,7 @@ export interface Tables extends IdentityTables {
     cidr: string
     use: PoolUse
     gateway: string | null
-    state: PoolState
+    state: PublicPoolState
     total: Count
     next_index: Count
   }

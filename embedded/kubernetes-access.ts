@@ -26,7 +26,7 @@ export interface Access {
 }
 
 /** Location of the embedded API, from its ready message. */
-export interface EmbeddedServer {
+export interface EmbeddedServerAccess {
   readonly url: string
   /** Kubeconfig of the administrator. */
   readonly kubeconfig: string
@@ -35,7 +35,7 @@ export interface EmbeddedServer {
 
 /** Access to the embedded API, with a separate user for every component and every node. */
 export async function embeddedAccess(
-  server: EmbeddedServer,
+  server: EmbeddedServerAccess,
   nodes: readonly string[],
   folder: DataFolder,
   random: Random,

@@ -352,6 +352,33 @@ export function placeFindings(files: ReadonlySet<string>): Finding[] {
   ]
 }
 
+const EXPORT = /^export (?:async )?(?:const|function\*?|interface|type|class) (\w+)/gm
+/** The parts that every controller has, of which `controllers/network` has several, and that of every migration. */
+const SHARED_PARTS = ['Observed', 'plan', 'up']
+
+/** The folder in which a name has one meaning: that of a noun, else the layer. */
+function nameScope(file: string): string {
+  const folders = posix.dirname(file).split('/')
+  if (folders[1] === 'nouns') return folders.slice(0, 3).join('/')
+  return folders.slice(0, folders[0] === 'domain' ? 2 : 1).join('/')
+}
+
+/** Names that two files of a noun, or two of a layer outside of its nouns, export: one name has one meaning. */
+export function exportFindings(sources: readonly (readonly [file: string, source: string])[]): Finding[] {
+  const first = new Map<string, string>()
+  const product = sources.filter(([file]) => PRODUCT_FOLDERS.some((folder) => file.startsWith(`${folder}/`)))
+  return product.flatMap(([file, source]) =>
+    [...source.matchAll(EXPORT)].flatMap(({ index, 1: name = '' }) => {
+      const key = `${nameScope(file)} ${name}`
+      const other = first.get(key) ?? file
+      first.set(key, other)
+      return other === file || GENERATED.includes(file) || SHARED_PARTS.includes(name)
+        ? []
+        : [{ file, line: lineOf(source, index), rule: `${name} is the name of something else in ${other}` }]
+    }),
+  )
+}
+
 const LINE_LENGTH_MAXIMUM = 120
 
 /** Text that the formatter does not wrap: comments, strings and templates. */
@@ -497,7 +524,7 @@ export async function tidy(root: string): Promise<Finding[]> {
   const called = sources.filter(([file]) => isWithin(file, CALLED_IN_TRANSACTIONS))
   const promises = new Set(called.flatMap(([file, source]) => promisesOf(file, source)))
   const found = sources.flatMap(([file, source]) => findings(file, source, all, promises))
-  found.push(...placeFindings(all))
+  found.push(...placeFindings(all), ...exportFindings(sources))
   for (const file of await documentsOf(root))
     found.push(...documentFindings(file, await readFile(join(root, file), 'utf8')))
   return found

@@ -40,7 +40,7 @@ export interface Volume {
   readonly contentSource?: ContentSource
   readonly accessibleTopology: readonly Topology[]
 }
-export interface Snapshot {
+export interface CsiSnapshot {
   readonly sizeBytes: number
   readonly snapshotId: string
   readonly sourceVolumeId: string
@@ -123,9 +123,9 @@ export interface ControllerService {
   ValidateVolumeCapabilities: Method<ValidateRequest, ValidateAnswer>
   ListVolumes: Method<Page, Pages<VolumeEntry>>
   ControllerGetCapabilities: Method<Nothing, RpcCapabilities>
-  CreateSnapshot: Method<CreateSnapshotRequest, { readonly snapshot: Snapshot }>
+  CreateSnapshot: Method<CreateSnapshotRequest, { readonly snapshot: CsiSnapshot }>
   DeleteSnapshot: Method<{ readonly snapshotId: string }, Nothing>
-  ListSnapshots: Method<ListSnapshotsRequest, Pages<{ readonly snapshot: Snapshot }>>
+  ListSnapshots: Method<ListSnapshotsRequest, Pages<{ readonly snapshot: CsiSnapshot }>>
   ControllerExpandVolume: Method<ExpandRequest, ExpandAnswer>
 }
 

@@ -1,7 +1,12 @@
 /** Snapshots of volumes, which are stored in the disks of their storages. */
 import { type Client, unwrap, waitForOperation } from '../../client/index.ts'
 import { orNothing } from '../platform.ts'
-import type { ControllerService, CreateSnapshotRequest, ListSnapshotsRequest, Snapshot as Answer } from './messages.ts'
+import type {
+  ControllerService,
+  CreateSnapshotRequest,
+  ListSnapshotsRequest,
+  CsiSnapshot as Answer,
+} from './messages.ts'
 import { Refused, required } from './refusal.ts'
 import {
   type ClusterStorages,

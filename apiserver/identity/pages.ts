@@ -3,7 +3,7 @@
  *  content security policy; no other origin. */
 import { createHash } from 'node:crypto'
 
-export interface Page {
+export interface IdentityPage {
   readonly path: string
   readonly html: string
   readonly contentSecurityPolicy: string
@@ -34,7 +34,7 @@ const PASSWORD = {
   value: ', password: form.elements.password.value',
 }
 
-function page(text: PageText): Page {
+function page(text: PageText): IdentityPage {
   const password = text.asksPassword ? PASSWORD : { value: '', input: '' }
   const script = `'use strict';
 const secret = new URLSearchParams(location.hash.slice(1)).get(${JSON.stringify(text.secret)});
@@ -72,7 +72,7 @@ form.addEventListener('submit', async (event) => {
   }
 }
 
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly IdentityPage[] = [
   page({
     path: '/verify-email',
     title: 'Verify your email address',

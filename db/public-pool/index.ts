@@ -7,7 +7,7 @@ import {
   givenFamily,
   poolAddress,
   type PoolNetwork,
-  type PoolState,
+  type PublicPoolState,
   poolTotal,
   type PoolUse,
   type PublicAddress,
@@ -22,7 +22,7 @@ import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 export interface AddressPool extends Omit<PoolNetwork, 'isPrivate'> {
   readonly id: string
   readonly zone: string
-  readonly state: PoolState
+  readonly state: PublicPoolState
 }
 
 /** Updates the mirror; network and use of a pool never change.

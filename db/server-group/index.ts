@@ -154,7 +154,7 @@ export async function lockApartness(
   if (found === undefined) throw badField('serverGroupId', 'the account has no such server group')
   if (found.zone === null ? region !== undefined && region !== found.region : found.zone !== zone)
     throw badField('serverGroupId', `the group is for servers in ${found.zone ?? found.region}`)
-  const others = (await listMembers(tx, group)).filter((member) => member.serverId !== serverId)
+  const others = (await listGroupMembers(tx, group)).filter((member) => member.serverId !== serverId)
   return {
     spread: found.spread,
     isStrict: found.isStrict,
@@ -190,7 +190,10 @@ export async function machineApartness(
 }
 
 /** Oldest first. */
-export async function listMembers(db: Queries, { accountId, groupId }: GroupId): Promise<readonly ServerGroupMember[]> {
+export async function listGroupMembers(
+  db: Queries,
+  { accountId, groupId }: GroupId,
+): Promise<readonly ServerGroupMember[]> {
   const rows = await db
     .selectFrom('placement')
     .innerJoin('node_capacity', 'node_capacity.node', 'placement.node')

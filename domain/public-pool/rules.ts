@@ -17,8 +17,8 @@ import { networkOf } from '../network/rules.ts'
 export const POOL_USES = ['server_ipv4', 'server_ipv6_prefix', 'floating_ipv4', 'edge', 'control_plane'] as const
 export type PoolUse = (typeof POOL_USES)[number]
 
-export const POOL_STATES = ['active', 'draining', 'retired'] as const
-export type PoolState = (typeof POOL_STATES)[number]
+export const PUBLIC_POOL_STATES = ['active', 'draining', 'retired'] as const
+export type PublicPoolState = (typeof PUBLIC_POOL_STATES)[number]
 
 export interface PoolNetwork {
   readonly family: AddressFamily

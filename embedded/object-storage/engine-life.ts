@@ -1,7 +1,7 @@
 /** The life of one tenant's engine: starts, stops and changes run one after the other. Its responses to its own user
  *  show whether it is healthy. */
 import type { Clock } from '../../kit/sys/clock.ts'
-import { type Engine, type EngineKey, openEngine } from './engine.ts'
+import { type StorageEngine, type EngineKey, openEngine } from './engine.ts'
 import type { StartedEngine } from './cells.ts'
 import type { EngineProcess } from './spawner.ts'
 import { Mutex } from '../../kit/sys/mutex.ts'
@@ -9,7 +9,7 @@ import { Mutex } from '../../kit/sys/mutex.ts'
 /** One run of the engine. */
 export interface Live {
   readonly process: EngineProcess
-  readonly engine: Engine
+  readonly engine: StorageEngine
   /** Number of current users, and time of the last use. */
   holders: number
   usedAt: number
@@ -171,7 +171,7 @@ export class EngineLife {
     }
   }
 
-  async #whenUp(running: EngineProcess, engine: Engine, key: EngineKey): Promise<void> {
+  async #whenUp(running: EngineProcess, engine: StorageEngine, key: EngineKey): Promise<void> {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + START_MILLISECONDS
     let how: string | undefined

@@ -44,13 +44,13 @@ export const engineEnvironment = ({ accessKeyId, secretAccessKey }: RootKey): Re
   ROOT_SECRET_KEY: secretAccessKey,
 })
 
-export const REGION = 'us-east-1'
+export const SIGNING_REGION = 'us-east-1'
 /** Host that requests of this process sign; sockets have no names. */
 const HOST = 'localhost'
 const ANSWER_BYTES_MAXIMUM = 1024 * 1024
 const PATIENCE_MILLISECONDS = 15_000
 
-export interface Engine {
+export interface StorageEngine {
   /** Throws unless a signed request of its user gets the correct response. */
   check(key: EngineKey): Promise<void>
   /** Gives the user this secret. */
@@ -75,7 +75,7 @@ export interface EngineOptions {
   readonly clock: Clock
 }
 
-export function openEngine({ s3, admin: adminSocket, root, clock }: EngineOptions): Engine {
+export function openEngine({ s3, admin: adminSocket, root, clock }: EngineOptions): StorageEngine {
   const send = (
     method: 'PATCH' | 'HEAD' | 'PUT' | 'GET',
     { socketPath, target, body = '', key }: { socketPath: string; target: string; body?: string; key: EngineKey },
@@ -84,7 +84,7 @@ export function openEngine({ s3, admin: adminSocket, root, clock }: EngineOption
       const url = new URL(target, `http://${HOST}`)
       const bytes = Buffer.from(body)
       const headers = {
-        ...signRequest({ method, url, body: bytes }, { ...key, region: REGION }, byTheMachine(clock.now())),
+        ...signRequest({ method, url, body: bytes }, { ...key, region: SIGNING_REGION }, byTheMachine(clock.now())),
         host: HOST,
         'content-length': String(bytes.length),
       }

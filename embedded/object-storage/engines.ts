@@ -3,7 +3,7 @@
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Cells } from './cells.ts'
-import type { Engine, EngineKey } from './engine.ts'
+import type { StorageEngine, EngineKey } from './engine.ts'
 import { EngineLife, type Live } from './engine-life.ts'
 import type { Resident } from './places.ts'
 import { S3Refusal, slowDown } from './request.ts'
@@ -186,7 +186,7 @@ class AllEngines implements Engines {
     }
   }
 
-  async #using<Result>(id: string, work: (engine: Engine, key: EngineKey) => Promise<Result>): Promise<Result> {
+  async #using<Result>(id: string, work: (engine: StorageEngine, key: EngineKey) => Promise<Result>): Promise<Result> {
     const { live, release } = await this.#holdLive(id)
     try {
       return await work(live.engine, this.#keyOf(id))

@@ -25,7 +25,7 @@ import {
   S3Refusal,
   slowDown,
   type StorageRequest,
-  unavailable,
+  serviceUnavailable,
   wireBytesMaximum,
 } from './request.ts'
 import { type Counts, identify, takePlace } from './proof.ts'
@@ -92,7 +92,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
     const exchange: Exchange = { request, response, isWaiting, isProven: false }
     handle({ ...options, targets, counts, keys }, exchange).catch((error: unknown) => {
       if (!(error instanceof S3Refusal)) options.log.warn('request failed', { error })
-      const refusal = error instanceof S3Refusal ? error : unavailable()
+      const refusal = error instanceof S3Refusal ? error : serviceUnavailable()
       options.metrics.refused(refusal.code)
       void refuse(options, exchange, refusal)
     })

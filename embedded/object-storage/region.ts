@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto'
 import { signForRegion, signWithBody } from '../../kit/s3/another-region.ts'
 import type { ReadDocument } from '../../kit/s3/document.ts'
 import type { Signature } from '../../kit/s3/signature.ts'
-import { REGION } from './engine.ts'
+import { SIGNING_REGION } from './engine.ts'
 import type { Outgoing } from './forward.ts'
 import { type RawRequest, S3Refusal } from './request.ts'
 
 /** The request for the engine. */
 export function outgoingOf(raw: RawRequest, signature: Signature, secret: string): Outgoing {
-  if (signature.region === REGION) return raw
-  const { raw: anew, chunks } = signForRegion(raw, signature, secret, REGION)
+  if (signature.region === SIGNING_REGION) return raw
+  const { raw: anew, chunks } = signForRegion(raw, signature, secret, SIGNING_REGION)
   return { ...anew, chunks }
 }
 
@@ -34,6 +34,6 @@ export function withoutLocation(
     )
   const rest = Buffer.from(body.toString().replace(LOCATION, ''))
   const digest = createHash('sha256').update(rest).digest('hex')
-  const anew = signWithBody(raw, signature, secret, { region: REGION, digest, bytes: rest.length })
+  const anew = signWithBody(raw, signature, secret, { region: SIGNING_REGION, digest, bytes: rest.length })
   return { ...anew, body: rest }
 }

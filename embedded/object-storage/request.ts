@@ -60,7 +60,7 @@ export function checkForEngine({ operation }: StorageRequest): void {
     if (each !== undefined) throwIf(engineKeyRefusal(each, rule.class === 'adds' && each === key))
 }
 
-export const unavailable = () => new S3Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
+export const serviceUnavailable = () => new S3Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
 /** Stored as attributes of a file or a folder, for which file systems have little space: 4 KiB on ext4. */
 const ATTRIBUTES =
@@ -72,7 +72,7 @@ const KEPT_AS_ATTRIBUTES: readonly string[] = ['PutBucketTagging', 'PutBucketCor
 export function engineFailure({ operation: { name, headers } }: Pick<StorageRequest, 'operation'>): S3Refusal {
   const attributes = [...headers].filter(([header]) => ATTRIBUTES.test(header))
   const bytes = attributes.reduce((sum, [header, value]) => sum + header.length + value.length, 0)
-  if (!KEPT_AS_ATTRIBUTES.includes(name) && bytes < ATTRIBUTE_BYTES_MINIMUM) return unavailable()
+  if (!KEPT_AS_ATTRIBUTES.includes(name) && bytes < ATTRIBUTE_BYTES_MINIMUM) return serviceUnavailable()
   return new S3Refusal(
     400,
     'MetadataTooLarge',

@@ -23,7 +23,7 @@ export interface ObjectStorageChoice {
   readonly random: Random
 }
 
-export interface ObjectStorageSettings {
+export interface SupervisorSettings {
   /** Settings of its process. */
   readonly process: z.input<typeof ProcessSettings>
   /** Settings of the platform. */
@@ -39,7 +39,7 @@ const TOKEN_CHARACTERS = 43
 const CERTIFICATE_HOSTS = ['localhost', LOOPBACK, '::1', ARCHIVE_HOST]
 
 /** Throws StartRefused when a requested port is in use. */
-export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise<ObjectStorageSettings> {
+export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise<SupervisorSettings> {
   const { folder, program, host, random, zones } = choice
   await makeFolder(folder, 0o711)
   const tokenFile = join(folder, 'token')

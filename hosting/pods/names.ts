@@ -49,7 +49,7 @@ export const API_NAME = 'kubernetes'
 /** URL of the API in its namespace. */
 export const INNER_URL = `https://${API}:${PORTS.api}`
 
-export const dataFolder = (generation: number): string => `${FOLDERS.data}/etcd-${generation}`
+export const podsDataFolder = (generation: number): string => `${FOLDERS.data}/etcd-${generation}`
 export const claimName = (member: number): string => `data-${memberName(member)}`
 export const memberName = (member: number): string => `${ETCD}-${member}`
 const hostOf = (name: string, namespace: string): string => `${name}.${ETCD}.${namespace}.svc`
@@ -78,7 +78,7 @@ export function etcdPlace({ desired, generation }: PodsRecord, name: string): Et
   return {
     name,
     folder: FOLDERS.files,
-    dataFolder: dataFolder(generation),
+    dataFolder: podsDataFolder(generation),
     listen: { client: clientUrl('0.0.0.0'), peer: peerUrl('0.0.0.0') },
     advertise: { client: clientUrl(host), peer: peerUrl(host) },
   }

@@ -30,7 +30,7 @@ import { writeConfiguration } from '../core/configuration-files.ts'
 import { GO_ENVIRONMENT } from '../core/flags.ts'
 import { NotReady } from '../core/not-ready.ts'
 import type { Playground } from './guests/apps.ts'
-import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
+import { GUEST, GuestKeeper, type GuestKeeperOptions } from './guests/keeper.ts'
 import { GATEWAY } from './guests/machine.ts'
 import { type Credentials, LOOPBACK, openCredentials } from '../core/credentials.ts'
 import {
@@ -69,7 +69,7 @@ export interface ControlPlaneOptions extends HostedPlaneOptions<ControlPlaneReco
   /** Programs that run beside it once they have a token, and the address of the platform's API. */
   readonly addons: { readonly apiUrl: string; readonly known: readonly Addon[] }
   /** Template and size of guests; undefined when there are none. */
-  readonly guests: Pick<KeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
+  readonly guests: Pick<GuestKeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
 }
 
 interface Opened {

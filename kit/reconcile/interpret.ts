@@ -121,7 +121,7 @@ class PlanExecution {
     this.#status = undefined
     if (wanted === undefined) return
     const next = plain(wanted)
-    const change = mergePatch(this.#root.status ?? {}, next)
+    const change = patchBetween(this.#root.status ?? {}, next)
     if (change === undefined) return
     const missing = missingFields(this.#type.status, next)
     if (missing.length > 0) {
@@ -301,13 +301,13 @@ const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
 
 /** The JSON merge patch from one value to the other; undefined when there is no difference. */
-export function mergePatch(from: unknown, to: unknown): unknown {
+export function patchBetween(from: unknown, to: unknown): unknown {
   if (!isRecord(from) || !isRecord(to)) return isDeepStrictEqual(from, to) ? undefined : to
   const patch: Record<string, unknown> = {}
   for (const name of Object.keys(from)) if (own(to, name) === undefined) patch[name] = null
   for (const [name, value] of Object.entries(to)) {
     const before = own(from, name)
-    const change = before === undefined ? value : mergePatch(before, value)
+    const change = before === undefined ? value : patchBetween(before, value)
     if (change !== undefined) patch[name] = change
   }
   return Object.keys(patch).length === 0 ? undefined : patch

@@ -2,7 +2,7 @@
  *  routes. */
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/network/addresses.ts'
-import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
+import { PUBLIC_POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
@@ -80,7 +80,10 @@ export const PublicPool = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(POOL_STATES).optional().describe('Applied state; absent when the pool could not be activated.'),
+      state: z
+        .enum(PUBLIC_POOL_STATES)
+        .optional()
+        .describe('Applied state; absent when the pool could not be activated.'),
       total: z.int().min(0).optional().describe('Total number of addresses or prefixes.'),
       operation: ReportedOperation,
     })
@@ -108,7 +111,7 @@ export const PublicPoolView = z
     cidr: z.string(),
     use: z.enum(POOL_USES),
     is_private: z.boolean(),
-    state: z.enum(POOL_STATES),
+    state: z.enum(PUBLIC_POOL_STATES),
     total: z.int(),
     allocated: z.int(),
     active_operation: OperationView.nullable(),

@@ -1,6 +1,6 @@
 /** Groups, other plans and rebuilds while everything is shaken, and what must hold of them afterwards. */
 import type { Database } from '../../db/kit/open.ts'
-import { listMembers } from '../../db/server-group/index.ts'
+import { listGroupMembers } from '../../db/server-group/index.ts'
 import { unmetMembers } from '../../domain/node/placement.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
@@ -82,7 +82,7 @@ export async function checkChanges(world: World, db: Database): Promise<string[]
   const violations: string[] = []
   const rows = await db.selectFrom('server_group').selectAll().execute()
   for (const { account_id: accountId, id, spread, is_strict } of rows) {
-    const members = await listMembers(db, { accountId, groupId: id })
+    const members = await listGroupMembers(db, { accountId, groupId: id })
     const unmet = unmetMembers(spread, members)
     if (is_strict && unmet.length > 0)
       violations.push(

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { documentFindings, findings, placeFindings, IMPORTS, tidy } from '../../tools/tidy.ts'
+import { documentFindings, exportFindings, findings, placeFindings, IMPORTS, tidy } from '../../tools/tidy.ts'
 
 const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
 
@@ -250,4 +250,33 @@ it('looks at every source and document below a folder, and not at those of depen
   }
   const files = (await tidy(root)).map(({ file }) => file)
   expect([...new Set(files)]).toEqual(['domain/deep/a.ts', 'test/b.test.ts', 'docs/c.md'])
+})
+
+describe('an exported name', () => {
+  const rulesOf = (...sources: readonly (readonly [string, string])[]) =>
+    exportFindings(sources).map(({ file, line, rule }) => `${file}:${line}: ${rule}`)
+  it.each([
+    ['kit/http/a.ts', 'kit/kube/b.ts'],
+    ['controllers/nouns/edge/a.ts', 'controllers/nouns/edge/b.ts'],
+    ['domain/edge/a.ts', 'domain/edge/b.ts'],
+    ['controllers/kit/a.ts', 'controllers/network/b.ts'],
+  ])('has one meaning in %s and %s', (one, other) =>
+    expect(rulesOf([one, 'export const ownerOf = 1\n'], [other, '\nexport function ownerOf() {}\n'])).toEqual([
+      `${other}:2: ownerOf is the name of something else in ${one}`,
+    ]),
+  )
+
+  it.each([
+    ['controllers/nouns/edge/a.ts', 'controllers/nouns/node/a.ts'],
+    ['domain/edge/rules.ts', 'domain/server/rules.ts'],
+    ['resources/edge/routes.ts', 'db/edge/index.ts'],
+    ['test/a.ts', 'test/b.ts'],
+  ])('may be one of each of %s and %s', (one, other) =>
+    expect(rulesOf([one, 'export const ownerOf = 1\n'], [other, 'export const ownerOf = 2\n'])).toEqual([]),
+  )
+
+  it('may be a schema and its type', () =>
+    expect(
+      rulesOf(['kit/a.ts', 'export const Move = z.object({})\nexport type Move = z.infer<typeof Move>\n']),
+    ).toEqual([]))
 })

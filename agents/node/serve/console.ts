@@ -11,7 +11,7 @@ const CHUNK_BYTES_MAXIMUM = 16_384
 const UNREAD_BYTES_MAXIMUM = 1024 * 1024
 export const INPUT_BYTES_MAXIMUM = 4_096
 
-export type ConsoleLine =
+export type ServedConsole =
   | ({ readonly type: 'tail' | 'output'; readonly data: string } & ConsolePosition)
   | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean; readonly incarnation: number }
   | { readonly type: 'ping' }
@@ -34,7 +34,7 @@ export function streamConsole(
       isBehind = true
       isBehind = !(await drained(response, 'drain', clock))
     }
-    const send = (line: ConsoleLine) => {
+    const send = (line: ServedConsole) => {
       if (isOver) return
       if (!response.write(`${JSON.stringify(line)}\n`)) void awaitReader()
       cancelPing()
@@ -56,7 +56,7 @@ export function streamConsole(
       stopping.removeEventListener('abort', stop)
       resolve()
     }
-    const end = (reason: Extract<ConsoleLine, { type: 'end' }>['reason']) => {
+    const end = (reason: Extract<ServedConsole, { type: 'end' }>['reason']) => {
       if (isOver) return
       unsubscribe()
       send({ type: 'end', reason })

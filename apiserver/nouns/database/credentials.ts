@@ -10,7 +10,7 @@ import type { DatabaseObject, Databases } from './objects.ts'
 export type DatabaseParts = Parts & { readonly databases: Databases; readonly sealing: Sealing }
 
 /** Throws 503 where no sealing key is configured. */
-export function requireSealing({ sealing }: Pick<DatabaseParts, 'sealing'>): void {
+export function requireDatabaseSealing({ sealing }: Pick<DatabaseParts, 'sealing'>): void {
   if (!sealing.isAvailable)
     throw unavailable('not_configured', 'Databases need sealing keys, which this deployment does not have.')
 }
@@ -21,7 +21,7 @@ export async function credentialsOf(
   accountId: string,
   { metadata: { name: databaseId }, spec, status }: DatabaseObject,
 ): Promise<DatabaseCredentials> {
-  requireSealing(parts)
+  requireDatabaseSealing(parts)
   const id = { accountId, databaseId }
   const claim = await findDatabase(parts.db, id)
   const authority = await findAuthority(parts.db)

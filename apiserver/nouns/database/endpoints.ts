@@ -44,7 +44,7 @@ import { operate } from '../../kit/change/operate.ts'
 import { changeObject } from '../../kit/plain/change-object.ts'
 import { etagOfObject } from '../../kit/plain/objects.ts'
 import { findRestorable, requireRestorable } from './archive.ts'
-import { credentialsOf, type DatabaseParts, requireSealing } from './credentials.ts'
+import { credentialsOf, type DatabaseParts, requireDatabaseSealing } from './credentials.ts'
 import type { DatabaseObject } from './objects.ts'
 import { refuseZoneRedundancy, rehearseDatabase, requireDatabases, requireNetwork } from './rules.ts'
 
@@ -126,7 +126,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
     now,
   } = call
   const { zone, name, networkId, plan, restoredFrom } = wanted
-  requireSealing(parts)
+  requireDatabaseSealing(parts)
   requireNetwork(parts, accountId, networkId)
   await rehearseDatabase(parts, accountId, wanted)
   await ensureAuthority(parts.db, { ...parts, now })
@@ -238,7 +238,7 @@ async function rotate(parts: DatabaseParts, call: Call<typeof rotateDatabaseCred
     params: { id: databaseId },
   } = call
   const { databases } = parts
-  requireSealing(parts)
+  requireDatabaseSealing(parts)
   const id = { accountId, databaseId }
   requireMadeDatabase(databases.factsOf(await databases.read(accountId, databaseId)))
   // The row is authoritative, not the spec: after a rotation that died in between, the row has the password.

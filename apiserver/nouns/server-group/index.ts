@@ -6,7 +6,7 @@ import { notFound } from '../../../domain/problem.ts'
 import {
   countMembers,
   findServerGroup,
-  listMembers,
+  listGroupMembers,
   listServerGroups as listRows,
   type ServerGroup as Group,
 } from '../../../db/server-group/index.ts'
@@ -74,7 +74,7 @@ const viewOf = (
 async function wholeViewOf(parts: Parts, object: ServerGroupObject): Promise<ServerGroupView> {
   const group = await rowOf(parts, object)
   const accountId = accountOfNamespace(object.metadata.namespace ?? '') ?? ''
-  const members = await listMembers(parts.db, { accountId, groupId: group.id })
+  const members = await listGroupMembers(parts.db, { accountId, groupId: group.id })
   const idsOf = (some: typeof members) => some.map(({ serverId }) => serverId)
   return {
     ...viewOf(group, members.length),

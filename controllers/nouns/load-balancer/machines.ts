@@ -38,7 +38,7 @@ const FAULT_FILE = '@RUN@/proxy-fault'
 
 export const isRole = (role: string): role is Role => role in ROLES
 
-export function loadBalancerOwner({ metadata, spec }: LoadBalancerObject, accountId: string): Owner {
+export function balancerOwner({ metadata, spec }: LoadBalancerObject, accountId: string): Owner {
   const { name: id, namespace = '', uid = '' } = metadata
   return { type: 'load_balancer', id, uid, namespace, accountId, zone: spec.zone, resource: LoadBalancer }
 }
@@ -94,7 +94,7 @@ function reachOf(
   accountId: string,
   { claim, machines, role }: Surroundings,
 ): Required<Pick<MachineDocumentParts, 'keepalived' | 'nftables'>> | undefined {
-  const owner = loadBalancerOwner(balancer, accountId)
+  const owner = balancerOwner(balancer, accountId)
   const machineOf = (of: Role) => machines.find(({ serverId }) => serverId === machineName(owner, of))
   const [own, peer] = [machineOf(role), machineOf(role === 'a' ? 'b' : 'a')]
   const at = own?.interfaces.find(({ networkId }) => networkId === claim.networkId)

@@ -8,7 +8,7 @@ import { firstDecision, truncated } from '../../kit/operation/decision.ts'
 import type { During } from '../../kit/operation/plan.ts'
 import { claimed } from '../../kit/changes.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
-import { appliedConfiguration, loadBalancerDemands, isOwnerless, loadBalancerOwner, reportedOf } from './machines.ts'
+import { appliedConfiguration, loadBalancerDemands, isOwnerless, balancerOwner, reportedOf } from './machines.ts'
 import type { LoadBalancerEffect, LoadBalancerObject, Observed } from './observed.ts'
 import { factsDigest, reconciling, type SyncDecision } from '../../kit/synced.ts'
 import { hasAccount, type SyncInput } from '../../kit/synced-plan.ts'
@@ -93,7 +93,7 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
   if (accountId === undefined || claim === undefined)
     return { plan: { actions: [], isSettled: false, waitFor: 'the database', replacing: undefined }, status: {} }
   const demands = loadBalancerDemands(balancer, accountId, claim, machines)
-  const planned = planMachines({ owner: loadBalancerOwner(balancer, accountId), demands, machines, now })
+  const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands, machines, now })
   return {
     plan: planned,
     status: {
@@ -145,7 +145,7 @@ function idle(input: ReconcileInput): Decision {
 function remove({ root: balancer, observed, now }: ReconcileInput): Decision {
   const { accountId, machines } = observed
   if (accountId !== undefined && machines.length > 0) {
-    const planned = planMachines({ owner: loadBalancerOwner(balancer, accountId), demands: [], machines, now })
+    const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands: [], machines, now })
     return {
       health: 'reconciling',
       reason: 'Deleting',

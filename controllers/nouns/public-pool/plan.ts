@@ -4,7 +4,7 @@ import type { KindOf } from '../../../domain/operations.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { AddressPool } from '../../../db/public-pool/index.ts'
 import { defined } from '../../../domain/defined.ts'
-import { canonicalPool, poolFault, poolTotal, type PoolState } from '../../../domain/public-pool/rules.ts'
+import { canonicalPool, poolFault, poolTotal, type PublicPoolState } from '../../../domain/public-pool/rules.ts'
 import { isPrivateNetwork } from '../../../domain/network/addresses.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { ConditionDraft } from '../../../kit/reconcile/action.ts'
@@ -185,7 +185,7 @@ function faultOf({ spec }: PoolObject): string | undefined {
   return fault && `${fault.field} ${fault.detail}.`
 }
 
-const statusOf = (state: PoolState, reason: string, detail: string): Decision['status'] & {} => ({
+const statusOf = (state: PublicPoolState, reason: string, detail: string): Decision['status'] & {} => ({
   status: { state },
   conditions: healthConditions(state === 'retired' || reason === 'InUse' ? 'reconciling' : 'ready', reason, detail),
 })

@@ -5,7 +5,7 @@ import { serverGroupChanges } from '../../../changes/server-group.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../../db/request/index.ts'
 import {
   findServerGroup,
-  listMembers,
+  listGroupMembers,
   type ServerGroup as Row,
   type ServerGroupMember,
 } from '../../../db/server-group/index.ts'
@@ -59,7 +59,7 @@ async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupO
     accountId,
     region: spec.zone === undefined ? spec.region : caches.of(Zone).get({ name: spec.zone })?.spec.region,
     row: accountId === undefined ? undefined : await orUnavailable(findServerGroup(db, { accountId, groupId })),
-    members: accountId === undefined ? [] : await orUnavailable(listMembers(db, { accountId, groupId })),
+    members: accountId === undefined ? [] : await orUnavailable(listGroupMembers(db, { accountId, groupId })),
     requests:
       generation > after ? await orUnavailable(listKubernetesRequests(db, uid, { after, upTo: generation })) : [],
   }

@@ -2,7 +2,7 @@
  *  existing node accepts and a new one would. It removes nodes that have been under-used for a while and whose pods fit
  *  elsewhere. Pure; the caller remembers since when. */
 import type { Load, LoadNode, LoadPod } from './load.ts'
-import { bySize, newRoom, type NodeTemplate, place, type Room, roomsOf, usageOf, wasteOf } from './rooms.ts'
+import { bySize, newRoom, type NodeTemplate, place, type NodeRoom, roomsOf, usageOf, wasteOf } from './rooms.ts'
 
 /** A node is under-used below this share of its processors and of its memory. */
 export const UNDERUSED_PART = 0.5
@@ -50,7 +50,7 @@ const waitingPods = ({ pods }: Load): readonly LoadPod[] =>
     .toSorted(bySize)
 
 /** Nodes that were requested, and do not exist or are not ready. */
-const comingRooms = ({ nodes }: Load, pools: readonly ScalingPool[]): readonly Room[] =>
+const comingRooms = ({ nodes }: Load, pools: readonly ScalingPool[]): readonly NodeRoom[] =>
   pools.flatMap(({ id, count, nodes: names, template }) => {
     const there = nodes.filter(({ name, isReady }) => isReady && names.includes(name)).length
     return template === undefined
@@ -64,7 +64,7 @@ interface Option extends Growth {
 
 function optionOf({ id, bounds, count, template, isBusy, isPaused }: ScalingPool, pods: readonly LoadPod[]): Option[] {
   if (bounds === null || template === undefined || isBusy || isPaused) return []
-  const rooms: Room[] = []
+  const rooms: NodeRoom[] = []
   let left = pods
   while (left.length > 0 && count + rooms.length < bounds.max) {
     const room = newRoom(`${id}/new-${rooms.length}`, template)

@@ -6,7 +6,7 @@ const DISK = 'ephemeral-storage'
 const REPELLING: readonly string[] = ['NoSchedule', 'NoExecute']
 
 /** A node and its free resources. */
-export interface Room {
+export interface NodeRoom {
   readonly node: Pick<LoadNode, 'name' | 'labels' | 'taints'>
   readonly free: Record<string, number>
   readonly hostPorts: Set<string>
@@ -24,20 +24,20 @@ const subtract = (free: Record<string, number>, amounts: Amounts): void => {
 }
 
 /** Subtracts the pod from the room. */
-export function occupy(room: Room, { requests, hostPorts, apart }: LoadPod): void {
+export function occupy(room: NodeRoom, { requests, hostPorts, apart }: LoadPod): void {
   subtract(room.free, requests)
   for (const port of hostPorts) room.hostPorts.add(port)
   for (const group of apart) room.apart.add(group)
 }
 
-export function newRoom(name: string, { labels, taints, allocatable, overhead }: NodeTemplate): Room {
+export function newRoom(name: string, { labels, taints, allocatable, overhead }: NodeTemplate): NodeRoom {
   const free = { ...allocatable }
   subtract(free, overhead)
   return { node: { name, labels, taints }, free, hostPorts: new Set(), apart: new Set() }
 }
 
 /** Rooms of the nodes that accept pods, without the resources that their pods use. */
-export function roomsOf({ nodes, pods }: Load): readonly Room[] {
+export function roomsOf({ nodes, pods }: Load): readonly NodeRoom[] {
   const rooms = new Map(
     nodes
       .filter(({ isReady, isSchedulable }) => isReady && isSchedulable)
@@ -79,7 +79,7 @@ function holds({ key, operator, values }: LabelRule, labels: Readonly<Record<str
 }
 
 /** Whether the scheduler would put the pod there. */
-export function fits(pod: LoadPod, { node, free, hostPorts, apart }: Room): boolean {
+export function fits(pod: LoadPod, { node, free, hostPorts, apart }: NodeRoom): boolean {
   const { requests, selector, affinity, tolerations } = pod
   return (
     Object.entries(requests).every(([name, amount]) => amount === 0 || amount <= (free[name] ?? 0)) &&
@@ -98,7 +98,7 @@ export const bySize = (one: LoadPod, other: LoadPod): number =>
   (one.name < other.name ? -1 : 1)
 
 /** Puts each into the first room that fits it; returns those that fit none. */
-export const place = (pods: readonly LoadPod[], rooms: readonly Room[]): readonly LoadPod[] =>
+export const place = (pods: readonly LoadPod[], rooms: readonly NodeRoom[]): readonly LoadPod[] =>
   pods.filter((pod) => {
     const room = rooms.find((each) => fits(pod, each))
     if (room !== undefined) occupy(room, pod)
@@ -118,7 +118,7 @@ export function usageOf({ name, allocatable }: LoadNode, pods: readonly LoadPod[
 }
 
 /** The unused share of the room, of processors and memory together, relative to its total. */
-export const wasteOf = ({ free }: Room, { allocatable }: NodeTemplate): number =>
+export const wasteOf = ({ free }: NodeRoom, { allocatable }: NodeTemplate): number =>
   ['cpu', 'memory'].reduce((sum, name) => sum + (free[name] ?? 0) / Math.max(allocatable[name] ?? 0, 1), 0) / 2
 
 const MEBIBYTE = 1024 ** 2

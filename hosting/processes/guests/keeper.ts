@@ -12,7 +12,7 @@ import type { ControlPlaneRecord } from '../record.ts'
 import { GATEWAY, GUEST_ADDRESS, GUEST_FILES, type GuestSize, guestCommand, userIdOf } from './machine.ts'
 import { type GuestTemplates, inGuest, prepareGuest } from './template.ts'
 
-export interface KeeperOptions {
+export interface GuestKeeperOptions {
   /** Folder of the control plane. */
   readonly folder: string
   readonly guest: ControlPlaneGuest
@@ -39,14 +39,14 @@ const [BUSY_MILLISECONDS, LOOK_MILLISECONDS] = [500, 5_000]
 const TOKEN_ID_LETTERS = 6
 
 export class GuestKeeper {
-  readonly #options: KeeperOptions
+  readonly #options: GuestKeeperOptions
   #isDelivered = false
   #hasToken = true
   isReady = false
   /** Why it is not ready, for people. */
   detail = 'its guest is being made'
 
-  constructor(options: KeeperOptions) {
+  constructor(options: GuestKeeperOptions) {
     this.#options = options
   }
 

@@ -11,7 +11,7 @@ import type { TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type EmbeddedServer, startKubernetesApi } from '../../../embedded/kubernetes/server/serve.ts'
-import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
+import type { ServedConsole } from '../../../agents/node/serve/console.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
 import { crds } from '../../../controllers/kit/crds.ts'
@@ -172,14 +172,14 @@ async function usage(): Promise<GuestUsage['counters'] | undefined> {
 }
 
 /** What the console says, line by line, until the stream ends or breaks. */
-async function listen({ response }: { response: IncomingMessage }, hear: (line: ConsoleLine) => void): Promise<void> {
+async function listen({ response }: { response: IncomingMessage }, hear: (line: ServedConsole) => void): Promise<void> {
   try {
-    for await (const text of createInterface({ input: response })) hear(JSON.parse(text) as ConsoleLine)
+    for await (const text of createInterface({ input: response })) hear(JSON.parse(text) as ServedConsole)
   } catch {
     // the agent has stopped
   }
 }
-const bytesOf = (line: ConsoleLine): string =>
+const bytesOf = (line: ServedConsole): string =>
   line.type === 'tail' || line.type === 'output' ? Buffer.from(line.data, 'base64').toString() : ''
 
 it('runs a guest through its life, across the death of its agent', async () => {
@@ -215,7 +215,7 @@ it('runs a guest through its life, across the death of its agent', async () => {
   // The console: tail, status, output; what is typed is answered.
   expect((await ask('GET', 'another-token')).status).toBe(401)
   const stream = await ask('GET')
-  const seen: ConsoleLine[] = []
+  const seen: ServedConsole[] = []
   let printed = ''
   const reading = listen(stream, (line) => {
     seen.push(line)

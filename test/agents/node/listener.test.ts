@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConsoleLine as Line } from '../../../agents/node/drivers/hypervisor/console-line.ts'
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
-import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
+import type { ServedConsole } from '../../../agents/node/serve/console.ts'
 import { type Listener, type ListenerOptions, startListener } from '../../../agents/node/serve/listener.ts'
 import { NO_COUNTERS } from '../../../domain/usage/rules.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -67,7 +67,7 @@ const open = (method: string, path = '/v1/instances/web/console', body?: Buffer,
       call.end(body)
     },
   )
-const linesOf = (text: string): ConsoleLine[] =>
+const linesOf = (text: string): ServedConsole[] =>
   text
     .split('\n')
     .slice(0, -1)

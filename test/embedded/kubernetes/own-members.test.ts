@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { matchesLabels } from '../../../embedded/kubernetes/access/rbac.ts'
 import { isEqual } from '../../../embedded/kubernetes/core/json.ts'
 import { parseOptions } from '../../../embedded/options.ts'
-import { mergePatch } from '../../../kit/reconcile/interpret.ts'
+import { patchBetween } from '../../../kit/reconcile/interpret.ts'
 import { openWidgetWorld, widget, WIDGETS } from './world.ts'
 
 const NAMES = ['constructor', 'toString', 'hasOwnProperty']
@@ -37,7 +37,7 @@ test.each(NAMES)('a label called %s is stored by a change that adds nothing else
 })
 
 test('a removed status member is removed, with any name', () => {
-  expect(mergePatch({ constructor: 1, kept: 1 }, { kept: 1 })).toEqual({ constructor: null })
+  expect(patchBetween({ constructor: 1, kept: 1 }, { kept: 1 })).toEqual({ constructor: null })
 })
 
 test('a switch takes the words that it names', () => {

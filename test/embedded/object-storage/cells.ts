@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type EngineKey, REGION } from '../../../embedded/object-storage/engine.ts'
+import { type EngineKey, SIGNING_REGION } from '../../../embedded/object-storage/engine.ts'
 import { type EnginesOptions, openEngines } from '../../../embedded/object-storage/engines.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openCells } from '../../../embedded/object-storage/cells.ts'
@@ -79,7 +79,7 @@ export function sendTo(
   // Nobody tidies the path up before it is signed.
   const [pathname = '', search = ''] = target.split('?')
   const url = { pathname, search: search === '' ? '' : `?${search}`, host: 'localhost' } as URL
-  const signed = signRequest({ method, url, body: bytes, headers }, { ...key, region: REGION }, new Date())
+  const signed = signRequest({ method, url, body: bytes, headers }, { ...key, region: SIGNING_REGION }, new Date())
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       { socketPath, method, path: target, agent: false, headers: { ...signed, host: 'localhost' } },

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openBounds } from '../../../embedded/object-storage/cgroup.ts'
-import { type Engine, type EngineKey, openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
+import {
+  type StorageEngine,
+  type EngineKey,
+  openEngine,
+  SIGNING_REGION,
+} from '../../../embedded/object-storage/engine.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
@@ -19,7 +24,7 @@ import { sendTo } from './cells.ts'
 const UNBOUNDED = { bounds: await openBounds({ parent: '/nowhere' }), group: undefined }
 
 /** Its sockets are there a moment before it listens at them. */
-const whenUp = (engine: Engine, key: EngineKey) =>
+const whenUp = (engine: StorageEngine, key: EngineKey) =>
   eventually('the engine to know its user', async () => {
     await engine.ensureUser(key)
     await engine.check(key)
@@ -94,7 +99,11 @@ test('users whose requests take turns on its connections are all known by their 
   const look = async (turn: number): Promise<number> => {
     const { bucketPrefix, ...key } = users[turn % users.length] ?? newTenantKeys(systemRandom)
     const url = new URL(`/${bucketPrefix}a?list-type=2`, 'http://localhost')
-    const signed = signRequest({ method: 'GET', url, body: Buffer.of() }, { ...key, region: REGION }, new Date())
+    const signed = signRequest(
+      { method: 'GET', url, body: Buffer.of() },
+      { ...key, region: SIGNING_REGION },
+      new Date(),
+    )
     const path = `${url.pathname}${url.search}`
     const sent = request({ socketPath: running.s3, agent, path, headers: { ...signed, host: 'localhost' } })
     return new Promise((resolve, reject) => {

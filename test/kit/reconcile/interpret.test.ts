@@ -7,7 +7,7 @@ import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'
 import type { Action, OperationAction } from '../../../kit/reconcile/action.ts'
 import type { EventDraft } from '../../../kit/reconcile/events.ts'
-import { interpret, mergePatch, type Interpreter } from '../../../kit/reconcile/interpret.ts'
+import { interpret, patchBetween, type Interpreter } from '../../../kit/reconcile/interpret.ts'
 import type { Progress } from '../../../kit/reconcile/operation.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
@@ -434,9 +434,9 @@ describe('mergePatch', () => {
   test('leads from one value to the other, and is undefined when they are equal', () => {
     fc.assert(
       fc.property(record, record, (from, to) => {
-        const patch = mergePatch(from, to)
+        const patch = patchBetween(from, to)
         expect(patch === undefined ? from : merged(from, patch)).toEqual(to)
-        expect(mergePatch(to, structuredClone(to))).toBeUndefined()
+        expect(patchBetween(to, structuredClone(to))).toBeUndefined()
       }),
     )
   })

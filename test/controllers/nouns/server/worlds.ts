@@ -5,7 +5,7 @@ import { deadlineOf, isFinal, type OperationKind } from '../../../../domain/oper
 import { advance, pendingProgress } from '../../../../controllers/kit/operation/progress.ts'
 import type { Action } from '../../../../kit/reconcile/action.ts'
 import { mergeConditions } from '../../../../kit/reconcile/conditions.ts'
-import { mergePatch } from '../../../../kit/reconcile/interpret.ts'
+import { patchBetween } from '../../../../kit/reconcile/interpret.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../../resources/instance/index.ts'
 import { OPERATION_ANNOTATION } from '../../../../resources/kit/labels.ts'
 import type { ServerSpec, ServerStatus } from '../../../../resources/server/index.ts'
@@ -298,7 +298,7 @@ export const isQuiet = (world: World, actions: readonly Action[], now: Date): bo
   const next = applied(world, actions, now)
   const bare = (object: World) =>
     plain({ ...object, server: { ...object.server, status: { ...object.server.status, observedGeneration: 0 } } })
-  return next !== 'gone' && mergePatch(bare(world), bare(next)) === undefined
+  return next !== 'gone' && patchBetween(bare(world), bare(next)) === undefined
 }
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
