@@ -54,6 +54,8 @@ export interface Row {
   /** Makes what the request is about, which it names `it`. Answers its id. */
   readonly given?: Given | undefined
   readonly lacks?: Lack | undefined
+  /** The only quota without room, where not all of them are. */
+  readonly quota?: string | undefined
   readonly rest?: Request | undefined
   readonly kubectl?: Edit | undefined
 }
@@ -72,6 +74,7 @@ interface Differences {
   readonly kubectl?: Fields | false
   readonly given?: Row['given']
   readonly lacks?: Lack
+  readonly quota?: string
   /** Of a new object by kubectl. */
   readonly metadata?: object
 }
@@ -460,8 +463,13 @@ export async function makeGuest(
   await claim((tx) => attachInterface(tx, joined, { now: clock.now(), random }))
 }
 
-const limitQuotas = ({ db }: Pick<Cloud, 'db'>, accountId: string, limit: number) =>
-  db.updateTable('account_quota').set({ limit }).where('account_id', '=', accountId).execute()
+const limitQuotas = ({ db }: Pick<Cloud, 'db'>, accountId: string, limit: number, name?: string) =>
+  db
+    .updateTable('account_quota')
+    .set({ limit })
+    .where('account_id', '=', accountId)
+    .$if(name !== undefined, (query) => query.where('name', '=', name ?? ''))
+    .execute()
 
 /** Null gives it back. */
 const revokeCredit = ({ db }: Pick<Cloud, 'db'>, accountId: string, revoked_at: Date | null) =>
@@ -513,11 +521,11 @@ export interface Answered {
 export async function answersOf(stage: Stage, { resource, rows }: Table, scene: Scene): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   for (const row of rows) {
-    const { given, lacks, rest, kubectl } = row
+    const { given, lacks, quota, rest, kubectl } = row
     if (given !== undefined) scene.ids['it'] = await given(scene)
     // Only objects of the account itself can be changed without credit, and REST knows its standing for a moment.
     const isPoor = lacks === 'credit' && kubectl?.verb !== 'create'
-    if (lacks === 'quota') await limitQuotas(stage.cloud, scene.accountId, 0)
+    if (lacks === 'quota') await limitQuotas(stage.cloud, scene.accountId, 0, quota)
     if (isPoor) await revokeCredit(stage.cloud, scene.accountId, clock.now())
     const person = lacks === undefined || lacks === 'quota' || isPoor ? scene.person : stage.lacking[lacks]
     const before = await held(scene)

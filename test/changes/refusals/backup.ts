@@ -1,7 +1,7 @@
 import { Backup } from '../../../resources/backup/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { backup, busy, disk, server, UNKNOWN } from '../fixtures.ts'
+import { backup, busy, disk, MACHINE, readByImage, server, UNKNOWN } from '../fixtures.ts'
 import { asking, type Given, type Row, type Table } from '../refusals.ts'
 
 const OVER = '2026-01-01T00:00:00Z'
@@ -72,12 +72,15 @@ export const TABLE: Table = {
       await backup({ spec: { storageId, ...busy('storage.backup').spec }, status: { state: 'creating' } })(scene)
       return storageId
     }),
+    backUp('of a machine', async () => MACHINE),
+    create('in another zone', { storageId: UNKNOWN, zone: 'bare' }, kubectlOnly),
     backUp('that expires in the past', disk(), { expiresAt: OVER }),
     backUp('that expires at no instant', disk(), { expiresAt: 'soon' }),
     backUp('with a title that is too long', disk(), { title: 'x'.repeat(256) }),
     backUp('with a title that nobody can read', disk(), { title: 'a\u0007b' }),
     backUp('with a field that is none', disk(), {}, { full: true }),
     { ...backUp('without room in the quota'), lacks: 'quota' },
+    { ...backUp('without room in the quota of backups'), lacks: 'quota', quota: 'backups' },
     create('without credit', { storageId: UNKNOWN }, { ...kubectlOnly, lacks: 'credit' }),
     create('as a copy', { copyOf: { name: UNKNOWN, zone: 'bare' } }, kubectlOnly),
     create('as a scheduled one', { kind: 'scheduled' }, kubectlOnly),
@@ -114,6 +117,8 @@ export const TABLE: Table = {
     edited('describe', { title: 'new', expiresAt: FUTURE }),
     edited('describe with a title that nobody can read', { title: '\u0000' }),
     edited('describe with an expiry that is none', { expiresAt: 'soon' }),
+    edited('change nothing', {}),
+    edited('describe with an expiry that is over', { expiresAt: OVER }),
     edited('move', { zone: 'bare' }, backup({ spec: { zone: 'eu-1-a' } })),
     edited('change the storage', { storageId: 'other' }),
     edited('change the kind', { kind: 'scheduled' }),
@@ -122,6 +127,8 @@ export const TABLE: Table = {
     removed('one that is being restored', backup(busy('backup.restore'))),
     removed('one that a storage is being made from', readBy('creating')),
     removed('one that a storage was made from', readBy('online')),
+    removed('one that an image is being made from', readByImage(backup(), 'backupId')),
+    removed('one in state deleting', backup({ status: { state: 'deleting' } })),
     removed('one in error', backup({ status: { state: 'error' } })),
     removed('one that is being verified', backup(busy('backup.verify'))),
     removed('one that is being made', backup({ ...busy('storage.backup'), status: { state: 'creating' } })),

@@ -1,8 +1,8 @@
-import { claimSnapshot } from '../../../db/snapshot/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import type { ServerSpec } from '../../../resources/server/index.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
-import { busy, disk, server, UNKNOWN } from '../fixtures.ts'
+import { busy, disk, MACHINE, readByImage, server, snapshot, UNKNOWN } from '../fixtures.ts'
 import { asking, type Given, type Row, type Table } from '../refusals.ts'
 
 const { create, edit, remove, request, ofPlatform } = asking('/storages/:it/snapshots', { storageId: ':it', title: '' })
@@ -12,16 +12,6 @@ const take = (what: string, given: Given = disk(), spec: object = {}): Row => ({
   ...create(what, { ...spec }, { given }),
   rest: { method: 'POST', path: '/storages/:it/snapshots', body: spec },
 })
-/** A snapshot of a storage that is there. */
-const snapshot =
-  (spec: object = {}): Given =>
-  async (scene) => {
-    const [snapshotId, storageId] = [newUuid(systemRandom), await disk()(scene)]
-    const claimed = { accountId: scene.accountId, snapshotId, storageId, bootServerId: undefined, isShared: false }
-    await scene.claim((tx) => claimSnapshot(tx, { ...claimed, sizeGibibytes: 2 }))
-    const status = { state: 'online', sizeGibibytes: 2, isFrozen: false }
-    return scene.put(Snapshot, snapshotId, { storageId, title: '', labels: {}, ...spec }, status)
-  }
 /** A storage is made from it. */
 const cloned: Given = async (scene) => {
   const id = await snapshot()(scene)
@@ -29,11 +19,16 @@ const cloned: Given = async (scene) => {
   await scene.put(Storage, newUuid(systemRandom), { ...spec, source: { kind: 'snapshot', id } })
   return id
 }
-/** What a server booted from before it was rebuilt. */
-const left: Given = async (scene) => {
-  const serverId = await server()(scene)
-  return disk({ spec: { isBoot: true, serverId } })(scene)
-}
+/** What a server boots from; with a spec, or none where it boots from it no longer. */
+const booted =
+  (spec?: Partial<ServerSpec>): Given =>
+  async (scene) => {
+    const bootStorageId = newUuid(systemRandom)
+    const serverId = await server({ spec: spec === undefined ? {} : { bootStorageId, ...spec } })(scene)
+    const full = { zone: 'eu-1-a', title: '', sizeGibibytes: 2, tier: 'standard', isBoot: true, serverId, labels: {} }
+    const online = { state: 'online', sizeGibibytes: 2, nodeName: scene.cloud.node }
+    return scene.put(Storage, bootStorageId, full, online)
+  }
 const removed = (what: string, given: Given): Row => ({
   ...remove(what, 'it'),
   given,
@@ -51,13 +46,19 @@ export const TABLE: Table = {
     create('before its storage', { storageId: UNKNOWN }, kubectlOnly),
     { ...request('create of one that is not there', 'POST', '', {}), given: async () => UNKNOWN },
     take('of one that is being deleted', disk({}, { isDeleting: true })),
-    take('of one in error', disk({ status: { state: 'error' } })),
+    ...(['creating', 'restoring', 'error'] as const).map((state) =>
+      take(`of one that is ${state}`, disk({ status: { state } })),
+    ),
+    take('of a machine', async () => MACHINE),
+    take('of one that has claimed nothing', disk({}, { isClaimed: false })),
     take('of one that is busy', disk(busy('storage.resize'))),
     take('of a tier that has none', disk({ spec: { tier: 'local-nvme' } })),
-    take('of what a server boots from no longer', left),
+    take('of what a server boots from no longer', booted()),
+    take('of what a server boots from that is being rebuilt', booted(busy('server.rebuild').spec)),
     take('with a title that nobody can read', disk(), { title: 'a\u0007' }),
     take('with labels of no form', disk(), { labels: { 'a b': '' } }),
     { ...take('without room in the quota'), lacks: 'quota' },
+    { ...take('without room in the quota of snapshots'), lacks: 'quota', quota: 'snapshots' },
     create('without credit', { storageId: UNKNOWN }, { ...kubectlOnly, lacks: 'credit' }),
     create('that keeps no storage', { restoredBackupId: UNKNOWN }, kubectlOnly),
     create('that goes by itself', { expiresAt: '2026-01-01T00:00:00Z' }, kubectlOnly),
@@ -66,7 +67,11 @@ export const TABLE: Table = {
       edit(`change ${field}`, 'plain', { spec: { [field]: value } }),
     ),
     removed('one that a storage is being made from', cloned),
-    removed('one that is busy', snapshot(busy('snapshot.delete').spec)),
+    removed('one that an image is being made from', readByImage(snapshot(), 'snapshotId')),
+    removed('one that is busy', snapshot(busy('snapshot.delete'))),
+    removed('one that is being made', snapshot({ ...busy('snapshot.create'), status: { state: 'creating' } })),
+    removed('one that is being deleted', snapshot({}, { isDeleting: true })),
+    removed('one in state deleting', snapshot({ status: { state: 'deleting' } })),
     removed('one that is not there', async () => UNKNOWN),
     removed('', snapshot()),
   ],
