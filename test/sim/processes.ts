@@ -71,7 +71,7 @@ export const DEFENCES = [
   'made_once',
   /** What a forgotten server uses is kept from others. */
   'kept_uses',
-  /** What is missing was not deleted: its claims wait for an order. */
+  /** What is missing was not deleted: its claims wait for an order, and for the end of a guest that hosts report. */
   'order',
   /** Kubernetes asks about what it deletes by itself, and about what people do. */
   'asking',

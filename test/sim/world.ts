@@ -6,6 +6,7 @@ import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import type { Database } from '../../db/kit/open.ts'
+import { NodeReport } from '../../resources/instance/index.ts'
 import { type Admit } from '../../apiserver/kit/admission/admit.ts'
 import { registerWebhook } from '../../apiserver/kit/admission/registration.ts'
 import { AdmissionReview } from '../../apiserver/kit/admission/review.ts'
@@ -330,7 +331,7 @@ export async function openWorld(
     void scheduler.repeat(
       { least: FORGETTING_MILLISECONDS, most: FORGETTING_MILLISECONDS },
       () => false,
-      () => undermine(world.db),
+      () => undermine(world),
     )
   if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)
     scheduler.after(pooledFromMilliseconds, () => {
@@ -340,17 +341,28 @@ export async function openWorld(
   return world
 }
 
-/** What takes a defence of the database away, time and again. */
-const UNDERMINED: Readonly<Record<string, (db: Database) => Promise<void>>> = {
-  async kept_uses(db) {
+/** What takes a defence of the stores away, time and again. */
+const UNDERMINED: Readonly<Record<string, (world: Pick<World, 'db' | 'admin'>) => Promise<void>>> = {
+  async kept_uses({ db }) {
     await db.deleteFrom('host_use').execute()
     await db
       .updateTable('node_capacity')
       .set({ cores_forgotten: 0, memory_mebibytes_forgotten: 0, storage_gibibytes_forgotten: 0 })
       .execute()
   },
-  /** An order for each server that has room: whichever is missing was deleted then. */
-  async order(db) {
+  /** An order for each server that has room: whichever is missing was deleted then. And no host reports a guest that no
+   *  object names, for which claims wait even then. */
+  async order({ db, admin }) {
+    for (const { metadata, status } of (await admin.list(NodeReport)).items)
+      if ((status?.unnamed ?? []).length > 0)
+        await admin
+          .patch(
+            NodeReport,
+            { namespace: metadata.namespace ?? '', name: metadata.name },
+            { status: { unnamed: [] } },
+            'status',
+          )
+          .catch(() => {})
     await sql`insert into removal (id, kind, namespace, name, uid, reason, ordered_at)
       select gen_random_uuid(), 'Server', 'acct-' || account_id, server_id, '', 'operator', now() from placement
       on conflict do nothing`.execute(db)
