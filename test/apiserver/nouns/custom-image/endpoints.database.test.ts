@@ -296,76 +296,21 @@ describe('create_custom_image', () => {
   })
 
   test.each<readonly [string, () => Promise<object>, object]>([
-    ['nothing', async () => ({}), badField('source_url')],
-    ['a file without its checksum', async () => ({ source_url: FILE.source_url }), badField('checksum_sha256')],
-    ['a file by http', async () => ({ ...FILE, source_url: 'http://x.example/disk' }), badField('source_url')],
-    [
-      'a file and a storage',
-      async () => ({ ...FILE, source_storage_id: await storage() }),
-      badField('source_storage_id'),
-    ],
-    [
-      'a storage with a checksum',
-      async () => ({ checksum_sha256: CHECKSUM, source_storage_id: await storage() }),
-      badField('checksum_sha256'),
-    ],
-    ['a file in a zone that is not there', async () => ({ ...FILE, zone: 'nowhere' }), badField('zone')],
-    [
-      'the storage of a server that runs',
-      async () => {
-        const serverId = await server('started')
-        return { source_storage_id: await storage({ serverId }, { serverId }) }
-      },
-      problem(409, 'server_not_stopped'),
-    ],
     [
       'the storage of another account',
       async () => ({ source_storage_id: await storage({}, {}, bob) }),
       { status: 404 },
     ],
-    ['a storage of nobody', async () => ({ source_storage_id: 'nothing' }), { status: 404 }],
-    [
-      'a storage of another zone',
-      async () => ({ source_storage_id: await storage({ zone: OTHER_ZONE }) }),
-      badField('zone'),
-    ],
-    ['a snapshot of nobody', async () => ({ source_snapshot_id: 'nothing' }), { status: 404 }],
     [
       'the snapshot of another account',
       async () => ({ source_snapshot_id: await snapshot({}, {}, bob) }),
       { status: 404 },
     ],
-    [
-      'a snapshot that is being taken',
-      async () => ({ source_snapshot_id: await snapshot({ state: 'creating' }) }),
-      problem(409, 'state_not_allowed'),
-    ],
-    [
-      'a snapshot of another zone',
-      async () => ({ source_snapshot_id: await snapshot({}, { zone: OTHER_ZONE }) }),
-      badField('zone'),
-    ],
-    [
-      'a snapshot that is too large',
-      async () => ({ source_snapshot_id: await snapshot({ sizeGibibytes: 1_025 }) }),
-      badField('source_snapshot_id'),
-    ],
-    ['a backup of nobody', async () => ({ source_backup_id: 'nothing' }), { status: 404 }],
     ['the backup of another account', async () => ({ source_backup_id: await backup({}, bob) }), { status: 404 }],
     [
       'a backup that is not complete',
       async () => ({ source_backup_id: await backup({ state: 'creating' }) }),
       problem(409, 'state_not_allowed'),
-    ],
-    [
-      'a backup that did not verify',
-      async () => ({ source_backup_id: await backup({ verificationError: 'A part is missing.' }) }),
-      problem(409, 'state_not_allowed'),
-    ],
-    [
-      'a backup that is too large',
-      async () => ({ source_backup_id: await backup({ sizeGibibytes: 1_025 }) }),
-      badField('source_backup_id'),
     ],
     [
       'a snapshot and a backup',
@@ -376,16 +321,6 @@ describe('create_custom_image', () => {
       'a snapshot with a checksum',
       async () => ({ checksum_sha256: CHECKSUM, source_snapshot_id: await snapshot() }),
       badField('checksum_sha256'),
-    ],
-    [
-      'a storage in error',
-      async () => ({ source_storage_id: await storage({}, { state: 'error' }) }),
-      problem(409, 'state_not_allowed'),
-    ],
-    [
-      'a storage that is too large',
-      async () => ({ source_storage_id: await storage({ sizeGibibytes: 1_025 }) }),
-      badField('source_storage_id'),
     ],
   ])('refuses %s, and holds nothing', async (_what, source, expected) => {
     const body = { zone: cloud.zone, title: 'Never', ...(await source()) }
@@ -457,8 +392,6 @@ describe('one that is there', () => {
   })
 
   test.each<readonly [string, object, object, Readonly<Record<string, string>>]>([
-    ['with a title that is not printable', { title: 'a\u0000b' }, badField('title'), {}],
-    ['with a bad label', { labels: { '-x': 'y' } }, badField('labels.-x'), {}],
     ['with another zone', { zone: OTHER_ZONE }, badField('zone'), {}],
     ['of a version that it does not have', { title: 'Late' }, { status: 409 }, { 'if-match': '"99"' }],
   ])('is not changed %s', async (_why, body, expected, headers) => {
@@ -475,14 +408,9 @@ describe('one that is there', () => {
     expect(body['custom_image']).toMatchObject({ zone: OTHER_ZONE, title: 'Mine', source: { kind: 'image', id } })
   })
 
-  test.each<readonly [string, () => Promise<string>, string, object]>([
-    ['to its own zone', () => image(), 'eu-1-a', badField('zone')],
-    ['to a zone that is not there', () => image(), 'nowhere', badField('zone')],
-    ['before it is online', () => image({ state: 'creating' }), OTHER_ZONE, problem(409, 'state_not_allowed')],
-    ['by another account', () => image({}, bob), OTHER_ZONE, { status: 404 }],
-  ])('is not copied %s', async (_why, origin, zone, expected) => {
-    const id = await origin()
-    expect((await ada.send('POST', `${path(id)}/copy`, { body: { zone } })).body).toMatchObject(expected)
+  test('is not copied by another account', async () => {
+    const reply = await ada.send('POST', `${path(await image({}, bob))}/copy`, { body: { zone: OTHER_ZONE } })
+    expect(reply.status).toBe(404)
   })
 
   test('is deleted once, by its account only, and not while it is made', async () => {
