@@ -39,7 +39,6 @@ const UNREAD_BY: Readonly<Record<string, string>> = {
   'test/e2e/checksummed-log.endurance.test.ts': KILLS,
   'test/e2e/cluster-of-guests.ts': NOT_READ,
   'test/e2e/fencing.endurance.test.ts': KILLS,
-  'test/e2e/migration-of-disks.endurance.test.ts': NOT_READ,
   'test/e2e/migration.endurance.test.ts': KILLS,
   'test/e2e/ordinary-user.e2e-long.test.ts': KILLS,
   'test/e2e/public-network.network-long.test.ts': KILLS,
