@@ -64,6 +64,14 @@ export const listOpenRemovals = async (db: Queries, kind: string): Promise<reado
 export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boolean> =>
   uid !== '' && (await selectWhere(db, 'removal', { uid }).select('id').limit(1).executeTakeFirst()) !== undefined
 
+/** Whether a deletion of this kind and name was ordered, by its customer or by an operator, carried out or not. For
+ *  references that know a name only: the order for an earlier object of the name counts as well. */
+export const wasRemovalOrderedByName = async (
+  db: Queries,
+  { kind, namespace, name }: Omit<Removed, 'uid'>,
+): Promise<boolean> =>
+  (await selectWhere(db, 'removal', { kind, namespace, name }).select('id').limit(1).executeTakeFirst()) !== undefined
+
 /** Forgets orders that were carried out so long ago that no restored store may have the object. */
 export async function pruneRemovals(db: Queries, now: Date): Promise<void> {
   await db.deleteFrom('removal').where('confirmed_at', '<', forgettableBefore(now)).execute()

@@ -1,6 +1,7 @@
 /** The controller of floating IPs: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
 import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../../db/floating-ip/index.ts'
+import { wasRemovalOrderedByName } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
 import { canonicalAddress } from '../../../domain/network/addresses.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
@@ -67,14 +68,16 @@ async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObj
   const accountId = await findAccountOf(db, namespace)
   const claim =
     accountId === undefined ? undefined : await orUnavailable(findFloatingIp(db, { accountId, floatingIpId: name }))
-  const facts =
+  const target =
     accountId === undefined || claim === undefined ? undefined : await factsOf(parts, floatingIp, { accountId, claim })
+  const facts = target === 'no router' ? undefined : target
   const isWaiting = activeOperation(floatingIp) !== undefined && status?.appliedSequence !== undefined
   return {
     accountId,
     claim,
     server: await serverOf(parts, floatingIp, accountId),
     facts,
+    isRouterMissing: target === 'no router',
     isApplied: bundles.digestOf(floatingIpOwner(uid)) === factsDigest(facts ?? null),
     installed: isWaiting ? await ovn?.installed(gatewayNodes(caches, zone)) : undefined,
     ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedFloatingIp(floatingIp))),
@@ -85,7 +88,7 @@ async function factsOf(
   { db, caches }: Parts,
   { metadata: { namespace = '', uid = '' }, spec: { zone } }: FloatingIpObject,
   of: Parameters<typeof findForwarding>[1],
-): Promise<FloatingIpFacts | undefined> {
+): Promise<FloatingIpFacts | 'no router' | undefined> {
   const target = await orUnavailable(findForwarding(db, of))
   if (target === undefined) return undefined
   const { address } = of.claim
@@ -96,7 +99,7 @@ async function factsOf(
     return { zone, id: uid, address, target: { ...target, ...way } }
   }
   const routerId = caches.of(Router).get({ namespace, name: target.routerId })?.metadata.uid
-  return routerId === undefined ? undefined : { zone, id: uid, address, target: { ...target, routerId } }
+  return routerId === undefined ? 'no router' : { zone, id: uid, address, target: { ...target, routerId } }
 }
 
 async function serverOf(
@@ -108,8 +111,13 @@ async function serverOf(
   if ((await orUnavailable(findServerClaims(db, { accountId, serverId }))) !== undefined) return 'there'
   const key = { namespace, name: serverId }
   const server = caches.of(Server).get(key) ?? (await store.get(Server, key))
-  // A server that is being deleted has released its claims already, and will not claim again.
-  return server === undefined || server.metadata.deletionTimestamp !== undefined ? 'gone' : 'unmade'
+  // A server that is being deleted has released its claims already, and will not claim again. One that is missing
+  // without an order is lost, and its guest may still run.
+  const isGone =
+    server === undefined
+      ? await orUnavailable(wasRemovalOrderedByName(db, { kind: Server.kind, ...key }))
+      : server.metadata.deletionTimestamp !== undefined
+  return isGone ? 'gone' : 'unmade'
 }
 
 const floatingIpEffects = (

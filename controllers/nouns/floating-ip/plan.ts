@@ -23,10 +23,14 @@ export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: FloatingIpClaim | undefined
-  /** The server that the spec names: `there` has room; `unmade` does not exist yet; `gone` no longer exists. */
+  /** The server that the spec names: `there` has room; `unmade` does not exist yet, or is lost; the deletion of
+   *  one that is `gone` was ordered. */
   readonly server: 'there' | 'unmade' | 'gone'
   /** The desired facts for OVN; undefined when it points nowhere. */
   readonly facts: FloatingIpFacts | undefined
+  /** PostgreSQL has the router that it points through, and Kubernetes does not. No router is deleted before that: the
+   *  rows in OVN stay until it is there. */
+  readonly isRouterMissing: boolean
   readonly isApplied: boolean
   /** The newest sequence that the gateways of the zone have installed; undefined when it is not known. */
   readonly installed: number | undefined
@@ -53,7 +57,7 @@ export const plan = planChanges(floatingIpChanges, {
   applied: appliedFloatingIp,
   due: serverGone,
   synchronize: (input: During<ReconcileInput>) =>
-    firstDecision(input, [hasAccount, serverMade, isClaimed, applied, areInstalled, done]),
+    firstDecision(input, [hasAccount, serverMade, isClaimed, routerThere, applied, areInstalled, done]),
   idle,
   remove,
   knownOf: ({ observed: { claim } }) =>
@@ -96,6 +100,16 @@ const isClaimed: Rule = claimed(floatingIpChanges, ({ root: { spec }, observed: 
   claim === undefined ? undefined : { ...spec, serverId: claim.serverId, target: targetOf(claim) },
 )
 
+const routerThere: Rule = ({ observed: { isRouterMissing } }) =>
+  isRouterMissing
+    ? {
+        ...reconciling('Waiting'),
+        step: 'applied',
+        waitFor: 'its router to be there',
+        waitSeconds: SERVER_LOOK_SECONDS,
+      }
+    : undefined
+
 const applied: Rule = ({ root: { spec }, observed: { facts, isApplied } }) =>
   isApplied
     ? undefined
@@ -111,8 +125,9 @@ const areInstalled = installed('the hosts that lead outside')
 
 const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
-/** PostgreSQL has no assignment and the spec has one, to a server that was not deleted: PostgreSQL was restored from an
- *  older state. The rows in OVN stay until an operation claims the assignment again. */
+/** PostgreSQL has no assignment and the spec has one, to a server whose deletion nobody ordered: PostgreSQL was
+ *  restored from an older state, perhaps Kubernetes too. The rows in OVN stay until an operation claims the assignment
+ *  again. */
 const isForgotten = ({ root: { spec }, observed: { claim, server } }: ReconcileInput): boolean =>
   spec.serverId !== undefined && claim?.serverId === undefined && server !== 'gone'
 
@@ -136,7 +151,7 @@ function idle(input: ReconcileInput): Decision {
       reason: 'Error',
       message: floatingIp.status?.operation?.error ?? 'It was not allocated.',
     }
-  const decision = isForgotten(input) ? undefined : applied(input)
+  const decision = isForgotten(input) || observed.isRouterMissing ? undefined : applied(input)
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
 }
 

@@ -106,18 +106,22 @@ async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Pr
   }
 }
 
+/** Undefined while Kubernetes has lost one of its networks: a network leaves its router before it is deleted. The rows
+ *  in OVN stay as they are. */
 function factsOf(parts: Parts, { metadata: { namespace, uid = '' }, spec }: RouterObject, claim: RouterClaim) {
   const networks = claim.networks.filter(({ isLeaving }) => !isLeaving)
   const { publicAddress } = claim
+  const attached = networks.flatMap(({ networkId, ipv4Cidr, ipv6Prefix, gateway }) => {
+    const of = parts.caches.of(Network).get({ namespace: namespace ?? '', name: networkId })?.metadata.uid
+    return of === undefined
+      ? []
+      : [{ networkId: of, cidr: ipv4Cidr, ipv4: gatewayOf(ipv4Cidr), ipv6: gatewayOf(ipv6Prefix), gateway }]
+  })
+  if (attached.length < networks.length) return undefined
   const facts: RouterFacts = {
     zone: spec.zone,
     id: uid,
-    networks: networks.flatMap(({ networkId, ipv4Cidr, ipv6Prefix, gateway }) => {
-      const of = parts.caches.of(Network).get({ namespace: namespace ?? '', name: networkId })?.metadata.uid
-      return of === undefined
-        ? []
-        : [{ networkId: of, cidr: ipv4Cidr, ipv4: gatewayOf(ipv4Cidr), ipv6: gatewayOf(ipv6Prefix), gateway }]
-    }),
+    networks: attached,
     staticRoutes: withRoutes(
       effectiveRoutes(spec.staticRoutes, networks),
       networks.flatMap(({ gateway }) => gatewayRoutes(gateway, claim)),

@@ -29,7 +29,7 @@ export interface Observed extends Edits {
   readonly region: string | undefined
   /** Networks of its spec that do not exist, or are not ready yet. */
   readonly missing: readonly string[]
-  /** The desired facts for OVN; undefined while nothing is claimed. */
+  /** The desired facts for OVN; undefined while nothing is claimed, and while a network of it is missing. */
   readonly facts: RouterFacts | undefined
   readonly isApplied: boolean
   /** The newest sequence that its gateways have installed; undefined when it is not known. */

@@ -3,6 +3,7 @@
 import { storageChanges } from '../../../changes/storage.ts'
 import { isReachableState } from '../../../domain/node/rules.ts'
 import { isUuid } from '../../../domain/uuid.ts'
+import { wasRemovalOrderedByName } from '../../../db/removal/index.ts'
 import { type KubernetesRequest, listKubernetesRequests } from '../../../db/request/index.ts'
 import { type ClaimsReading, openClaimsReading, type ServerClaims } from '../../../db/server/index.ts'
 import { findStorageClaim, type StorageClaim } from '../../../db/storage/index.ts'
@@ -230,12 +231,16 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
     .filter((volume) => !isLeftToItsNode(caches, volume))
   const requests = await readRequests(readings.db, storage)
   const place = placeOf(readings, storage, { claim, claims, server, instances })
+  const isServerGone = serverId !== undefined && (await isGone(readings, { namespace, serverId }, server))
   const observed: Observed = {
     accountId,
     claim,
     heldGibibytes: storage.spec.isBoot ? claims?.placement.storageGibibytes : claim?.sizeGibibytes,
     serverNode: claims?.placement.node,
-    isServerGone: serverId !== undefined && (await isGone(readings, { namespace, serverId }, server)),
+    isServerGone,
+    isServerRemovalOrdered:
+      isServerGone &&
+      (await orUnavailable(wasRemovalOrderedByName(readings.db, { kind: Server.kind, namespace, name: serverId }))),
     isServerDeletedWithStorages:
       server?.spec.operation?.kind === 'server.delete' &&
       server.spec.operation.arguments?.['delete_storages'] === 'true',

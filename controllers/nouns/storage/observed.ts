@@ -29,8 +29,10 @@ export interface Observed {
   readonly heldGibibytes?: number | undefined
   /** The node of its server; undefined when it has none, or that has no room on any node. */
   readonly serverNode?: string | undefined
-  /** The server that its spec names does not exist, or is being deleted. */
+  /** The server that its spec names does not exist. */
   readonly isServerGone?: boolean
+  /** The deletion of that server was ordered. Without an order the server is lost, and its guest may have the disk. */
+  readonly isServerRemovalOrdered?: boolean
   /** Undefined when it has none, or the cache does not know it. */
   readonly server?: KubeObject<ServerSpec, ServerStatus> | undefined
   /** Nodes that a move must not bring it to: they do not reach the shared storage that it must be on. */

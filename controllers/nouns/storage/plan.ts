@@ -136,7 +136,7 @@ function deferStatus({ storage: { metadata, spec, status }, now }: ReconcileInpu
 const isCreationFailed = ({ operation }: StorageStatus): boolean =>
   operation?.kind === 'storage.create' && operation.status !== 'succeeded'
 
-/** Its volumes follow; a storage whose server no longer exists is detached. */
+/** Its volumes follow; a storage whose server was deleted is detached. */
 function idle(input: ReconcileInput): Decision {
   const { storage, observed } = input
   const { metadata, spec, status } = storage
@@ -146,7 +146,8 @@ function idle(input: ReconcileInput): Decision {
   if (!spec.isBoot && observed.claim === undefined) return unchanged(input)
   const decision = deferStatus(input, layOut(storage, observed))
   if (!spec.isBoot && status?.state === 'error' && isCreationFailed(status)) return unchanged(input)
-  return !spec.isBoot && spec.serverId !== undefined && observed.claim?.phase === 'detached' && observed.isServerGone
+  const isLeft = spec.serverId !== undefined && observed.claim?.phase === 'detached' && observed.isServerGone === true
+  return !spec.isBoot && isLeft && observed.isServerRemovalOrdered === true
     ? { ...decision, actions: [...(decision.actions ?? []), { do: 'change', patch: { spec: { serverId: null } } }] }
     : decision
 }

@@ -1,8 +1,12 @@
 /** The life of what a server has in the network, with real controllers and a real database, with kubectl, down to the
  *  rows of a simulated OVN: firewall, interfaces, floating IPs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { floatingIpController } from '../../../../controllers/nouns/floating-ip/index.ts'
+import { type FloatingIpObject, type Observed, plan } from '../../../../controllers/nouns/floating-ip/plan.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
+import { orderRemoval } from '../../../../db/removal/index.ts'
+import { systemRandom } from '../../../../kit/sys/random.ts'
 import { FloatingIp } from '../../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
@@ -10,7 +14,7 @@ import { Router, type RouterSpec } from '../../../../resources/router/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { type Cloud, ZONE } from '../../cloud.ts'
+import { type Cloud, fastClock, ZONE } from '../../cloud.ts'
 import { openNetworkedCloud } from '../../networked-cloud.ts'
 import { until } from '../../until.ts'
 
@@ -177,4 +181,42 @@ test('an assignment that PostgreSQL has forgotten is claimed again, and reaches 
   )
   await floating('kept', (serverId, isDone) => serverId === 'kept' && isDone)
   expect(rowsOf(`FloatingIP/${ip.metadata.uid}`)).toBe(before) // a removal in between would have made others
+})
+
+/** What the controller sees, and the names of its actions, when Kubernetes has this floating IP and nothing else. */
+async function seenAlone(ip: FloatingIpObject) {
+  const nothing = { get: () => undefined, list: () => [], inNamespace: () => [], addIndex() {} }
+  const parts = { db: database.db, caches: { of: () => nothing }, store: { get: async () => undefined } }
+  const reconciler = floatingIpController.open(parts as never) // what it opens and observes needs no more
+  const observed = (await reconciler?.observe(ip, fastClock.now())) as Observed
+  return { observed, actions: plan(ip, observed, fastClock.now()).map((action) => action.do) }
+}
+
+async function allocated(name: string): Promise<FloatingIpObject> {
+  await cloud.kubectl.create(FloatingIp, { metadata: key(name), spec: { zone: ZONE } })
+  const found = await until(
+    `${name} allocated`,
+    () => cloud.kubectl.get(FloatingIp, key(name)),
+    (ip) => ip?.status?.address !== undefined && ip.status.operation?.status !== 'running',
+  )
+  if (found === undefined) throw new Error('it was there just now')
+  return found
+}
+
+test('an assignment stays while its server is missing in both stores, until its deletion is ordered', async () => {
+  const { spec, status, ...ip } = await allocated('pinned')
+  const assigned = {
+    ...ip,
+    spec: { ...spec, serverId: 'lost', target: 'public' },
+    status: { ...status, serverId: 'lost', target: 'public' },
+  } as FloatingIpObject // has a status
+  const forgotten = await seenAlone(assigned)
+  expect(forgotten.observed).toMatchObject({ claim: { serverId: undefined }, server: 'unmade' })
+  expect(forgotten.actions).not.toContain('change')
+  expect(forgotten.actions).not.toContain('effect')
+  const removed = { kind: Server.kind, namespace, name: 'lost', uid: 'lost-uid' }
+  await orderRemoval(database.db, removed, { reason: 'deleted', clock: fastClock, random: systemRandom })
+  const ordered = await seenAlone(assigned)
+  expect(ordered.observed.server).toBe('gone')
+  expect(ordered.actions).toContain('change')
 })

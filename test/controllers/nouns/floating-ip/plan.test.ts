@@ -44,6 +44,7 @@ function lines(
     claim: claim('web'),
     server: 'there',
     facts,
+    isRouterMissing: false,
     isApplied: true,
     installed: undefined,
     edits: [],
@@ -80,6 +81,11 @@ describe('an operation on a floating IP', () => {
       'then tells the network',
       lines(assigning, undefined, { isApplied: false }),
       ['effect apply', 'operation op-1 applied', 'state undefined', 'wait for the network'],
+    ],
+    [
+      'waits for the router that it points through',
+      lines(assigning, undefined, { facts: undefined, isRouterMissing: true, isApplied: false }),
+      ['operation op-1 applied', 'state undefined', 'wait for its router to be there'],
     ],
     [
       'waits until the gateways follow',
@@ -128,6 +134,11 @@ describe('at rest', () => {
     [
       'the network keeps one to a server that PostgreSQL has forgotten as well',
       lines(rest, status, { claim: claim(), server: 'unmade', facts: undefined, isApplied: false }),
+      ['state undefined', 'wait for a change'],
+    ],
+    [
+      'the network keeps one through a router that Kubernetes has lost',
+      lines(rest, status, { facts: undefined, isRouterMissing: true, isApplied: false }),
       ['state undefined', 'wait for a change'],
     ],
     [

@@ -7,10 +7,13 @@ import type { UnsealedAuditEntry } from '../../../../domain/audit/entry.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
 import { recordIntent } from '../../../../db/change/index.ts'
+import { routerController } from '../../../../controllers/nouns/router/index.ts'
+import { type Observed, plan, type RouterObject } from '../../../../controllers/nouns/router/plan.ts'
 import { findRouter } from '../../../../db/router/index.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../../../resources/kit/labels.ts'
+import { Zone } from '../../../../resources/catalog/index.ts'
 import { Network, type NetworkSpec } from '../../../../resources/network/index.ts'
 import { Router, type RouterSpec } from '../../../../resources/router/index.ts'
 import { createAccount } from '../../../accounts.ts'
@@ -185,6 +188,21 @@ test('a router waits for networks of the same manifest', async () => {
   await makeNetwork(network.metadata.name, { ...network.spec, zone: ZONE })
   await ended(Router, 'out')
   expect((await cloud.kubectl.get(Router, key('out')))?.status).toMatchObject({ isHealthy: true, healthDetail: '' })
+})
+
+test('a router keeps its rows while Kubernetes has lost one of its networks', async () => {
+  await makeNetwork('kept')
+  await makeRouter('lasting', { networkIds: ['kept'] })
+  await ended(Router, 'lasting')
+  const router = (await cloud.kubectl.get(Router, key('lasting'))) as RouterObject // it was there just now
+  const zone = await cloud.kubectl.get(Zone, { name: ZONE })
+  const nothing = { get: () => undefined, list: () => [], addIndex() {} }
+  const caches = { of: (type: { readonly kind: string }) => (type.kind === Zone.kind ? { get: () => zone } : nothing) }
+  const parts = { db: database.db, caches, store: cloud.kubectl }
+  const reconciler = routerController.open(parts as never) // what it opens and observes needs no more
+  const observed = (await reconciler?.observe(router, fastClock.now())) as Observed
+  expect(observed).toMatchObject({ missing: ['kept'], hasNetworks: true, claim: { networks: [{ networkId: 'kept' }] } })
+  expect(plan(router, observed, fastClock.now()).map((action) => action.do)).not.toContain('effect')
 })
 
 test('what PostgreSQL refuses fails with the reason', async () => {

@@ -839,6 +839,17 @@ describe('a storage that is no boot storage', () => {
     ],
   ])('%s', (_why, object, changes, expected) => expect(steps(planAt(object, world(changes), NOW))).toEqual(expected))
 
+  test('leaves its missing server once the deletion of that was ordered', () => {
+    const attached = data('storage.attach', { serverId: 'web' })
+    const status = { ...attached.status, state: 'online', operation: ended('storage.attach') }
+    const object = { ...attached, status } as StorageObject // has a status
+    const missing = { claim: claimOf('detached'), isServerGone: true }
+    const changes = (seen: Partial<Observed>) =>
+      steps(planAt(object, world(seen), NOW)).filter((step) => step.startsWith('change'))
+    expect(changes({ ...missing, isServerRemovalOrdered: false })).toEqual([])
+    expect(changes({ ...missing, isServerRemovalOrdered: true })).toEqual(['change {"spec":{"serverId":null}}'])
+  })
+
   test('that is made from a backup is filled from it once its host has the key', () => {
     const object = withCondition(data('storage.create', { source: FROM_BACKUP }), 'True')
     const surroundings = world({ claim: claimOf('detached'), volumes: [], isBackupOnline: true })
