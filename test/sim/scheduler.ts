@@ -132,6 +132,11 @@ export class Scheduler {
     throw this.#endless
   }
 
+  /** Ends the run after this event, as one that would never end; `what` says why. */
+  giveUp(what: string): void {
+    this.#endless ??= new Endless(what)
+  }
+
   /** Runs `work` at a virtual time from now, under the name of whose it is; the answer cancels it. */
   after(milliseconds: number, work: () => void, name = 'the world'): () => void {
     const event: Event = {

@@ -44,6 +44,7 @@ import { type Uses, watchUses } from './uses.ts'
 import { databaseCopies, type RestoreOptions, rewindable, runRestores } from './restores.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { newTraffic, type Traffic } from './traffic.ts'
+import { watchWrites } from './writes.ts'
 
 /** The longest that a simulated guest takes to start, and some more. */
 const START_MILLISECONDS = 200
@@ -165,7 +166,13 @@ export async function openWorld(
   const coresOfHost = hasMachines(only) ? MACHINES_NODE_CORES : NODE_CORES
   // Of a guest that neither store knows its host speaks, seconds after the stores went back.
   const uses = watchUses(orders.storage, coresOfHost, () => !hasGoneBack.kubernetes || !hasGoneBack.database)
-  const kubernetes = rewindable(uses.storage)
+  let isCalm = false
+  const writes = watchWrites(uses.storage, {
+    nowMilliseconds: () => scheduler.nowMilliseconds,
+    isCalm: () => isCalm,
+    onExcess: (violation) => scheduler.giveUp(violation),
+  })
+  const kubernetes = rewindable(writes)
   let admit: Admit | undefined
   const callWebhook: CallWebhook = ({ body, timeoutSeconds }) =>
     new Promise((resolve, reject) => {
@@ -215,7 +222,6 @@ export async function openWorld(
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
   const power = openPower(scheduler, hosts, byName, without)
-  let isCalm = false
   const ovn = hasNetwork
     ? newNetworkDatabase({
         scheduler,

@@ -5,14 +5,18 @@ import type { KubernetesRequest } from '../../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
+import type { Operable } from '../../../resources/operation/index.ts'
 import { type AuditAction, auditAction } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
 import { derivedId } from '../../../domain/uuid.ts'
-import { derivedStanza, hasNoRequest } from './stanza.ts'
+import { derivedIdOf, derivedStanza, hasNoRequest } from './stanza.ts'
 
 /** The platform itself, when one of its rules starts an operation. */
 export const SYSTEM_ACTOR = 'system:controllers'
 const ACTOR_LENGTH_MAXIMUM = 512
+
+/** Whether a rule of the platform starts the operation, and no person. */
+export const isOfPlatform = ({ actor }: { readonly actor: string }): boolean => actor.startsWith('system:')
 
 export interface OperationStart {
   readonly kind: OperationKind
@@ -31,14 +35,27 @@ export interface DirectEdit extends OperationStart {
 /** Writes the operation into the spec, together with the edit when there is one. Its id is derived from the observed
  *  generation, so that a retry is the same operation. */
 export function startFor(
-  { metadata: { uid = '', generation = 0 } }: KubeObject,
-  { kind, spec = {}, arguments: args }: OperationStart,
-  { actor, now }: { readonly actor: string; readonly now: Date },
+  { metadata }: KubeObject,
+  start: OperationStart,
+  by: { readonly actor: string; readonly now: Date },
 ): PlainAction {
-  const seed = [uid, generation, ...Object.values(args ?? {})].join('/')
-  const operation = derivedStanza(kind, { seed, actor, now })
+  const { kind, spec = {}, arguments: args } = start
+  const operation = derivedStanza(kind, { seed: seedOf(metadata, metadata.generation ?? 0, start), ...by })
   // A merge patch keeps the members of the previous stanza: those that this one lacks are set to null.
   return { do: 'change', patch: { spec: { ...spec, operation: { ...operation, arguments: args ?? null } } } }
+}
+
+const seedOf = ({ uid = '' }: ObjectMeta, generation: number, { arguments: args = {} }: OperationStart): string =>
+  [uid, generation, ...Object.values(args)].join('/')
+
+/** Whether `startFor` started this very operation for this spec, and it failed: since then nothing of the spec was
+ *  changed. Another try would fail in the same way, again and again. */
+export function wasTriedInVain({ metadata, spec, status }: KubeObject & Operable, start: OperationStart): boolean {
+  const { operation } = spec
+  if (operation === undefined || status?.operation?.id !== operation.id || status.operation.status !== 'failed')
+    return false
+  // Writing the operation made the generation that it was derived from one higher.
+  return operation.id === derivedIdOf(start.kind, seedOf(metadata, (metadata.generation ?? 0) - 1, start))
 }
 
 /** Writes the audit entries of requests that start no operation, like a new title. */

@@ -8,7 +8,7 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
 import type { OperationDecision } from './decision.ts'
-import { type DirectEdit, startFor } from './direct-edit.ts'
+import { type DirectEdit, isOfPlatform, startFor, wasTriedInVain } from './direct-edit.ts'
 import { activeOperation, hasBegun, hasNoRequest, isPastDeadline, replacedOperation } from './stanza.ts'
 import type { Operable } from '../../../resources/operation/index.ts'
 
@@ -141,7 +141,7 @@ function decide<Root extends KubeObject & Operable, Input extends object, Decisi
   if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
   const guarded = noun.guard?.(input)
   if (guarded !== undefined) return guarded
-  const edit = noun.detectEdit(input)
+  const edit = editToStart(noun, root, input)
   const operation = activeOperation(root)
   if (operation === undefined)
     return edit === undefined
@@ -151,6 +151,17 @@ function decide<Root extends KubeObject & Operable, Input extends object, Decisi
   const decision =
     edit === undefined ? decideFlow(noun, { ...input, operation }, now) : cancelUnbegun(noun, input, operation)
   return [...auditStart(noun, root, operation), ...noun.toActions(input, decision)]
+}
+
+/** What the platform requires has its own times for another try. An edit of a person is tried once: whoever wants
+ *  another try changes the object, or requests it. */
+function editToStart<Root extends KubeObject & Operable, Input>(
+  { detectEdit }: Pick<OperatedNoun<Root, never, Input, never, never>, 'detectEdit'>,
+  root: Root,
+  input: Input,
+): (DirectEdit & { readonly actor: string }) | undefined {
+  const edit = detectEdit(input)
+  return edit === undefined || isOfPlatform(edit) || !wasTriedInVain(root, edit) ? edit : undefined
 }
 
 function decideFlow<Input extends object, Decision extends OperationDecision<A>, A>(

@@ -45,12 +45,15 @@ export interface DerivedStanza {
   readonly arguments?: Readonly<Record<string, string>>
 }
 
+/** The id of an operation of the kind that no request started. */
+export const derivedIdOf = (kind: OperationKind, seed: string): string => derivedId(`${seed}/${kind}`)
+
 /** A stanza that no request wrote: its request id is its own id, so its reconciler writes the audit entry. */
 export function derivedStanza(
   kind: OperationKind,
   { seed, actor, now, gibibytes, arguments: given }: DerivedStanza,
 ): OperationStanza {
-  const id = derivedId(`${seed}/${kind}`)
+  const id = derivedIdOf(kind, seed)
   return {
     id,
     kind,

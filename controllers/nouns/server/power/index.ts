@@ -54,14 +54,15 @@ const NODE_READY = 'the node to be ready for the guest'
 /** Wait before room in a full zone is requested again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
-/** Fails the operation for reasons that waiting does not change. */
+/** Fails the operation for reasons that waiting does not change: what a server without claims lacks for its first
+ *  start. One whose claims were lost has had it all. */
 const refusedPermanently: Rule = (input) => {
   const {
     server: { spec },
     observed,
   } = input
   if (observed.accountId === undefined) return failed(input, 'claimed', 'The namespace belongs to no account.')
-  if (observed.claims !== undefined) return undefined
+  if (observed.claims !== undefined || isForgotten(input)) return undefined
   if (observed.zone === undefined) return failed(input, 'claimed', `There is no zone ${spec.zone}.`)
   if (observed.plan === undefined) return failed(input, 'claimed', `There is no plan ${spec.plan}.`)
   if (!observed.isSystemKnown) {
@@ -78,9 +79,11 @@ const refusedPermanently: Rule = (input) => {
     : failed(input, 'claimed', refusal.message)
 }
 
+/** Claims that were lost are not made again: the server starts as it is. */
 const claimed: Rule = (input) => {
   const { server, observed } = input
-  if (observed.claims !== undefined || observed.accountId === undefined || observed.plan === undefined) return undefined
+  if (observed.claims !== undefined || isForgotten(input)) return undefined
+  if (observed.accountId === undefined || observed.plan === undefined) return undefined
   if (observed.isGroupMissing)
     return {
       ...inProgress(input, 'claimed'),
@@ -373,18 +376,18 @@ export function failed(input: OperationInput, step: Step, error: string): Decisi
     operation,
   } = input
   const decision = { step: inProgress(input, step).step ?? step, outcome: 'failed' as const, error }
-  if (instance === undefined || claims === undefined || storage === undefined)
-    return { ...decision, state: 'error', detail: error }
-  if (operation.kind === 'server.create') {
-    return {
-      ...decision,
-      state: 'error',
-      detail: error,
-      actions: present(
-        ensureInstance(server, input.observed, claims, storage, { ...powerOf(instance), power: 'stopped' }),
-      ),
-    }
+  const isLost = isForgotten(input)
+  const follow = (power: Power): readonly ServerAction[] => {
+    if (instance === undefined) return []
+    if (isLost) return [repower(instance, power, OPERATION_ANNOTATION)]
+    return claims === undefined || storage === undefined
+      ? []
+      : present(ensureInstance(server, input.observed, claims, storage, power))
   }
+  if (instance === undefined || (!isLost && (claims === undefined || storage === undefined)))
+    return { ...decision, state: 'error', detail: error }
+  if (operation.kind === 'server.create')
+    return { ...decision, state: 'error', detail: error, actions: follow({ ...powerOf(instance), power: 'stopped' }) }
   const keepsRunning =
     operation.kind !== 'server.start' &&
     isLive(instance) &&
@@ -394,15 +397,14 @@ export function failed(input: OperationInput, step: Step, error: string): Decisi
   const incarnation = keepsRunning
     ? (instance.status?.incarnation ?? instance.spec.incarnation)
     : instance.spec.incarnation
-  const power = { ...powerOf(instance), power: desiredPower, incarnation } as const
   return {
     ...decision,
-    state: keepsRunning ? 'started' : 'stopped',
+    ...(isLost ? { state: 'error', detail: error } : { state: keepsRunning ? 'started' : 'stopped' }),
     actions: [
       ...(server.spec.desiredPower === desiredPower
         ? []
         : [{ do: 'change', patch: { spec: { desiredPower } } } as const]),
-      ...present(ensureInstance(server, input.observed, claims, storage, power)),
+      ...follow({ ...powerOf(instance), power: desiredPower, incarnation }),
     ],
   }
 }

@@ -104,6 +104,11 @@ test('it runs on as an error, obeys its owner, and shares nothing with others', 
   await power('stopped', 1)
   await seen('the error again', 'web', (one) => one.status?.state === 'error')
   await power('running', 2)
+  // It runs as it was: nothing is claimed for it again.
+  expect((await seen('the error', 'web', (one) => one.status?.state === 'error')).status?.publicIpv4).toBe(publicIpv4)
+  expect(await database.db.selectFrom('placement').select('server_id').execute()).not.toContainEqual({
+    server_id: 'web',
+  })
   await cloud.kubectl.delete(Server, { namespace, name: 'web' })
   await until(
     'gone',

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { plan } from '../../../../controllers/nouns/server/plan.ts'
+import { defined } from '../../../../domain/defined.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { InstanceStatus } from '../../../../resources/instance/index.ts'
 import { applied, ended, instance, isQuiet, newborn, NOW, operation, started, storage, type World } from './worlds.ts'
@@ -65,6 +66,8 @@ const anyWorld: fc.Arbitrary<World> = fc
     isDeleted: fc.boolean(),
     isHostReachable: fc.boolean(),
     hasClaims: fc.boolean(),
+    isForgotten: fc.boolean(),
+    userDataSecretName: fc.constantFrom(undefined, 'user-data'),
     hasStorage: fc.constantFrom(undefined, 'creating' as const, 'online' as const, 'error' as const),
     guest: fc.option(anyInstance, { nil: undefined }),
     crashedAt: fc.subarray([
@@ -75,6 +78,7 @@ const anyWorld: fc.Arbitrary<World> = fc
     ]),
   })
   .map((drawn) => {
+    const isForgotten = drawn.isForgotten && !drawn.hasClaims
     const { stanza, progress } = ended(drawn.kind, 'op-1')
     const guest =
       drawn.guest &&
@@ -90,18 +94,20 @@ const anyWorld: fc.Arbitrary<World> = fc
         desiredPower: drawn.desiredPower,
         haPolicy: drawn.haPolicy,
         isProtected: drawn.isProtected,
+        ...defined({ userDataSecretName: drawn.userDataSecretName }),
         operation: drawn.isEnded ? stanza : operation(drawn.kind, 'op-1'),
       },
       status: {
         state: drawn.state,
         crashedAt: drawn.crashedAt,
+        ...(isForgotten ? { macAddress: '52:54:00:00:00:01' } : {}),
         operation: drawn.isEnded ? progress : ended('server.create').progress,
       },
       observed: {
         isHostReachable: drawn.isHostReachable,
         storage: drawn.hasStorage && storage(drawn.hasStorage),
         ...(drawn.hasClaims ? {} : { claims: undefined }),
-        instance: drawn.hasClaims ? guest : undefined,
+        instance: drawn.hasClaims || isForgotten ? guest : undefined,
       },
     })
   })

@@ -3,6 +3,7 @@ import { plan } from '../../../../controllers/nouns/server/plan.ts'
 import { defined } from '../../../../domain/defined.ts'
 import {
   after,
+  type Changes,
   ended,
   instance,
   newborn,
@@ -282,6 +283,15 @@ describe('creating', () => {
   })
 })
 
+/** Its claims were lost, and its plan and its user data are no longer there. */
+const forgotten = (changes: Changes): World =>
+  started({
+    ...changes,
+    spec: { userDataSecretName: 'user-data', ...changes.spec },
+    status: { macAddress: '52:54:00:00:00:01', ...changes.status },
+    observed: { claims: undefined, plan: undefined, ...changes.observed },
+  })
+
 describe('starting', () => {
   const off = {
     spec: { desiredPower: 'running' as const, operation: operation('server.start') },
@@ -337,6 +347,26 @@ describe('starting', () => {
         observed: { instance: instance({}, { state: 'stopped', endReason: 'crashed' }) },
       }),
       ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
+    ],
+    [
+      'starts a server whose claims were lost as it is, whatever its creation would need now',
+      forgotten({ ...off, observed: { instance: stopped } }),
+      ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
+    ],
+    [
+      'fails back to stopped without claims too',
+      forgotten({
+        ...off,
+        observed: {
+          instance: instance({ incarnation: 2 }, { incarnation: 2, state: 'error', detail: 'No KVM.' }, 'op-1'),
+        },
+      }),
+      [
+        'change {"desiredPower":"stopped"}',
+        'ensure Instance stopped 2',
+        'operation op-1 started failed: No KVM.',
+        'state error: No KVM.',
+      ],
     ],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 })
