@@ -5,9 +5,11 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance/index.ts'
 import type { ProbeHost } from './host-probe.ts'
 
-/** One probe for each request. */
+/** One probe for each request, which is its input: another request may have another answer. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
-  status?.requestedAt === spec.requestedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
+  status?.requestedAt === spec.requestedAt
+    ? []
+    : [{ do: 'effect', name: 'look', input: { requestedAt: spec.requestedAt } }]
 
 export function observationReconciler(look: ProbeHost): Reconciler<ObservationSpec, ObservationStatus, undefined> {
   return {

@@ -101,7 +101,7 @@ describe('an observation', () => {
     ...(answeredAt === undefined ? {} : { status: { requestedAt: answeredAt, answer: 'agent', detail: '' } as const }),
   })
   it('is made once for each question', () => {
-    expect(planObservation(observation('1'))).toEqual([{ do: 'effect', name: 'look', input: {} }])
+    expect(planObservation(observation('1'))).toEqual([{ do: 'effect', name: 'look', input: { requestedAt: '1' } }])
     expect(planObservation(observation('2', '1'))).toHaveLength(1)
     expect(planObservation(observation('2', '2'))).toEqual([])
   })

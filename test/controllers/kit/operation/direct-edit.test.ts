@@ -22,24 +22,28 @@ const TURNS = 20
 
 /** A thing that cannot grow, whatever its spec says. */
 const planFor = (actor: string) =>
-  planOperations<Root, undefined, { readonly root: Root }, { readonly outcome?: 'failed'; readonly error?: string }, Action>(
-    {
-      label: 'A thing',
-      endedByDeletion: 'all',
-      flows: { 'storage.resize': () => ({ outcome: 'failed', error: 'It cannot grow.' }) },
-      inputOf: (root) => ({ root }),
-      unchanged: () => ({}),
-      detectEdit: ({ root: { spec, status } }) =>
-        spec.size === status?.size
-          ? undefined
-          : { kind: 'storage.resize', field: 'size', arguments: { size: String(spec.size) }, actor },
-      idle: () => ({}),
-      toActions: ({ root }, { outcome }) =>
-        outcome === undefined || root.spec.operation === undefined
-          ? []
-          : [{ do: 'operation', id: root.spec.operation.id, step: 'done', outcome }],
-    },
-  )
+  planOperations<
+    Root,
+    undefined,
+    { readonly root: Root },
+    { readonly outcome?: 'failed'; readonly error?: string },
+    Action
+  >({
+    label: 'A thing',
+    endedByDeletion: 'all',
+    flows: { 'storage.resize': () => ({ outcome: 'failed', error: 'It cannot grow.' }) },
+    inputOf: (root) => ({ root }),
+    unchanged: () => ({}),
+    detectEdit: ({ root: { spec, status } }) =>
+      spec.size === status?.size
+        ? undefined
+        : { kind: 'storage.resize', field: 'size', arguments: { size: String(spec.size) }, actor },
+    idle: () => ({}),
+    toActions: ({ root }, { outcome }) =>
+      outcome === undefined || root.spec.operation === undefined
+        ? []
+        : [{ do: 'operation', id: root.spec.operation.id, step: 'done', outcome }],
+  })
 
 const thing: Root = {
   apiVersion: 'v1',
