@@ -197,6 +197,17 @@ export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): P
   return row !== undefined
 }
 
+/** Whether somebody holds one of the addresses. */
+export const isAnyHeld = async (db: Queries, addresses: readonly string[]): Promise<boolean> =>
+  addresses.length > 0 &&
+  (await db
+    .selectFrom('public_address')
+    .select('address')
+    .where('address', 'in', addresses)
+    .where('holder', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()) !== undefined
+
 /** 503 for an address that the zone cannot allocate. */
 export const noFreeAddress = (
   zone: string,

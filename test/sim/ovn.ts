@@ -153,6 +153,7 @@ export function newNetworkDatabase({ scheduler, isCalm, isLost, onWrite, without
       apply: async (bundle) => ({ sequence: await withTimeout(scheduler, apply(bundle)) }),
       addressesOf: (owner) => read(() => database.addressesOf(owner)),
       addressesIn: (zone) => read(() => database.addressesIn(zone)),
+      forwardsTo: (owner) => read(() => database.forwardsTo(owner)),
       ownersOfMac: (zone, macAddress) => read(() => database.ownersOfMac(zone, macAddress)),
       ownersIn: (zone) => read(() => database.ownersIn(zone)),
       installed: (names) =>

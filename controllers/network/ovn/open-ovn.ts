@@ -129,7 +129,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
 function openReading(
   link: Pick<ReturnType<typeof openLink>, 'zone'>,
   rows: OwnedRows,
-): Pick<Ovn, 'addressesOf' | 'addressesIn' | 'ownersOfMac' | 'ownersIn'> {
+): Pick<Ovn, 'addressesOf' | 'addressesIn' | 'forwardsTo' | 'ownersOfMac' | 'ownersIn'> {
   const addressesOf = (owner: Parameters<Ovn['addressesOf']>[0]) =>
     new Map(
       rows.of(nameOfOwner(owner)).flatMap(({ table, columns: { name, addresses } }) => {
@@ -145,6 +145,12 @@ function openReading(
     async addressesIn(zone) {
       await link.zone(zone)
       return new Set(rows.ownersIn(zone).flatMap((owner) => [...addressesOf({ zone, owner }).values()]))
+    },
+    async forwardsTo(owner) {
+      await link.zone(owner.zone)
+      return rows
+        .of(nameOfOwner(owner))
+        .flatMap(({ table, columns }) => (table === 'NAT' ? [String(columns['logical_ip'])] : []))
     },
     async ownersOfMac(zone, macAddress) {
       await link.zone(zone)

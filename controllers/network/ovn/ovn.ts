@@ -19,6 +19,8 @@ export interface Ovn {
   addressesOf(owner: Pick<Bundle, 'zone' | 'owner'>): Promise<ReadonlyMap<string, string>>
   /** The IPv4 addresses of all ports of the zone in the database. */
   addressesIn(zone: string): Promise<ReadonlySet<string>>
+  /** The addresses to which the owner's rows of NAT forward in the database. */
+  forwardsTo(owner: Pick<Bundle, 'zone' | 'owner'>): Promise<readonly string[]>
   /** The owners that have a port with the MAC address in the zone. */
   ownersOfMac(zone: string, macAddress: string): Promise<readonly string[]>
   /** The owners that have rows in the zone. */

@@ -73,6 +73,7 @@ export function openSimulatedOvn(): SimulatedOvn {
     addressesOf: async ({ zone, owner }) => addressesOf(`${zone} ${owner}`),
     addressesIn: async (zone) =>
       new Set(ownersIn(zone).flatMap((owner) => [...addressesOf(`${zone} ${owner}`).values()])),
+    forwardsTo: async ({ zone, owner }) => forwardsOf(owners.get(`${zone} ${owner}`) ?? []),
     ownersOfMac: async (zone, macAddress) =>
       ownersIn(zone).filter((owner) =>
         owners
@@ -91,3 +92,6 @@ export function openSimulatedOvn(): SimulatedOvn {
     close() {},
   }
 }
+
+const forwardsOf = (rows: readonly Row[]): readonly string[] =>
+  rows.flatMap(({ table, columns }) => (table === 'NAT' ? [String(columns['logical_ip'])] : []))

@@ -1,6 +1,7 @@
 /** The controller of floating IPs: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
 import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../../db/floating-ip/index.ts'
+import { isAnyHeld } from '../../../db/public-pool/index.ts'
 import { wasRemovalOrderedByName } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
 import { canonicalAddress } from '../../../domain/network/addresses.ts'
@@ -71,14 +72,18 @@ async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObj
   const target =
     accountId === undefined || claim === undefined ? undefined : await factsOf(parts, floatingIp, { accountId, claim })
   const facts = target === 'no router' ? undefined : target
+  const server = await serverOf(parts, floatingIp, accountId)
+  const owner = floatingIpOwner(uid)
+  const isForgotten = server === 'unmade' && claim?.serverId === undefined
   const isWaiting = activeOperation(floatingIp) !== undefined && status?.appliedSequence !== undefined
   return {
     accountId,
     claim,
-    server: await serverOf(parts, floatingIp, accountId),
+    server,
+    isTargetTaken: isForgotten && (await forwardsToHeld(parts, { zone, owner })),
     facts,
     isRouterMissing: target === 'no router',
-    isApplied: bundles.digestOf(floatingIpOwner(uid)) === factsDigest(facts ?? null),
+    isApplied: bundles.digestOf(owner) === factsDigest(facts ?? null),
     installed: isWaiting ? await ovn?.installed(gatewayNodes(caches, zone)) : undefined,
     ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedFloatingIp(floatingIp))),
   }
@@ -101,6 +106,11 @@ async function factsOf(
   const routerId = caches.of(Router).get({ namespace, name: target.routerId })?.metadata.uid
   return routerId === undefined ? 'no router' : { zone, id: uid, address, target: { ...target, routerId } }
 }
+
+const forwardsToHeld = async (
+  { db, ovn }: Parts,
+  of: { readonly zone: string; readonly owner: string },
+): Promise<boolean> => await orUnavailable(isAnyHeld(db, (await ovn?.forwardsTo(of)) ?? []))
 
 async function serverOf(
   { db, caches, store }: Parts,

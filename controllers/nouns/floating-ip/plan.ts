@@ -26,6 +26,8 @@ export interface Observed extends Edits {
   /** The server that the spec names: `there` has room; `unmade` does not exist yet, or is lost; the deletion of
    *  one that is `gone` was ordered. */
   readonly server: 'there' | 'unmade' | 'gone'
+  /** Its rows forward to an address of another holder: the server that it was assigned to has lost that. */
+  readonly isTargetTaken: boolean
   /** The desired facts for OVN; undefined when it points nowhere. */
   readonly facts: FloatingIpFacts | undefined
   /** PostgreSQL has the router that it points through, and Kubernetes does not. No router is deleted before that: the
@@ -57,7 +59,7 @@ export const plan = planChanges(floatingIpChanges, {
   applied: appliedFloatingIp,
   due: serverGone,
   synchronize: (input: During<ReconcileInput>) =>
-    firstDecision(input, [hasAccount, serverMade, isClaimed, routerThere, applied, areInstalled, done]),
+    firstDecision(input, [hasAccount, withoutTaken, serverMade, isClaimed, routerThere, applied, areInstalled, done]),
   idle,
   remove,
   knownOf: ({ observed: { claim } }) =>
@@ -84,6 +86,9 @@ function serverGone({ root: { metadata, spec }, observed: { claim, server } }: R
 
 const targetOf = ({ serverId, networkId }: NonNullable<Observed['claim']>): string | undefined =>
   serverId === undefined ? undefined : networkId === undefined ? 'public' : `private:${networkId}`
+
+/** Nobody else receives its traffic. */
+const withoutTaken: Rule = (input) => (input.observed.isTargetTaken ? applied(input) : undefined)
 
 /** `kubectl apply` may create a floating IP before its server. */
 const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
@@ -127,9 +132,9 @@ const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), ste
 
 /** PostgreSQL has no assignment and the spec has one, to a server whose deletion nobody ordered: PostgreSQL was
  *  restored from an older state, perhaps Kubernetes too. The rows in OVN stay until an operation claims the assignment
- *  again. */
-const isForgotten = ({ root: { spec }, observed: { claim, server } }: ReconcileInput): boolean =>
-  spec.serverId !== undefined && claim?.serverId === undefined && server !== 'gone'
+ *  again, or another server gets the address that they forward to. */
+const isForgotten = ({ root: { spec }, observed: { claim, server, isTargetTaken } }: ReconcileInput): boolean =>
+  spec.serverId !== undefined && claim?.serverId === undefined && server !== 'gone' && !isTargetTaken
 
 function standing(input: ReconcileInput): Decision {
   const { root: floatingIp, observed } = input

@@ -64,6 +64,16 @@ const is = (row: { readonly table: Row['table']; readonly key: string }) => ({
   where: [['_uuid', '==', ['uuid', rowId(ZONE, row)]]],
 })
 
+test('where an owner forwards to is read from the database', async () => {
+  const router = { table: 'Logical_Router', key: 'edge' } as const
+  const columns = { type: 'dnat', external_ip: '203.0.113.9', logical_ip: '198.51.100.7' }
+  const forwarding: Row = { table: 'NAT', key: 'floating', parent: { ...router, column: 'nat' }, columns }
+  await network(switchRow, { ...router, columns: { name: 'edge' } })
+  await server(port('p1'), forwarding)
+  expect(await ovn.forwardsTo({ zone: ZONE, owner: SERVER })).toEqual(['198.51.100.7'])
+  expect(await ovn.forwardsTo({ zone: ZONE, owner: NETWORK })).toEqual([])
+})
+
 test('the rows of an owner are added, changed and removed by themselves', async () => {
   await network(switchRow)
   await server(port('p1'), port('p2'), names('web'), group)

@@ -184,9 +184,9 @@ test('an assignment that PostgreSQL has forgotten is claimed again, and reaches 
 })
 
 /** What the controller sees, and the names of its actions, when Kubernetes has this floating IP and nothing else. */
-async function seenAlone(ip: FloatingIpObject) {
+async function seenAlone(ip: FloatingIpObject, ovn?: Pick<Cloud['ovn'], 'forwardsTo'>) {
   const nothing = { get: () => undefined, list: () => [], inNamespace: () => [], addIndex() {} }
-  const parts = { db: database.db, caches: { of: () => nothing }, store: { get: async () => undefined } }
+  const parts = { db: database.db, ovn, caches: { of: () => nothing }, store: { get: async () => undefined } }
   const reconciler = floatingIpController.open(parts as never) // what it opens and observes needs no more
   const observed = (await reconciler?.observe(ip, fastClock.now())) as Observed
   return { observed, actions: plan(ip, observed, fastClock.now()).map((action) => action.do) }
@@ -219,4 +219,23 @@ test('an assignment stays while its server is missing in both stores, until its 
   const ordered = await seenAlone(assigned)
   expect(ordered.observed.server).toBe('gone')
   expect(ordered.actions).toContain('change')
+})
+
+test('an assignment that both stores have lost forwards to no address that another server holds', async () => {
+  const holder = await makeServer('holder')
+  await operated('holder', 'server.create')
+  const held = (await server('holder'))?.status?.publicIpv4 ?? ''
+  const { spec, status, ...ip } = await allocated('astray')
+  const assigned = { ...ip, spec: { ...spec, serverId: 'never', target: 'public' }, status } as FloatingIpObject
+  const forwarding = (address: string) => seenAlone(assigned, { forwardsTo: async () => [address] })
+  expect((await forwarding('198.51.100.250')).observed.isTargetTaken).toBe(false)
+  expect((await forwarding(held)).observed.isTargetTaken).toBe(true)
+  const owner = { zone: ZONE, owner: `FloatingIP/${holder.metadata.uid}` }
+  const columns = { type: 'dnat', external_ip: '203.0.113.70', logical_ip: held }
+  const rows = [
+    { table: 'Logical_Router_Static_Route', key: 'way', columns: {} },
+    { table: 'NAT', key: 'one', columns },
+  ]
+  await cloud.ovn.apply({ ...owner, rows } as Parameters<Cloud['ovn']['apply']>[0]) // as much as is read
+  expect(await cloud.ovn.forwardsTo(owner)).toEqual([held])
 })

@@ -44,6 +44,7 @@ function lines(
     claim: claim('web'),
     server: 'there',
     facts,
+    isTargetTaken: false,
     isRouterMissing: false,
     isApplied: true,
     installed: undefined,
@@ -66,6 +67,11 @@ describe('an operation on a floating IP', () => {
       'waits for a server that is being made',
       lines(assigning, undefined, { claim: undefined, server: 'unmade' }),
       ['operation op-1 claimed', 'state undefined', 'wait for the server web'],
+    ],
+    [
+      'forwards to no address of another server meanwhile',
+      lines(assigning, undefined, { claim: claim(), server: 'unmade', isTargetTaken: true, isApplied: false }),
+      ['effect apply', 'operation op-1 applied', 'state undefined', 'wait for the network'],
     ],
     [
       'moves the claim to the server',
@@ -135,6 +141,17 @@ describe('at rest', () => {
       'the network keeps one to a server that PostgreSQL has forgotten as well',
       lines(rest, status, { claim: claim(), server: 'unmade', facts: undefined, isApplied: false }),
       ['state undefined', 'wait for a change'],
+    ],
+    [
+      'the network drops one whose address another server has now',
+      lines(rest, status, {
+        claim: claim(),
+        server: 'unmade',
+        isTargetTaken: true,
+        facts: undefined,
+        isApplied: false,
+      }),
+      ['effect apply', 'state undefined', 'wait for the network'],
     ],
     [
       'the network keeps one through a router that Kubernetes has lost',
