@@ -33,19 +33,19 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     'a node that takes shared data with it when it lets go',
     { without: 'retention' },
     /disk .*(gone|holds undefined)|is not on/,
-    21,
+    23,
   ],
   [
     'a host that removes what no object names',
     { without: 'unnamed', hasRestores: true },
     /without an order$|is nowhere$/,
-    6,
+    10,
   ],
   [
     'a host that makes a disk again',
     { without: 'made_once', hasRestores: true, isPooled: false, isChaosOnly: true },
     /^disk \S+ is made a second time on \S+, and what it held is nowhere$/,
-    6,
+    8,
   ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)
