@@ -55,7 +55,7 @@ describe('in the calm', () => {
   })
   it.each<readonly [string, Written]>([
     ['as many writes as the bound', { times: WRITES_MAXIMUM, everyMilliseconds: 1 }],
-    ['more of them over a longer time', { times: 10 * WRITES_MAXIMUM, everyMilliseconds: 400 }],
+    ['more of them over a longer time', { times: 10 * WRITES_MAXIMUM, everyMilliseconds: 700 }],
     ['more of them to many objects', { times: 1_000, everyMilliseconds: 1, keyOf: (time) => `acct-1/${time % 10}` }],
     ['more of them while the world is disturbed', { times: 1_000, everyMilliseconds: 1, isCalm: false }],
   ])('%s are allowed', async (_what, writes) => {

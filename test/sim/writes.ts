@@ -4,8 +4,8 @@ import type { Storage, StoredRecord } from '../../embedded/kubernetes/storage/st
 import type { Operable } from '../../resources/operation/index.ts'
 
 const WINDOW_MILLISECONDS = 60_000
-/** Of one object in a minute of the calm. */
-export const WRITES_MAXIMUM = 200
+/** Of one object in a minute of the calm. In worlds of every kind but backups, no object had more than 40. */
+export const WRITES_MAXIMUM = 100
 const REPEATED_LISTED_MAXIMUM = 4
 
 export interface WritesOptions {
