@@ -4,7 +4,7 @@
 import { natRouter, zoneEdgePort, zoneOutsidePort, zoneRouter } from './names.ts'
 import type { Row } from './row.ts'
 
-export interface FloatingIpFacts {
+export interface Forwarding {
   readonly zone: string
   readonly id: string
   readonly address: string
@@ -25,7 +25,7 @@ export interface FloatingIpFacts {
       }
 }
 
-export function floatingIpRows({ zone, id, address, target }: FloatingIpFacts): readonly Row[] {
+export function floatingIpRows({ zone, id, address, target }: Forwarding): readonly Row[] {
   const router = target.kind === 'public' ? zoneRouter(zone) : natRouter(target.routerId)
   return [
     {
@@ -43,7 +43,7 @@ export function floatingIpRows({ zone, id, address, target }: FloatingIpFacts): 
 }
 
 /** Where the zone's router sends traffic for the address; the replies to the outside are translated back. */
-function wayTo({ zone, id, address, target }: FloatingIpFacts): readonly Row[] {
+function wayTo({ zone, id, address, target }: Forwarding): readonly Row[] {
   const [nexthop, port] =
     target.kind === 'public' ? [target.nextHop, zoneOutsidePort(zone)] : [target.routerAddress, zoneEdgePort(zone)]
   if (nexthop === undefined) return []

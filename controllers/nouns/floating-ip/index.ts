@@ -23,7 +23,7 @@ import { gatewayNodes } from '../../network/gateway-nodes.ts'
 import { claimEffect, intentOf, readEdits } from '../../kit/changes.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
 import { floatingIpOwner } from '../../network/ovn/difference.ts'
-import { type FloatingIpFacts, floatingIpRows } from '../../network/ovn/floating-ip.ts'
+import { type Forwarding, floatingIpRows } from '../../network/ovn/floating-ip.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { type Bundles, factsDigest, openBundles } from '../../kit/synced.ts'
 import { type FloatingIpEffects, type FloatingIpObject, type Observed, appliedFloatingIp, plan } from './plan.ts'
@@ -93,7 +93,7 @@ async function factsOf(
   { db, caches }: Parts,
   { metadata: { namespace = '', uid = '' }, spec: { zone } }: FloatingIpObject,
   of: Parameters<typeof findForwarding>[1],
-): Promise<FloatingIpFacts | 'no router' | undefined> {
+): Promise<Forwarding | 'no router' | undefined> {
   const target = await orUnavailable(findForwarding(db, of))
   if (target === undefined) return undefined
   const { address } = of.claim

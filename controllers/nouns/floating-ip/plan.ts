@@ -6,7 +6,7 @@ import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floati
 import type { AuditEffects } from '../../kit/audit.ts'
 import type { ActionWith } from '../../kit/effects.ts'
 import { type ClaimEffects, type Edits, claimed, planChanges } from '../../kit/changes.ts'
-import type { FloatingIpFacts } from '../../network/ovn/floating-ip.ts'
+import type { Forwarding } from '../../network/ovn/floating-ip.ts'
 import type { KindOf } from '../../../domain/operations.ts'
 import { floatingIpChanges } from '../../../changes/floating-ip.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
@@ -29,7 +29,7 @@ export interface Observed extends Edits {
   /** Its rows forward to an address of another holder: the server that it was assigned to has lost that. */
   readonly isTargetTaken: boolean
   /** The desired facts for OVN; undefined when it points nowhere. */
-  readonly facts: FloatingIpFacts | undefined
+  readonly facts: Forwarding | undefined
   /** PostgreSQL has the router that it points through, and Kubernetes does not. No router is deleted before that: the
    *  rows in OVN stay until it is there. */
   readonly isRouterMissing: boolean
@@ -41,7 +41,7 @@ export interface Observed extends Edits {
 /** The effects of floating IPs by name, each with its input. */
 export interface FloatingIpEffects extends AuditEffects, ClaimEffects {
   /** Writes its rows in OVN. */
-  readonly apply: { readonly zone: string; readonly facts: FloatingIpFacts | undefined }
+  readonly apply: { readonly zone: string; readonly facts: Forwarding | undefined }
   /** Deletes its rows in OVN, then releases the address. */
   readonly release: { readonly zone: string; readonly id: FloatingIpId | undefined }
 }

@@ -2,7 +2,7 @@
  *  `b` one of each, and both have guests of the same addresses. One server has a public address. */
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { floatingIpRows, type FloatingIpFacts } from '../../../../controllers/network/ovn/floating-ip.ts'
+import { floatingIpRows, type Forwarding } from '../../../../controllers/network/ovn/floating-ip.ts'
 import { type FirewallFacts, firewallRows } from '../../../../controllers/network/ovn/firewall.ts'
 import { interfaceRows } from '../../../../controllers/network/ovn/interface.ts'
 import { networkRows } from '../../../../controllers/network/ovn/private-network.ts'
@@ -57,7 +57,7 @@ export interface Tenants {
   firewall(guest: GuestName, firewall: Firewall): Promise<void>
   /** Several at once. */
   firewalls(each: readonly (readonly [GuestName, Firewall])[]): Promise<void>
-  float(id: string, address: string, target: FloatingIpFacts['target'] | undefined): Promise<void>
+  float(id: string, address: string, target: Forwarding['target'] | undefined): Promise<void>
   /** What leads outside leads through these hosts only. */
   gateways(...hosts: readonly HostName[]): Promise<void>
   /** The router of tenant `a` has these routes, and its servers what it forwards. */
