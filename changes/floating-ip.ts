@@ -17,7 +17,8 @@ export const assignmentOf = ({
 }: Pick<FloatingIpSpec, 'serverId' | 'target'>): Assignment | undefined =>
   serverId === undefined ? undefined : { serverId, target }
 
-/** One route for both: without a server, the floating IP is unassigned from its current server. */
+/** One route for both: without a server, the floating IP is unassigned from its current server. It has no `release`:
+ *  the claim is only tried when the change is accepted, and made by its operation. */
 const assignment: Omit<Change<FloatingIpSpec, FloatingIpFacts>, 'when'> = {
   sets: ['serverId', 'target'],
   of: assignmentOf,

@@ -136,6 +136,7 @@ function wishOf<Spec extends object, Facts>(
     after = patched(after, read(body as never, after as never, params as never, surroundings))
   }
   const made = changesBetween({ changes: offered }, spec, after)
+  // Without a 200 the route always starts an operation.
   const isVerb = route.answers[200] === undefined
   return {
     after,
