@@ -435,12 +435,16 @@ const GENERATED_DOCUMENT = /^(bench\/RESULTS\.md|docs\/cli-reference\.md|charts\
  *  definitions of links. */
 const UNWRAPPABLE = /^(\s*\||#|\s*\[[^\]]+\]:)/
 
+/** Lines and corners of drawings. Outside of a block of code they are joined like prose when a paragraph is wrapped. */
+const DRAWING = /[\u2500-\u257f]/
+
 /** Decisions stay as they were written. */
 const RECORD = /^docs\/decisions\//
 
 const ruleOf = ({ word, instead }: Found): string => `plain English: not "${word}" but ${instead}`
 
-/** Checks one Markdown file: its prose keeps to the width of the code and to plain English. */
+/** Checks one Markdown file: its prose keeps to the width of the code and to plain English, and
+ *  drawings are in blocks of code. */
 export function documentFindings(file: string, source: string): Finding[] {
   if (GENERATED_DOCUMENT.test(file)) return []
   let fence: string | undefined
@@ -455,6 +459,7 @@ export function documentFindings(file: string, source: string): Finding[] {
     const words = isCode || RECORD.test(file) ? [] : wordsIn(text.replace(/`[^`]*`/g, ''))
     return [
       ...(isWide && !isCode && !UNWRAPPABLE.test(text) ? [`prose has at most ${LINE_LENGTH_MAXIMUM} columns`] : []),
+      ...(DRAWING.test(text) && !isCode ? ['a drawing is in a block of code'] : []),
       ...words.map(ruleOf),
     ].map((rule) => ({ file, line: index + 1, rule }))
   })

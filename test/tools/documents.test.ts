@@ -2,6 +2,7 @@
 import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { CHANGES } from '../../changes/index.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const decisions = (await readdir(join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`)
@@ -58,4 +59,21 @@ it.each(DOCUMENTS)('%s names only npm scripts that exist', async (document) => {
     ...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:-]+)|npm run ([a-z:-]+)/g),
   ].map((match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''))
   expect(named.filter((name) => !(name in scripts))).toEqual([])
+})
+
+it('the path of a change is a drawing, with a line for each step', async () => {
+  const text = await textOf('ARCHITECTURE.md')
+  const [, drawing = ''] = /^## The path of a change\n\n```text\n([\s\S]*?)\n```$/m.exec(text) ?? []
+  const steps = drawing.split('\n').flatMap((line) => /^\d (\w+) /.exec(line)?.[1] ?? [])
+  expect(steps).toEqual(['request', 'change', 'claim', 'object', 'plan', 'action', 'agent', 'status', 'end'])
+})
+
+it('ARCHITECTURE.md names the nouns with objects that have no file in changes/', async () => {
+  const [, paragraph = ''] = /^(Some nouns with objects [\s\S]*?)\n\n/m.exec(await textOf('ARCHITECTURE.md')) ?? []
+  const named = [...paragraph.matchAll(/`([a-z-]+)`/g)].flatMap(([, name = '']) => (name === 'kubectl' ? [] : [name]))
+  const files = await readdir(join(ROOT, 'apiserver/nouns'), { recursive: true })
+  const judged = files.filter((file) => file.endsWith('/admission.ts')).map((file) => file.replace('/admission.ts', ''))
+  const changed: readonly string[] = CHANGES.map(({ name }) => name.replaceAll('_', '-'))
+  expect(named.toSorted()).toEqual(judged.toSorted())
+  expect(judged.filter((noun) => changed.includes(noun))).toEqual([])
 })

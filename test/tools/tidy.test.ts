@@ -231,7 +231,9 @@ it.each([
   ['code', 'a.md', `\`\`\`sh\n${'a '.repeat(61)}\n\`\`\``, []],
   ['a table', 'a.md', `| ${'a '.repeat(61)} |`, []],
   ['a generated document', 'charts/svccloud/README.md', 'a '.repeat(61), []],
-])('holds %s of a document to the columns', (_what, file, source, lines) => {
+  ['a drawing in a block of code', 'a.md', '```text\n┌─┐\n```', []],
+  ['a drawing that lost its block', 'a.md', '\n┌─┐\n│ │', [2, 3]],
+])('holds %s in a document to its layout', (_what, file, source, lines) => {
   expect(documentFindings(file, source).map(({ line }) => line)).toEqual(lines)
 })
 
