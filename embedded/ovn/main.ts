@@ -22,6 +22,7 @@ import { type ForwarderSettings, NetworkSettings } from '../kit/process-settings
 import { BRIDGE_LINES } from './bridges.ts'
 import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../kit/daemon.ts'
 import { type Central, startCentral } from './central.ts'
+import { filterText, ownAddressLine } from './filter.ts'
 import { startHost } from './host.ts'
 import { lastLineOf } from './programs.ts'
 import { ADDRESS_COLUMNS, openAddressTable } from './public-addresses.ts'
@@ -75,7 +76,7 @@ await middle.run(
     return routes.map((route) => `ip route add ${route} via ${route.includes(':') ? router.ipv6 : router.ipv4}`)
   }),
   `nft -f - <<'END'
-${filterText()}
+${filterText(settings.objectStorage?.port)}
 END`,
 )
 if (settings.publicRoute)
@@ -140,7 +141,7 @@ while (!stop.aborted) {
   const own = machineAddresses()
   for (const address of own.filter((each) => !known.includes(each)))
     await middle
-      .run(`ip route replace prohibit ${address} table ${MACHINE_TABLE}`)
+      .run(`ip route replace prohibit ${address} table ${MACHINE_TABLE}`, ownAddressLine(address))
       .catch((error: unknown) => log.warn('servers may reach an address of this machine', { address, error }))
   known = own
   await clock.sleep(LOOK_MILLISECONDS, stop)
@@ -157,20 +158,6 @@ function machineRules(served: typeof settings.objectStorage): readonly string[] 
   if (served === undefined) return [rule('from all')]
   const address = served.host === '0.0.0.0' ? '' : `to ${served.host} `
   return [rule(`not from all ${address}ipproto tcp dport ${served.port}`)]
-}
-
-/** Address translation for servers towards the outside, and destinations that they must not reach: link-local
- *  addresses, where another cloud's metadata service may be, and the machine through the wire of `publicRoute`. */
-function filterText(): string {
-  return `table inet svccloud {
-  chain out { type nat hook postrouting priority 100; oifname "tap0" masquerade; }
-  chain through {
-    type filter hook forward priority 0;
-    ct state established,related accept
-    iifname "outside" ip daddr 169.254.0.0/16 reject
-    iifname "outside" oifname "machine" reject
-  }
-}`
 }
 
 /** Creates a wire from the machine to the servers, which is deleted with the namespace, and routes through it. */
