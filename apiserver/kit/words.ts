@@ -2,8 +2,11 @@
 import { Problem } from '../../domain/problem.ts'
 import { snakeCase } from '../../changes/kit/judge.ts'
 
+/** The name that an interface has for a field of the spec. */
+export type Rename = (field: string) => string
+
 /** Does the work. Throws what it throws, with the fields of Problems renamed. */
-export async function inWords<T>(rename: (field: string) => string, work: () => T | Promise<T>): Promise<T> {
+export async function inWords<T>(rename: Rename, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -12,9 +15,9 @@ export async function inWords<T>(rename: (field: string) => string, work: () => 
 }
 
 /** `serverId` is `server_id` in REST, and `spec.serverId` for kubectl. */
-export const WORDS = { rest: snakeCase, kubectl: (field: string): string => `spec.${field}` }
+export const WORDS = { rest: snakeCase, kubectl: (field) => `spec.${field}` } satisfies Record<string, Rename>
 
-function renamed(problem: Problem, rename: (field: string) => string): Problem {
+function renamed(problem: Problem, rename: Rename): Problem {
   const { errors } = problem.members
   if (errors === undefined) return problem
   const first = errors[0]?.field ?? ''

@@ -28,6 +28,7 @@ import { storedOf } from '../../../resources/kit/shapes.ts'
 import { OBJECT_FIELDS, requireRestorable, restoreOf } from './archive.ts'
 import type { DatabaseObject } from './objects.ts'
 import { rehearseDatabase, requireDatabases } from './rules.ts'
+import { WORDS } from '../../kit/words.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'database',
@@ -72,7 +73,7 @@ async function validateCreation(parts: AdmissionParts, database: DatabaseObject)
     const demand = { accountId, databaseId, ...spec, sealedPassword: '' }
     await rehearse(parts, (tx) => claimDatabase(tx, demand, 'spec.networkId'))
   }
-  await rehearseDatabase(parts, accountId, spec)
+  await rehearseDatabase(parts, WORDS.kubectl, accountId, spec)
   return [{ action: restored === undefined ? 'database.create' : 'database.restore', changes: [] }]
 }
 

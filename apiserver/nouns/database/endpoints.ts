@@ -49,6 +49,7 @@ import type { DatabaseObject } from './objects.ts'
 import { refuseZoneRedundancy, rehearseDatabase, requireDatabases, requireNetwork } from './rules.ts'
 
 export type { DatabaseParts } from './credentials.ts'
+import { WORDS } from '../../kit/words.ts'
 
 /** A list is complete, because an account has few. */
 const LIST_MAXIMUM = 1_000
@@ -128,7 +129,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
   const { zone, name, networkId, plan, restoredFrom } = wanted
   requireDatabaseSealing(parts)
   requireNetwork(parts, accountId, networkId)
-  await rehearseDatabase(parts, accountId, wanted)
+  await rehearseDatabase(parts, WORDS.rest, accountId, wanted)
   await ensureAuthority(parts.db, { ...parts, now })
   const made: { id?: string } = {}
   const answer = await create(parts, parts.databases, call, {

@@ -11,6 +11,7 @@ import { Network } from '../../../resources/network/index.ts'
 import type { AdmissionParts } from '../../kit/admission/kind.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
 import type { Parts } from '../../kit/parts.ts'
+import type { Rename } from '../../kit/words.ts'
 
 /** Throws 400 for a zone that does not exist, and 409 for one without private networks, or whose hosts have no image of
  *  databases. */
@@ -38,10 +39,11 @@ export function requireNetwork({ caches }: Pick<Parts, 'caches'>, accountId: str
   if (network === undefined) throw notFound('network')
 }
 
-/** Throws the refusal that its machine would get. */
+/** Throws the refusal that its machine would get, in the words of the interface. */
 export const rehearseDatabase = (
   parts: AdmissionParts,
+  rename: Rename,
   accountId: string,
   { zone, networkId, plan }: Pick<DatabaseSpec, 'zone' | 'networkId' | 'plan'>,
 ): Promise<void> =>
-  rehearseMachines(parts, { accountId, zone, machines: [{ plan, publicIpv4: false, networkIds: [networkId] }] })
+  rehearseMachines(parts, rename, { accountId, zone, machines: [{ plan, publicIpv4: false, networkIds: [networkId] }] })

@@ -31,6 +31,7 @@ import { requireRelease } from '../kubernetes-cluster/index.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
 import { requireNodeImage, requireNodePlan } from '../node-pool/index.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { WORDS } from '../../kit/words.ts'
 
 export type HostParts = Parts & { readonly sealing: Sealing }
 export type HostObject = KubeObject<KubernetesHostSpec, KubernetesHostStatus>
@@ -177,7 +178,7 @@ async function requireRoom(parts: Parts, { zones, plan, nodes_per_zone: nodes }:
   const publicIpv4 = parts.hostClusters?.publicIpv4 === true
   await parts.db.transaction().execute((tx) => ensurePlatformAccount(tx, now))
   for (const zone of zones)
-    await rehearseMachines(parts, {
+    await rehearseMachines(parts, WORDS.rest, {
       accountId: PLATFORM_ACCOUNT_ID,
       zone,
       machines: Array.from({ length: nodes }, () => ({ plan, publicIpv4, networkIds: [] })),

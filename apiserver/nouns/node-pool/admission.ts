@@ -28,6 +28,7 @@ import { rehearse } from '../../kit/admission/rehearse.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import { type NodePoolObject, type PoolCluster, poolClusterOf } from './objects.ts'
 import { rehearseNodes, requireNodeImage, requireNodePlan } from './rules.ts'
+import { WORDS } from '../../kit/words.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'node pool',
@@ -72,7 +73,15 @@ async function rehearseMore(
 ): Promise<void> {
   const { zone, plan, publicIpv4 } = spec
   if (of !== undefined)
-    await rehearseNodes(parts, { accountId, zone, plan, publicIpv4, count, nodePoolId, networkId: of.networkId })
+    await rehearseNodes(parts, WORDS.kubectl, {
+      accountId,
+      zone,
+      plan,
+      publicIpv4,
+      count,
+      nodePoolId,
+      networkId: of.networkId,
+    })
 }
 
 /** Throws the Problem that the API would answer. */

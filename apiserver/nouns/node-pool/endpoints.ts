@@ -23,6 +23,7 @@ import type { Parts } from '../../kit/parts.ts'
 import { etagOfObject } from '../../kit/plain/objects.ts'
 import { type NodePoolObject, type NodePools, poolClusterOf } from './objects.ts'
 import { rehearseNodes, requireNodeImage, requireWithin } from './rules.ts'
+import { WORDS } from '../../kit/words.ts'
 
 /** Opened by their noun, which shows pools itself. */
 type Clusters = Pick<
@@ -81,7 +82,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   const fault = body.version === undefined ? undefined : poolVersionFault(body.version, version)
   if (fault !== undefined) throw badField('version', fault)
   requireNodeImage(parts, spec.zone)
-  await rehearseNodes(parts, {
+  await rehearseNodes(parts, WORDS.rest, {
     accountId,
     networkId,
     nodePoolId: pool.metadata.name,

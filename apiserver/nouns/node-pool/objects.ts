@@ -21,6 +21,7 @@ import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
 import type { ObjectParts } from '../../kit/plain/objects.ts'
 import { rehearseNodes, requireNodeImage, requireNodePlan, requireReachable, requireWithin } from './rules.ts'
+import { WORDS } from '../../kit/words.ts'
 
 export type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
@@ -89,7 +90,14 @@ export function openNodePools(parts: Parts & ObjectParts): NodePools {
           throw badField(field('zones'), `the network of the cluster is in ${zone} only`)
         requireWithin(pool.count, pool.autoscaling, field('count'))
         const { plan, count, public_ipv4: publicIpv4 } = pool
-        await rehearseNodes(parts, { accountId, zone, networkId, plan, publicIpv4, count })
+        await rehearseNodes(parts, (name) => field(WORDS.rest(name)), {
+          accountId,
+          zone,
+          networkId,
+          plan,
+          publicIpv4,
+          count,
+        })
       }
     },
     make(call, { id: clusterId, zone, version }, pool) {

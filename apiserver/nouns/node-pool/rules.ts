@@ -10,6 +10,7 @@ import { offersKubernetesNodes } from '../../../resources/managed-machine/index.
 import type { AdmissionParts } from '../../kit/admission/kind.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
 import type { Parts } from '../../kit/parts.ts'
+import type { Rename } from '../../kit/words.ts'
 
 /** Throws 409 `zone_capability_missing` in a zone whose hosts lack the image of nodes. */
 export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string): void {
@@ -54,10 +55,10 @@ interface NodesRehearsal {
 }
 
 /** Claims everything that the servers of so many nodes need and releases it. Throws the refusals that their creation
- *  would get. */
-export async function rehearseNodes(parts: AdmissionParts, wanted: NodesRehearsal): Promise<void> {
+ *  would get, in the words of the interface. */
+export async function rehearseNodes(parts: AdmissionParts, rename: Rename, wanted: NodesRehearsal): Promise<void> {
   const { accountId, zone, networkId, plan, publicIpv4, count, nodePoolId } = wanted
-  await rehearseMachines(parts, {
+  await rehearseMachines(parts, rename, {
     accountId,
     zone,
     ...(nodePoolId === undefined ? {} : { owner: { type: 'node_pool', id: nodePoolId } }),

@@ -20,6 +20,7 @@ import { databaseAdmission } from '../../../../apiserver/nouns/database/admissio
 import { Plan, Zone } from '../../../../resources/catalog/index.ts'
 import { Database } from '../../../../resources/database/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
+import { Network } from '../../../../resources/network/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { until } from '../../../eventually.ts'
 import { type Cloud, openCloud, type Person } from '../../cloud.ts'
@@ -165,6 +166,20 @@ test.each([
 ])('is refused with %s', async (_name, body, status) => {
   const reply = await make(body)
   expect(reply.status, JSON.stringify(reply.body)).toBe(status)
+})
+
+test('is refused with a network of another zone, by the name that the interface has for it', async () => {
+  const body = { zone: cloud.zone, name: 'away', ipv4_cidr: '10.2.0.0/24' }
+  const { id } = (await owner.send('POST', '/v1/networks', { body })).body['network']
+  await database.db.updateTable('network').set({ zone: 'away' }).where('id', '=', id).execute()
+  await cloud.admin.patch(Network, keyOf(id), { status: { ipv6Prefix: '2001:db8:9::/64' } }, 'status')
+  const refusal = async () => (await make({ network_id: id })).body
+  await until('the prefix of the network to be known', refusal, ({ status }) => status === 400)
+  const detail = `the network is in zone away, the server in zone ${cloud.zone}`
+  expect(await refusal()).toMatchObject({
+    detail: `network_id: ${detail}`,
+    errors: [{ field: 'network_id', detail }],
+  })
 })
 
 test('has a unique name, changes what may change, and protects itself', async () => {
