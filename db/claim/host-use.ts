@@ -33,17 +33,25 @@ export const usesSomething = async (db: Queries, { accountId, holder }: Holding)
   (await selectWhere(db, 'host_use', { account_id: accountId, holder }).select('value').limit(1).executeTakeFirst()) !==
   undefined
 
-/** Users whose deletion was ordered, carried out or not. */
-export const listDeletedUsers = async (db: Queries): Promise<readonly User[]> =>
-  await db
-    .selectFrom('host_use')
-    .select(['account_id as accountId', 'holder', 'uid'])
-    .distinct()
-    .where('uid', '!=', '')
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom('removal').select('removal.id').whereRef('removal.uid', '=', 'host_use.uid')),
-    )
-    .execute()
+/** Users whose deletion was ordered, carried out or not, with the zones of the values that are kept for them; without
+ *  zones when none of the values says one. */
+export async function listDeletedUsers(
+  db: Queries,
+): Promise<readonly (User & { readonly zones: readonly string[] })[]> {
+  const { rows } = await sql<User & { readonly zones: readonly string[] }>`
+    select used.account_id as "accountId", used.holder, used.uid,
+      array_remove(array_agg(distinct case used.kind
+        when 'hostname' then split_part(used.scope, '/', 2)
+        when 'address' then public_pool.zone
+        when 'network' then network.zone end), null) as zones
+    from host_use as used
+    left join public_pool on case when used.kind = 'address' then used.value::inet <<= public_pool.cidr end
+    left join network on used.kind = 'network'
+      and network.account_id = used.account_id and network.id::text = used.scope
+    where used.uid <> '' and exists (select from removal where removal.uid = used.uid)
+    group by used.account_id, used.holder, used.uid`.execute(db)
+  return rows
+}
 
 /** Releases what was reserved for the object, and not for another one of its name. Idempotent. */
 export async function forgetUseOf(db: Queries, { accountId, holder, uid }: User): Promise<void> {

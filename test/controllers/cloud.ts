@@ -20,8 +20,10 @@ import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { HostClusters } from '../../controllers/nouns/kubernetes-host/index.ts'
 import { openSimulatedOvn, type SimulatedOvn } from '../../controllers/network/ovn/simulated-ovn.ts'
 import type { Parts } from '../../controllers/kit/parts.ts'
+import type { Shard } from '../../controllers/kit/shard.ts'
 import { noteAccountNamespace } from '../../db/account/index.ts'
 import type { Database } from '../../db/kit/open.ts'
+import { defined } from '../../domain/defined.ts'
 import { accountExists } from '../../db/server/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
@@ -95,8 +97,8 @@ export interface Cloud {
   startAgent(node?: string, options?: AgentStart): () => Promise<void>
   /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
-  /** Sweeps claims as it will be done after the given time. */
-  sweepClaims(laterMilliseconds: number): Promise<ClaimSweep>
+  /** Sweeps claims as it will be done after the given time, by the shard; all work when absent. */
+  sweepClaims(laterMilliseconds: number, shard?: Shard): Promise<ClaimSweep>
   close(): Promise<void>
 }
 
@@ -388,7 +390,7 @@ export async function openCloud(
       await noteAccountNamespace(db, accountId, clock.now())
       await makeNamespace(kubectl, accountNamespaceOf(accountId))
     },
-    async sweepClaims(laterMilliseconds) {
+    async sweepClaims(laterMilliseconds, shard) {
       const ending = new AbortController()
       const caches = openCaches({
         store: kubectl,
@@ -398,7 +400,7 @@ export async function openCloud(
         registry: openRegistry({ isProcessWide: false }),
       })
       for (const { type } of CLAIMANT_KINDS) caches.of(type)
-      for (const type of [Instance, Volume, Image, NodeReport]) caches.of<unknown, unknown>(type)
+      for (const type of [Instance, Volume, Image, NodeReport, Zone]) caches.of<unknown, unknown>(type)
       caches.start(ending.signal)
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }
@@ -411,6 +413,7 @@ export async function openCloud(
         log,
         ovn,
         sweepRate: openSweepRate(clock),
+        ...defined({ shard }),
       })
       ending.abort()
       return swept

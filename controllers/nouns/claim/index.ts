@@ -16,8 +16,10 @@ import {
 } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { Router } from '../../../resources/router/index.ts'
 import { Server } from '../../../resources/server/index.ts'
@@ -95,7 +97,7 @@ export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { rea
           waiting: ordered.length - now.length,
         })
     }
-  if (!isStopped && (parts.shard ?? WHOLE).hasCommonWork) await forgetUsesOfDeleted(parts)
+  if (!isStopped) failure ??= (await forgetUsesOfDeleted(parts)).failure
   await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
   return { released, lost, isStopped, ...defined({ failure }) }
 }
@@ -204,19 +206,56 @@ async function tryToRelease(
   }
 }
 
+type DeletedUser = Awaited<ReturnType<typeof listDeletedUsers>>[number]
+
 /** Values that were kept for an object which released everything before: PostgreSQL was started, or the object was
- *  reconciled by a former leader, during the last moments of its deletion. Nobody else would forget them. */
-async function forgetUsesOfDeleted({ db, caches, store, sweepRate }: SweepParts): Promise<void> {
+ *  reconciled by a former leader, during the last moments of its deletion. Nobody else would forget them. One that
+ *  cannot be forgotten yet does not block the others. `failure`: that of a store that is unavailable. */
+async function forgetUsesOfDeleted(parts: SweepParts): Promise<{ readonly failure?: unknown }> {
+  const { db, log } = parts
+  let failure: unknown
   const users = await orUnavailable(listDeletedUsers(db))
-  for (const user of users) {
-    const { type, isOnHost, hasUnnamedGuest } = kindOfHolder(user.holder) ?? {}
-    const key = { namespace: namespaceOf(user), name: user.holder.slice(user.holder.indexOf('/') + 1) }
-    const is = (object: KubeObject | undefined) => object?.metadata.uid === user.uid
-    if (type === undefined || is(caches.of(type).get(key))) continue
-    if (isOnHost?.(caches, key) === true || hasUnnamedGuest?.(caches, key) === true) continue
-    if (is(await store.get(type, key)) || !sweepRate.mayGo(type.kind, `${user.uid} in use`, users.length)) continue
-    await orUnavailable(forgetUseOf(db, user))
+  for (const user of users)
+    try {
+      await forgetUsesOf(parts, user, users.length)
+    } catch (error) {
+      const isOutage = error instanceof Unavailable
+      if (isOutage) failure ??= error
+      const { accountId, holder, uid } = user
+      log[isOutage ? 'info' : 'warn']('values of what was deleted not released', {
+        account_id: accountId,
+        holder,
+        uid,
+        error,
+      })
+    }
+  return defined({ failure })
+}
+
+/** Forgets what is kept for one of so many, unless the object, a host or the network still has it. Only the shard of
+ *  its zones does: it alone reads their networks. An object whose zone is not known may be in any. */
+async function forgetUsesOf(parts: SweepParts, user: DeletedUser, known: number): Promise<void> {
+  const { db, caches, store, ovn, sweepRate, shard = WHOLE } = parts
+  const { type, isOnHost, hasUnnamedGuest } = kindOfHolder(user.holder) ?? {}
+  const zones =
+    user.zones.length > 0
+      ? user.zones
+      : caches
+          .of(Zone)
+          .list()
+          .map(({ metadata }) => metadata.name)
+  if (zones.length === 0 || !zones.every((zone) => shard.ownsZone(zone))) return
+  const key = { namespace: namespaceOf(user), name: user.holder.slice(user.holder.indexOf('/') + 1) }
+  const is = (object: KubeObject | undefined) => object?.metadata.uid === user.uid
+  if (type === undefined || is(caches.of(type).get(key))) return
+  if (isOnHost?.(caches, key) === true || hasUnnamedGuest?.(caches, key) === true) return
+  if (is(await store.get(type, key)) || !sweepRate.mayGo(type.kind, `${user.uid} in use`, known)) return
+  for (const zone of zones) {
+    await removeOrphanRows(parts, zone)
+    const owners = (await ovn?.ownersIn(zone)) ?? []
+    if (owners.some((owner) => owner.endsWith(`/${user.uid}`))) return
   }
+  await orUnavailable(forgetUseOf(db, user))
 }
 
 /** The kinds that own rows, by the names that they use in OVN. */
@@ -226,6 +265,7 @@ const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
   Network,
   Router,
   FloatingIP: FloatingIp,
+  LoadBalancer,
 }
 
 /** Removes from the zone's network the rows of owners whose deletion was ordered and that no longer exist. All other

@@ -16,7 +16,7 @@ import { Database as DatabaseResource } from '../../../resources/database/index.
 import { DevCluster } from '../../../resources/dev-cluster/index.ts'
 import { Edge } from '../../../resources/edge/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
-import { Image, Instance, NodeReport, Volume } from '../../../resources/instance/index.ts'
+import { Image, Instance, NodeReport, UNCLAIMED_NAMED_MAXIMUM, Volume } from '../../../resources/instance/index.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { Network } from '../../../resources/network/index.ts'
@@ -46,8 +46,8 @@ export interface ClaimantKind {
   readonly release?: (tx: Transaction<Tables>, claimant: Claimant) => Promise<void>
   /** When absent, hosts hold nothing of it. */
   readonly isOnHost?: (caches: Parts['caches'], key: Key) => boolean
-  /** A host reports a guest of it that no object names. It counts as missing, and keeps its claims whatever an operator
-   *  decides: the guest uses its addresses. */
+  /** A host reports a guest of it that no object names, or so many that its report leaves some out: then it may be any.
+   *  It counts as missing, and keeps its claims whatever an operator decides: the guest uses its addresses. */
   readonly hasUnnamedGuest?: (caches: Parts['caches'], key: Key) => boolean
 }
 
@@ -85,8 +85,12 @@ const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL
       caches
         .of(NodeReport)
         .list()
-        .flatMap(({ status }) => status?.unnamed ?? [])
-        .some(({ server }) => server?.namespace === namespace && server?.name === name),
+        .map(({ status }) => status?.unnamed ?? [])
+        .some(
+          (unnamed) =>
+            unnamed.length >= UNCLAIMED_NAMED_MAXIMUM ||
+            unnamed.some(({ server }) => server?.namespace === namespace && server?.name === name),
+        ),
   },
   storage: {
     type: Storage,

@@ -16,6 +16,9 @@ import { claimServer, findServerClaims } from '../../../../db/server/index.ts'
 import { claimSnapshot } from '../../../../db/snapshot/index.ts'
 import { claimStorage } from '../../../../db/storage/index.ts'
 import type { Tables } from '../../../../db/tables.ts'
+import { parseShard } from '../../../../controllers/kit/shard.ts'
+import type { Use } from '../../../../domain/claim/use.ts'
+import { Unavailable } from '../../../../domain/problem.ts'
 import { Namespace } from '../../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { CustomImage } from '../../../../resources/custom-image/index.ts'
@@ -30,6 +33,7 @@ import {
   NodeReport,
   type NodeReportSpec,
   type NodeReportStatus,
+  UNCLAIMED_NAMED_MAXIMUM,
   Volume,
 } from '../../../../resources/instance/index.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
@@ -313,6 +317,10 @@ test('an operator gives up a server whose guest runs only once its host reports 
   expect(await usesSomething(database.db, user)).toBe(true)
   expect(await findServerClaims(database.db, { accountId, serverId })).toBeDefined()
   expect(await owners()).toEqual(['PublicPort/of-guest', 'PublicPort/of-other', 'Server/of-guest'])
+  // A full list leaves others out, perhaps this one.
+  await guests(Array.from({ length: UNCLAIMED_NAMED_MAXIMUM }, (_, index) => ({ name: `other-${index}`, ...size })))
+  expect(await sweep(HOUR_MILLISECONDS)).toBe(0)
+  expect(await usesSomething(database.db, user)).toBe(true)
   await guests([])
   expect(await sweep(HOUR_MILLISECONDS)).toBe(1)
   expect(await owners()).toEqual(['PublicPort/of-other'])
@@ -361,6 +369,73 @@ test('what was kept for an object without claims is free once that object was de
   await cloud.kubectl.delete(Instance, { namespace: nodeNamespace(NODE), name: 'hosted' })
   await sweep(0)
   expect(await kept()).toEqual(['missing', 'second of its name'])
+})
+
+const keep = (holder: string, uid: string, use: Partial<Use>) =>
+  keepInUse(
+    database.db,
+    { accountId, holder, uid },
+    [{ kind: 'address', scope: '', value: '203.0.113.77', ...use }],
+    clock.now(),
+  )
+const keptFor = async () =>
+  (await database.db.selectFrom('host_use').select('uid').distinct().where('account_id', '=', accountId).execute())
+    .map(({ uid }) => uid)
+    .toSorted()
+
+test('what was kept for a deleted object is free once nothing in the network has its rows', async () => {
+  const rows = [{ table: 'DNS', key: 'left', columns: {} }] as const
+  await keep('server/routed', 'routed', { value: '203.0.113.121' })
+  await keep('load_balancer/routed', 'balanced', { value: '203.0.113.122' })
+  await keep('floating_ip/routed', 'elsewhere', { value: '203.0.113.123' })
+  await wasDeleted('Server', 'routed', 'routed')
+  await wasDeleted('LoadBalancer', 'routed', 'balanced')
+  await wasDeleted('FloatingIP', 'routed', 'elsewhere')
+  for (const owner of ['PublicPort/routed', 'LoadBalancer/balanced', 'Unknown/elsewhere'])
+    await cloud.ovn.apply({ zone: ZONE, owner, rows: [{ ...rows[0], key: owner }] })
+  cloud.ovn.fail('lost', 'lost', 'lost')
+  await sweep(0)
+  expect(await keptFor()).toEqual(['balanced', 'elsewhere', 'routed'])
+  await sweep(0)
+  expect(await keptFor()).toEqual(['elsewhere'])
+  const left = await cloud.ovn.ownersIn(ZONE)
+  expect(left).toContain('Unknown/elsewhere')
+  expect(left.filter((owner) => /routed|balanced/.test(owner))).toEqual([])
+  await cloud.ovn.apply({ zone: ZONE, owner: 'Unknown/elsewhere', rows: [] })
+  await sweep(0)
+  expect(await keptFor()).toEqual([])
+})
+
+test('a network that fails once keeps the values of one deleted object only, and ends no sweep', async () => {
+  for (const uid of ['one', 'other']) {
+    await keep(`server/${uid}`, uid, { value: `203.0.113.13${uid.length}` })
+    await wasDeleted('Server', uid, uid)
+  }
+  await cloud.ovn.apply({ zone: ZONE, owner: 'PublicPort/one', rows: [{ table: 'DNS', key: 'one', columns: {} }] })
+  cloud.ovn.fail('lost')
+  await claimDisk('missing')
+  expect(await cloud.sweepClaims(HOUR_MILLISECONDS)).toMatchObject({
+    lost: { Storage: 1 },
+    failure: expect.any(Unavailable),
+  })
+  expect(await keptFor()).toHaveLength(1)
+  await sweep(0)
+  expect(await keptFor()).toEqual([])
+})
+
+test('the shard of its zone alone forgets what was kept for a deleted object', async () => {
+  const pool = { id: 'shards', zone: ZONE, family: 'ipv4', use: 'floating_ipv4', state: 'active' } as const
+  await transaction((tx) => mirrorPool(tx, { ...pool, cidr: '192.0.2.64/29' }))
+  await keep('server/named', 'named', { kind: 'hostname', scope: `${accountId}/${ZONE}`, value: 'named' })
+  await keep('floating_ip/pooled', 'pooled', { value: '192.0.2.65' })
+  await keep('floating_ip/unknown', 'unknown', { value: '203.0.113.141' })
+  await wasDeleted('Server', 'named', 'named')
+  await wasDeleted('FloatingIP', 'pooled', 'pooled')
+  await wasDeleted('FloatingIP', 'unknown', 'unknown')
+  await cloud.sweepClaims(0, parseShard(`others:${ZONE}`))
+  expect(await keptFor()).toEqual(['named', 'pooled', 'unknown'])
+  await cloud.sweepClaims(0, parseShard(`zones:${ZONE}`))
+  expect(await keptFor()).toEqual([])
 })
 
 test('of many that were deleted past their controllers most wait', async () => {
