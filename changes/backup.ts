@@ -56,11 +56,11 @@ export const backupChanges = changesOf(Backup, {
       const storage = world.find(Storage, { namespace: accountNamespace(accountId), name: storageId })
       if (storage !== undefined) requireBackupZone(world, storage.spec.zone)
     },
-    async claim(tx, { spec: { storageId, expiresAt }, ...target }, { caches, clock }) {
+    async claim(tx, { spec: { storageId, expiresAt }, ...target }, { caches, clock, storage: judged }) {
       if (expiresAt !== undefined && new Date(expiresAt) <= clock.now())
         throw badField('expiresAt', 'must be in the future')
       const key = { namespace: accountNamespace(target.accountId), name: storageId }
-      const storage = worldOf(caches).find(Storage, key)
+      const storage = judged ?? worldOf(caches).find(Storage, key)
       const sizeGibibytes = storage === undefined ? 0 : diskGibibytesOf(storage)
       await claimBackup(tx, { ...backupOf(target), sizeGibibytes })
     },

@@ -67,8 +67,7 @@ export const snapshotChanges = changesOf(Snapshot, {
       requireSnapshotTier(storage.spec.tier)
       requireStayingWith(world.find(Server, { namespace, name: storage.spec.serverId ?? '' }), storage)
     },
-    async claim(tx, { spec, ...target }, { caches }) {
-      const storage = onlineStorage(worldOf(caches), target, spec)
+    async claim(tx, { spec, ...target }, { caches, storage = onlineStorage(worldOf(caches), target, spec) }) {
       if (storage === undefined) return
       const sizeGibibytes = diskGibibytesOf(storage)
       await claimSnapshot(tx, { ...snapshotOf(target), sizeGibibytes, ...heldOf(storage) })

@@ -5,6 +5,7 @@ import {
   type Changeable,
   creationOf,
   type Grant,
+  type Means,
   type OperableSpec,
   type OperableStatus,
 } from '../../changes/kit/define.ts'
@@ -59,9 +60,12 @@ export async function requireReferences<Spec extends object>(
     )
 }
 
-/** `requireStill` is called once everything is claimed, right before the write: throws the Problem that refuses it by
- *  then. */
-type Making<Spec> = (call: Call<Route, Customer>, spec: Spec, requireStill?: () => Promise<void>) => Promise<Answer>
+interface Judged extends Pick<Means, 'storage'> {
+  /** Called once everything is claimed, right before the write: throws the Problem that refuses it by then. */
+  readonly requireStill?: () => Promise<void>
+}
+
+type Making<Spec> = (call: Call<Route, Customer>, spec: Spec, judged?: Judged) => Promise<Answer>
 
 /** Creates an object of that spec for a request, as the changes of the noun say. Throws their refusals, with the fields
  *  of REST. */
@@ -71,8 +75,8 @@ export const makerOf =
     noun: Changeable<Spec, Status, Facts>,
     objects: Omit<ChangedObjects<Spec, Status, View, Facts>, 'factsOf'>,
   ): Making<Spec> =>
-  async (call, spec, requireStill) =>
-    inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec, requireStill))
+  async (call, spec, judged) =>
+    inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec, judged))
 
 /** As `makerOf`, but refusals name the fields of the spec. */
 export async function make<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
@@ -85,7 +89,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   },
   call: Call<Route, Customer>,
   spec: Spec,
-  requireStill?: () => Promise<void>,
+  { requireStill, storage }: Judged = {},
 ): Promise<Answer> {
   const { accountId } = call.caller
   const { resource, name, target: type } = noun
@@ -98,7 +102,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
   const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, type, creation, subject) : undefined
   const changeId = operation?.id ?? newUuid(parts.random)
-  const means = { ...parts, changeId }
+  const means = { ...parts, changeId, storage }
   const { tries } = creation
   if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, means))
   const written = await createObject<Spec, Status, Grant<Spec> | void>(parts, accountId, {

@@ -11,6 +11,7 @@ import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
 import type { Stored } from '../../resources/kit/shapes.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import type { World } from './world.ts'
 
 type AuditAction = `${string}.${string}`
@@ -56,6 +57,8 @@ export interface Grant<Spec> {
 
 export interface Means {
   readonly caches: Pick<Caches, 'of'>
+  /** The storage that a request has read from the store and judged: it is claimed for that one. Absent otherwise. */
+  readonly storage?: KubeObject<StorageSpec, StorageStatus> | undefined
   readonly clock: { now(): Date }
   readonly random: Random
   /** Of the change, and of its operation. */

@@ -144,9 +144,8 @@ async function create({ backups, ...parts }: BackupParts, call: Call<typeof crea
     isMachineId(storageId) ? undefined : await parts.store.get(Storage, { namespace, name: storageId }),
   )
   requireNoOther(backups, namespace, storageId)
-  // Its claim finds it there.
   parts.caches.of(Storage).apply(storage)
   const expiry = expiresAt == null ? {} : { expiresAt: new Date(expiresAt).toISOString() }
   const spec = { storageId, zone: storage.spec.zone, title, kind: 'manual', ...expiry } as const
-  return makerOf(parts, backupChanges, backups)(call, spec)
+  return makerOf(parts, backupChanges, backups)(call, spec, { storage })
 }

@@ -17,6 +17,7 @@ import {
 import { Storage, storageFactsOf } from '../../../resources/storage/index.ts'
 import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
 import { type ObjectParts, getObject, listObjects } from '../../kit/plain/objects.ts'
+import type { StorageObject } from '../../../changes/kit/source.ts'
 import { requireStayingWith, snapshotChanges } from '../../../changes/snapshot.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { notFound } from '../../../domain/problem.ts'
@@ -75,14 +76,24 @@ async function create(
     params: { id: storageId },
     body: { title, labels },
   } = call
-  const requireStorage = () => requireSnapshottableStorage(parts, accountId, storageId)
-  await requireStorage()
-  // Whatever ended the disk before it was held is visible once it is.
-  return makerOf(parts, snapshotChanges, snapshots)(call, { storageId, title, labels }, requireStorage)
+  const readStorage = () => readSnapshottableStorage(parts, accountId, storageId)
+  return makerOf(parts, snapshotChanges, snapshots)(
+    call,
+    { storageId, title, labels },
+    {
+      storage: await readStorage(),
+      // Whatever ended the disk before it was held is visible once it is.
+      requireStill: async () => void (await readStorage()),
+    },
+  )
 }
 
-/** Throws 404, and 409 unless a snapshot of it can be created now. The claim finds it in the cache then. */
-async function requireSnapshottableStorage({ caches, store }: Parts, accountId: string, id: string): Promise<void> {
+/** Throws 404, and 409 unless a snapshot of it can be created now. */
+async function readSnapshottableStorage(
+  { caches, store }: Parts,
+  accountId: string,
+  id: string,
+): Promise<StorageObject> {
   const namespace = accountNamespace(accountId)
   const storage = await store.get(Storage, { namespace, name: id })
   if (storage === undefined || isMachineId(id)) throw notFound('storage')
@@ -92,4 +103,5 @@ async function requireSnapshottableStorage({ caches, store }: Parts, accountId: 
   requireStayingWith(server, storage)
   caches.of(Storage).apply(storage)
   if (server !== undefined) caches.of(Server).apply(server)
+  return storage
 }

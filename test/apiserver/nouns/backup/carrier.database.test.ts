@@ -5,6 +5,8 @@ import { finished } from '../../../../controllers/kit/operation/record.ts'
 import { pendingProgress } from '../../../../controllers/kit/operation/progress.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Backup } from '../../../../resources/backup/index.ts'
+import { Storage } from '../../../../resources/storage/index.ts'
+import { listQuotas } from '../../../../db/account/index.ts'
 import { Operation } from '../../../../resources/operation/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { until } from '../../../eventually.ts'
@@ -47,4 +49,18 @@ test('a backup that is being made is the active operation of its storage, in eve
   await recordOperation(cloud.db, ada.accountId, finished(object, ended, [], new Date()))
   await cloud.admin.delete(Operation, key)
   expect(await readHere()).toMatchObject(named)
+})
+
+test('a backup is claimed for the storage that was judged, whatever a cache has of it', async () => {
+  const storageId = await world.storage()
+  const key = { namespace: accountNamespace(ada.accountId), name: storageId }
+  const { metadata, ...found } = (await cloud.admin.get(Storage, key)) ?? expect.fail('no storage')
+  const used = async () =>
+    (await listQuotas(cloud.db, ada.accountId)).find(({ name }) => name === 'backup_gibibytes')?.used ?? 0
+  const before = await used()
+  const { finalizers: _finalizers, ...rest } = metadata
+  const gone = { ...rest, resourceVersion: '999999999', deletionTimestamp: '2026-01-01T00:00:00Z' }
+  cloud.caches.of(Storage).apply({ ...found, metadata: gone })
+  expect((await ada.send('POST', `/v1/storages/${storageId}/backups`, { body: {} })).status).toBe(202)
+  expect((await used()) - before).toBe(2)
 })

@@ -326,6 +326,25 @@ describe('accepted', () => {
   ])('%s', async (_what, arrange) => expect((await (await arrange())()).status).toBe(202))
 })
 
+test('a snapshot is claimed for the storage that was judged, whatever a cache has of it', async () => {
+  const id = await storage()
+  const found = (await cloud.admin.get(Storage, keyOf(id))) ?? expect.fail('no storage')
+  const { accountId } = owner
+  const limit = (to: string) => {
+    const change = sql`update account_quota set "limit" = ${sql.raw(to)}`
+    return sql`${change} where account_id = ${accountId} and name = 'snapshots'`.execute(database.db)
+  }
+  cloud.caches.of(Storage).apply({
+    ...found,
+    metadata: { ...found.metadata, resourceVersion: '999999999' },
+    status: { ...found.status, state: 'error' },
+  })
+  await limit('used')
+  const { body } = await post(`/v1/storages/${id}/snapshots`)()
+  await limit('1000000')
+  expect(body).toMatchObject({ status: 422, reason: 'quota_exceeded' })
+})
+
 test.each<OperationKind>(['server.delete', 'server.rebuild'])(
   'a snapshot is refused after %s at once',
   async (kind) => {
