@@ -78,9 +78,7 @@ const heardOf = (token: string) =>
     (found) => found === token,
   )
 
-test('an add-on runs from its token on, with its own rights, until its cluster goes', {
-  timeout: 120_000,
-}, async () => {
+test('an add-on runs from its token on, with its own rights, until its cluster goes', async () => {
   const { host } = hosted
   const desired = newDesired()
   const { id } = desired
