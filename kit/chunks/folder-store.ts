@@ -4,17 +4,25 @@ import { dirname, join, resolve } from 'node:path'
 import { syncToDisk, writeWhole } from '../sys/durable-file.ts'
 import { checkObjectName, isObjectName, type ObjectStore, StoreFailed } from './object-store.ts'
 
-const isAbsent = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+const hasCode = (error: unknown, codes: readonly string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code))
 
-/** The folder, and all above it. */
-function* ancestorsOf(folder: string): Generator<string> {
-  yield folder
-  if (dirname(folder) !== folder) yield* ancestorsOf(dirname(folder))
+const isAbsent = (error: unknown): boolean => hasCode(error, ['ENOENT', 'ENOTDIR'])
+
+/** This process has not made what it may not read or write, and some file systems cannot sync a folder. */
+const isBeyondSync = (error: unknown): boolean => hasCode(error, ['EACCES', 'EINVAL', 'EROFS', 'ENOTSUP'])
+
+/** The folders above, nearest first, on the file system of the folder; none while the folder does not exist. */
+async function* foldersAbove(folder: string, deviceOf: (path: string) => Promise<number>): AsyncGenerator<string> {
+  const device = await deviceOf(folder).catch((error: unknown) => {
+    if (!isAbsent(error)) throw error
+  })
+  if (device === undefined) return
+  for (let [below, above] = [folder, dirname(folder)]; above !== below; [below, above] = [above, dirname(above)]) {
+    if ((await deviceOf(above)) !== device) return
+    yield above
+  }
 }
-
-/** A folder that this process may not read is none that it has made. */
-const isForbidden = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EACCES'
 
 async function orFail<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
   try {
@@ -30,10 +38,17 @@ const KINDS = ['c', 'm']
 interface FolderStoreOptions {
   /** Waits until what was created and renamed in the folder is on the disk. */
   readonly sync?: (folder: string) => Promise<void>
+  /** The number of the file system of a folder. */
+  readonly deviceOf?: (folder: string) => Promise<number>
 }
 
+const deviceOnDisk = async (folder: string): Promise<number> => (await stat(folder)).dev
+
 /** The first object creates the folder. */
-export function openFolderStore(folder: string, { sync = syncToDisk }: FolderStoreOptions = {}): ObjectStore {
+export function openFolderStore(
+  folder: string,
+  { sync = syncToDisk, deviceOf = deviceOnDisk }: FolderStoreOptions = {},
+): ObjectStore {
   const pathOf = (name: string): string => {
     checkObjectName(name)
     return join(folder, name)
@@ -52,14 +67,15 @@ export function openFolderStore(folder: string, { sync = syncToDisk }: FolderSto
       }),
     settle: () =>
       orFail(`${folder} cannot be synced`, async () => {
-        for (const kind of KINDS)
-          await sync(join(folder, kind)).catch((error: unknown) => {
+        const own = resolve(folder)
+        for (const each of [...KINDS.map((kind) => join(own, kind)), own])
+          await sync(each).catch((error: unknown) => {
             if (!isAbsent(error)) throw error
           })
         // Any writer may have made the folders above, and may have been killed before it synced them.
-        for (const above of ancestorsOf(resolve(folder)))
+        for await (const above of foldersAbove(own, deviceOf))
           await sync(above).catch((error: unknown) => {
-            if (!isAbsent(error) && !isForbidden(error)) throw error
+            if (!isBeyondSync(error)) throw error
           })
       }),
     get: (name, maximumBytes) =>

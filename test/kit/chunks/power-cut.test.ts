@@ -92,3 +92,37 @@ it('a manifest that is found is there for good', async () => {
   expect(await repository.hasManifest('b1')).toBe(true)
   expect(survives(join(place, 'm', 'b1'))).toBe(true)
 })
+
+/** The folders that are synced when the store settles; `failing` fails with `code`. */
+async function settledFolders({ code = '', failing = '', device = (_folder: string) => 1 } = {}): Promise<string[]> {
+  const synced: string[] = []
+  const store = openFolderStore(place, {
+    async sync(folder) {
+      synced.push(folder)
+      if (folder === failing) throw Object.assign(new Error(code), { code })
+    },
+    deviceOf: async (folder) => device(folder),
+  })
+  await store.settle()
+  return synced
+}
+
+it('folders are synced up to the file system that contains them', async () => {
+  const own = [join(place, 'c'), join(place, 'm'), place]
+  const above = [dirname(place), root]
+  expect(await settledFolders({ device: (folder) => (folder.startsWith(root) ? 1 : 2) })).toEqual([...own, ...above])
+  expect(await settledFolders({ device: (folder) => (folder === place ? 1 : 2) })).toEqual(own)
+  const all = await settledFolders()
+  expect(all.slice(0, 5)).toEqual([...own, ...above])
+  expect(all.at(-1)).toBe('/')
+})
+
+it.each(['EACCES', 'EINVAL', 'EROFS', 'ENOTSUP'])('a folder above that answers %s is none of its own', async (code) => {
+  expect(await settledFolders({ code, failing: root })).toContain('/')
+  await expect(settledFolders({ code, failing: place })).rejects.toThrow(code)
+  await expect(settledFolders({ code, failing: join(place, 'c') })).rejects.toThrow(code)
+})
+
+it('a folder above that fails to sync is a failure', async () => {
+  await expect(settledFolders({ code: 'EIO', failing: root })).rejects.toThrow('EIO')
+})
