@@ -94,7 +94,11 @@ it('a manifest that is found is there for good', async () => {
 })
 
 /** The folders that are synced when the store settles; `failing` fails with `code`. */
-async function settledFolders({ code = '', failing = '', device = (_folder: string) => 1 } = {}): Promise<string[]> {
+async function settledFolders({
+  code = '',
+  failing = '',
+  device = (_folder: string): number => 1,
+} = {}): Promise<string[]> {
   const synced: string[] = []
   const store = openFolderStore(place, {
     async sync(folder) {
@@ -117,7 +121,7 @@ it('folders are synced up to the file system that contains them', async () => {
   expect(all.at(-1)).toBe('/')
 })
 
-it.each(['EACCES', 'EINVAL', 'EROFS', 'ENOTSUP'])('a folder above that answers %s is none of its own', async (code) => {
+it.each(['EACCES', 'EINVAL', 'EROFS', 'ENOTSUP'])('a folder above that answers %s is ignored', async (code) => {
   expect(await settledFolders({ code, failing: root })).toContain('/')
   await expect(settledFolders({ code, failing: place })).rejects.toThrow(code)
   await expect(settledFolders({ code, failing: join(place, 'c') })).rejects.toThrow(code)
