@@ -39,7 +39,7 @@ import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
-import { readSecretFile } from '../kit/sys/secret-file.ts'
+import { readPemFile, readSecretFile } from '../kit/sys/secret-file.ts'
 import { runUpkeep } from './identity/upkeep.ts'
 import { look, runLooks } from './look.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
@@ -270,7 +270,7 @@ async function openAdmission(
     port,
     callers: {
       token: token === undefined ? undefined : await readSecretFile(token),
-      clientAuthority: clientAuthority === undefined ? undefined : await readSecretFile(clientAuthority),
+      clientAuthority: clientAuthority === undefined ? undefined : await readPemFile(clientAuthority),
     },
     certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
     isRegistering: settings.webhookRegister,

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { readSecretFile } from '../../kit/sys/secret-file.ts'
+import { readPemFile, readSecretFile } from '../../kit/sys/secret-file.ts'
 import { openControlPlanesClient } from './client.ts'
 import type { ControlPlanes } from './control.ts'
 import type { ControlPlanesSettings } from './settings.ts'
@@ -60,7 +60,7 @@ async function hostOf(settings: ControlPlanesSettings): Promise<z.infer<typeof H
   if (url === undefined) return []
   if (tokenFile === undefined) throw new Error('the host of control planes needs its token file')
   const token = await readSecretFile(tokenFile)
-  const authority = authorityFile === undefined ? {} : { authority: await readSecretFile(authorityFile) }
+  const authority = authorityFile === undefined ? {} : { authority: await readPemFile(authorityFile) }
   return [{ url, token, ...authority, regions }]
 }
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { readSecretFile } from '../../kit/sys/secret-file.ts'
+import { readPemFile, readSecretFile } from '../../kit/sys/secret-file.ts'
 import { type ObjectStorage, openControl } from './control.ts'
 import { openExchange } from '../../kit/s3/exchange.ts'
 import { openGateway } from './rgw.ts'
@@ -87,7 +87,7 @@ async function openSingle(settings: ObjectStorageSettings, clock: Clock): Promis
     const over = new AbortController()
     return { signal: over.signal, cancel: clock.after(milliseconds, () => over.abort(new Error('no answer in time'))) }
   }
-  const certificateAuthority = await readSecretFile(authorityFile)
+  const certificateAuthority = await readPemFile(authorityFile)
   const endpointOf = (zone: string) => endpoint.replaceAll('{zone}', zone)
   const single: ObjectStorage = {
     backend: 'svc-s3-single',

@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../sys/clock.ts'
-import { readSecretFile } from '../sys/secret-file.ts'
+import { readPemFile } from '../sys/secret-file.ts'
 import type { ServerAccess } from './https-transport.ts'
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -78,7 +78,7 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
     data !== undefined
       ? Buffer.from(data, 'base64').toString('utf8')
       : name !== undefined
-        ? await readSecretFile(path(name))
+        ? await readPemFile(path(name))
         : undefined
 
   const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'])
@@ -117,7 +117,7 @@ export async function readServiceAccount(
   const address = host.includes(':') ? `[${host}]` : host
   return {
     url: `https://${address}:${port}`,
-    ca: await readSecretFile(`${SERVICE_ACCOUNT_FOLDER}/ca.crt`),
+    ca: await readPemFile(`${SERVICE_ACCOUNT_FOLDER}/ca.crt`),
     authorization: tokenFrom(`${SERVICE_ACCOUNT_FOLDER}/token`, clock),
   }
 }

@@ -1,6 +1,6 @@
 /** The TLS files for a database behind `ssl:`, with the names that Kubernetes and cert-manager use in a Secret. */
 import { join } from 'node:path'
-import { readSecretFile } from '../../../kit/sys/secret-file.ts'
+import { readPemFile } from '../../../kit/sys/secret-file.ts'
 
 /** PEM. */
 export interface OvsdbTls {
@@ -15,7 +15,7 @@ export interface OvsdbTls {
 export async function readTlsFolder(folder: string): Promise<OvsdbTls> {
   const names = ['tls.key', 'tls.crt', 'ca.crt']
   const [key = '', certificate = '', authority = ''] = await Promise.all(
-    names.map((name) => readSecretFile(join(folder, name))),
+    names.map((name) => readPemFile(join(folder, name))),
   )
   return { key, certificate, authority }
 }
