@@ -290,7 +290,8 @@ async function observe({ caches, db, store }: Parts, image: CustomImageObject): 
     isCopied: caches.of(CustomImage).by(SOURCE_INDEX, `${namespace}/image/${imageId}`).some(isBeingCopied),
     minMemoryMebibytes:
       templateName === undefined ? undefined : caches.of(Template).get({ name: templateName })?.spec.minMemoryMebibytes,
-    edits: editsOf(requests),
+    // An API server that is not upgraded yet records creations and deletions too, in the words of the audit log.
+    edits: editsOf(requests).filter(({ action }) => action === 'custom_image.update'),
     ...(isLeaving(image) ? { users: await usersOf(store, image) } : {}),
     editor:
       edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, CustomImage, image, ''))),

@@ -49,14 +49,16 @@ test('an image is held by the node of its zone, and gone with what it held', asy
   expect((await read('mine'))?.status).toMatchObject({ sizeGibibytes: 1, operation: { status: 'succeeded' } })
   expect([(await held()).map(({ metadata }) => metadata.name), await used()]).toEqual([[`${namespace}.mine`], 1])
   const { uid = '', generation = 0 } = (await read('mine'))?.metadata ?? {}
-  await recordKubernetesRequest(database.db, {
-    uid,
-    action: 'template.delete',
-    generation: generation + 1,
-    username: 'grace@example.com',
-    requestedAt: new Date(),
-    changes: [],
-  })
+  // The second name is that of an API server that is not upgraded yet.
+  for (const action of ['template.delete', 'custom_image.delete'])
+    await recordKubernetesRequest(database.db, {
+      uid,
+      action,
+      generation: generation + 1,
+      username: 'grace@example.com',
+      requestedAt: new Date(),
+      changes: [],
+    })
   await cloud.kubectl.delete(CustomImage, { namespace, name: 'mine' })
   await eventually('its end', async () => (await read('mine')) === undefined || undefined)
   expect([await held(), await used()]).toEqual([[], 0])
