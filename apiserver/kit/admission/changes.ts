@@ -15,6 +15,7 @@ import {
 import { auditChangesOf, changesBetween, patched, requireUntouched } from '../../../changes/kit/judge.ts'
 import { referredIn, requireReferred } from '../../../changes/kit/references.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
+import { accountExists } from '../../../db/server/index.ts'
 import { isMachineId } from '../../../domain/managed-machine/rules.ts'
 import { notFound } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -61,7 +62,8 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         if (isDeepStrictEqual(object.spec, before.spec)) return []
         noun.readable?.(object.spec)
         const made = changesBetween(noun, before.spec, object.spec)
-        const subject = { ...subjectOf(noun, object, before), before: before.spec }
+        const accountId = await requireAccount(parts, object, `${title}s`)
+        const subject = { ...subjectOf(noun, object, before), accountId, before: before.spec }
         for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
         const pending = ['always'] as const
         const fields = made.flatMap(({ sets }): readonly string[] => sets)
@@ -76,7 +78,8 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         if (before.metadata.deletionTimestamp !== undefined) return []
         const subject = subjectOf(noun, before, before)
         remove.allow?.(subject, worldOf(parts.caches))
-        await tryClaims(parts, [remove], subject)
+        // Nothing is claimed for an account that does not exist, and what is left in its namespace must go.
+        if (await accountExists(parts.db, subject.accountId)) await tryClaims(parts, [remove], subject)
         return recordOf(noun, [remove], before.spec)
       }),
     actionsOf: (after, before) => [
@@ -99,7 +102,7 @@ const subjectOf = <Spec, Status, Facts>(
   { metadata: { name: id, namespace = '', uid }, spec }: KubeObject<Spec, Status>,
   before: KubeObject<Spec, Status>,
 ): Subject<Spec, Facts> => ({
-  accountId: accountOfNamespace(namespace) ?? '',
+  accountId: accountOfNamespace(namespace) ?? '', // no account has this id
   id,
   uid,
   spec,

@@ -2,6 +2,7 @@
  *  claimed. */
 import { conflict } from '../../../domain/problem.ts'
 import { addObjectStorage, findObjectStorage } from '../../../db/object-storage/index.ts'
+import { accountExists } from '../../../db/server/index.ts'
 import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -66,7 +67,7 @@ async function validateDeletion(
   { metadata: { name, namespace = '', deletionTimestamp } }: ObjectStorageObject,
 ): Promise<readonly AdmittedChange[]> {
   const accountId = accountOfNamespace(namespace)
-  if (deletionTimestamp !== undefined || accountId === undefined) return []
+  if (deletionTimestamp !== undefined || accountId === undefined || !(await accountExists(db, accountId))) return []
   const row = await findObjectStorage(db, accountId, name)
   if (row !== undefined && row.objectCount > 0)
     throw conflict('in_use', 'The object storage holds objects. Delete them and their buckets first.', {

@@ -41,17 +41,18 @@ afterAll(() => cloud.close())
 
 const operationKindsOf = (plural: string) =>
   CONTROLLERS.find(({ resource }) => resource.plural === plural)?.operationKinds ?? []
-/** Kinds that customers delete, and that have operations. */
-const DELETED = KINDS.filter(
-  ({ resource: { plural, scope }, verbs }) =>
-    scope === 'Namespaced' && verbs?.includes('delete') === true && operationKindsOf(plural).length > 0,
+/** Kinds that customers delete. */
+const DELETABLE = KINDS.filter(
+  ({ resource: { scope }, verbs }) => scope === 'Namespaced' && verbs?.includes('delete') === true,
 )
+const DELETED = DELETABLE.filter(({ resource: { plural } }) => operationKindsOf(plural).length > 0)
 
 /** What the deletion is refused with; undefined when it is admitted. */
 async function refusalOf(kind: (typeof KINDS)[number], oldObject: KubeObject): Promise<string | undefined> {
   const { db, caches } = cloud
   // the rest is not read
-  const request = { operation: 'DELETE', object: null, oldObject, namespace } as unknown as AdmissionRequest
+  const of = oldObject.metadata.namespace
+  const request = { operation: 'DELETE', object: null, oldObject, namespace: of } as unknown as AdmissionRequest
   try {
     await kind.admit({ db, caches, clock, random }, request)
     return undefined
@@ -89,6 +90,20 @@ describe.each(DELETED.map((kind) => [kind.resource.kind, kind] as const))('a %s'
       }
     }
   })
+})
+
+describe.each(DELETABLE.map((kind) => [kind.resource.kind, kind] as const))('a %s of no account', (_name, kind) => {
+  test.each(['default', 'acct-nobody', accountNamespace('00000000-0000-4000-8000-000000000000')])(
+    'can be deleted from %s',
+    async (nowhere) => {
+      const [sample] = (await cloud.admin.list(kind.resource, { namespace })).items
+      if (sample === undefined) throw new Error(`there is no sample of ${kind.resource.kind}`)
+      const unprotected = { ...sample, spec: { ...(sample.spec as object), isProtected: false } }
+      const without = await refusalOf(kind, unprotected)
+      const moved = { ...unprotected, metadata: { ...sample.metadata, namespace: nowhere } }
+      expect([undefined, without]).toContain(await refusalOf(kind, moved))
+    },
+  )
 })
 
 test('there are such kinds', () => {
