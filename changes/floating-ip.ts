@@ -25,6 +25,7 @@ const assignment: Omit<Change<FloatingIpSpec, FloatingIpFacts>, 'when'> = {
   operation: 'floating_ip.sync',
   condition: 'Assigned',
   allow: ({ facts }) => requireAssignable(facts),
+  claimed: 'by operation',
   claim: (tx, { accountId, id, spec }) =>
     assignFloatingIp(tx, { accountId, floatingIpId: id, assignment: assignmentOf(spec) }),
   by: fromBody(

@@ -84,9 +84,8 @@ export const serverGroupChanges = changesOf(ServerGroup, {
   },
   remove: {
     name: 'delete',
+    /** Nothing to release: if the object was not deleted, its controller claims the group again. */
     claim: async (tx, target) => void (await removeServerGroup(tx, groupOf(target))),
-    /** If the object was not deleted, its controller claims the group again. */
-    release: async () => {},
     detail: ({ name }) => ({ name }),
     by: { route: routes.deleteServerGroup },
   },

@@ -304,6 +304,7 @@ export const serverChanges = changesOf(Server, {
       ...networking,
       when: (after, before) => missing(before, after).length > 0,
       operation: 'server.detach_network',
+      claimed: 'by operation',
       by: { route: routes.detachServerNetwork },
     },
     describe: {
@@ -328,7 +329,6 @@ export const serverChanges = changesOf(Server, {
     allow: ({ facts }) => requireDeletable(facts),
     /** Claims nothing. The boot storage stays locked until the intent of the deletion exists. */
     claim: (tx, target) => requireNoBootHolds(tx, serverOf(target)),
-    release: async () => {},
     by: {
       route: routes.deleteServer,
       arguments: ({ delete_storages }: QueryOf<typeof routes.deleteServer>) =>

@@ -230,7 +230,6 @@ export const storageChanges = changesOf(Storage, {
     /** Claims nothing. The storage stays locked until the intent of the deletion exists, which refuses whatever would
      *  hold the storage. */
     claim: (tx, target) => requireEndable(tx, storageOf(target)),
-    release: async () => {},
     by: { route: routes.deleteStorage },
   },
 })

@@ -182,8 +182,8 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const changeId = operation?.id ?? newUuid(parts.random)
   const means = { ...parts, changeId }
   const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, means)
-  const held = made.filter(({ release }) => release !== undefined)
-  const tried = made.filter((each) => each.claim !== undefined && each.release === undefined)
+  const held = made.filter(({ claimed }) => claimed !== 'by operation')
+  const tried = made.filter(({ claimed }) => claimed === 'by operation')
   if (tried.length > 0 || made.some(({ tries }) => tries !== undefined))
     await rehearse(parts, async (tx) => {
       await claim(tx, tried)
@@ -201,7 +201,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       ...defined({ detail }),
     }),
     claim: (tx) => claim(tx, held),
-    ...(held.length === 0
+    ...(held.every(({ release }) => release === undefined)
       ? {}
       : {
           release: async (tx, stored) => {

@@ -74,17 +74,20 @@ export interface Rules<Spec, Facts> {
   readonly needs?: 'verified' | 'standing'
   /** Throws the Problem that refuses it. Pure. */
   readonly allow?: (subject: Subject<Spec, Facts>, world: World) => void
-  /** Claims what it needs; does nothing when that is claimed already. Throws the Problem that refuses it. With a
-   *  `release` it is claimed when it is accepted; without one it is tried then and claimed by its operation. */
+  /** Claims what it needs; does nothing when that is claimed already. Throws the Problem that refuses it. */
   readonly claim?: (
     tx: Transaction<Tables>,
     subject: Subject<Spec, unknown>,
     means: Means,
   ) => Promise<Grant<Spec> | void>
+  /** When a request of REST claims it: with the intent, before the write, or only tried then and claimed by its
+   *  operation. At acceptance when absent. */
+  readonly claimed?: 'by operation'
   /** Tries the claims of dependent resources, such as machines, which claim separately, in a transaction that is rolled
    *  back. Throws the Problem that refuses it. */
   readonly tries?: (tx: Transaction<Tables>, subject: Subject<Spec, unknown>, means: Means) => Promise<void>
-  /** Releases what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
+  /** Releases what was claimed at acceptance for a change that was not written; absent when there is nothing to
+   *  release. `stored` is the object by then. Safe to repeat. */
   readonly release?: (
     tx: Transaction<Tables>,
     withdrawal: Withdrawal,

@@ -17,6 +17,7 @@ interface AnyRule {
   readonly needs?: string
   readonly sets?: readonly string[]
   readonly claim?: unknown
+  readonly claimed?: string
   readonly release?: unknown
   readonly by?: { readonly route: Route }
 }
@@ -93,7 +94,12 @@ describe.each(NOUNS)('the changes of a $name', ({ noun, changes, rules, kind }) 
 
   test('have separate names, and release nothing that they do not claim', () => {
     expect(new Set(rules.map(({ name }) => name)).size).toBe(rules.length)
-    for (const { name, claim, release } of rules) if (release !== undefined) expect(claim, name).toBeDefined()
+    for (const { name, claim, claimed, operation, release } of rules) {
+      if (release !== undefined || claimed !== undefined) expect(claim, name).toBeDefined()
+      if (claimed !== 'by operation') continue
+      expect(operation, name).toBeDefined()
+      expect(release, name).toBeUndefined()
+    }
   })
 
   test('refer to objects by fields of the spec', () => {

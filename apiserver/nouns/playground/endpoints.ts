@@ -174,8 +174,7 @@ async function end(parts: Parts, call: Call<typeof endPlayground, Customer>): Pr
       if (row === undefined) throw notFound('playground')
       ended = row
     },
-    // An end is never revoked: it may have started already.
-    release: async () => {},
+    // Nothing is released: an end is never revoked, it may have started already.
     async write() {
       const object = await store.get(Playground, key)
       // It may be deleted already.

@@ -125,6 +125,19 @@ test('a name that somebody has is looked at, a refusal for good gives everything
   expect([await intents(), await used()]).toEqual([0, (before ?? 0) + 1])
 })
 
+test('a deletion that Kubernetes refuses is refused as it says, and needs no look at what claims nothing', async () => {
+  const { body } = await create()
+  fault = async (request, serve) => {
+    if (!isServerWrite(request)) return serve(request)
+    fault = async () => {
+      throw new Error('connection refused')
+    }
+    return refusing(422, 'Invalid')
+  }
+  const reply = await ada.send('DELETE', `/v1/servers/${body['server'].id}`)
+  expect([reply.status, await intents()]).toEqual([400, 0])
+})
+
 test.each([
   { failures: 2, entries: ['failed'], left: 0 },
   { failures: 5, entries: [], left: 1 },
