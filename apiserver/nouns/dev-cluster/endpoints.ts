@@ -72,12 +72,14 @@ const noteRead = <R extends Route>(
   { metadata: { name: resourceId } }: DevClusterObject,
 ): Promise<void> => parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId }), parts))
 
+const DEV_CLUSTER = { title: 'a dev cluster', hint: 'add one to the account, or give ssh_keys' }
+
 async function create(parts: DevClusterParts, call: Call<typeof createDevCluster, Customer>): Promise<Answer> {
   const {
     caller: { accountId },
     body: { zone, name, plan, public_ipv4: publicIpv4, network_id: networkId, labels, ...body },
   } = call
-  const sshKeys = [...(await chooseKeys(parts, accountId, body))]
+  const sshKeys = [...(await chooseKeys(parts, accountId, body, DEV_CLUSTER))]
   await requireIssuer(parts)
   const version = body.version ?? offeredDevVersions()[0] ?? ''
   const network = networkId === undefined ? {} : { networkId }

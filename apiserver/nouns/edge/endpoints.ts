@@ -1,6 +1,7 @@
 /** Endpoints of network edges. */
 import { edgeChanges, hasSeparateEdges } from '../../../changes/edge.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
+import { defined } from '../../../domain/defined.ts'
 import { choosePlacement, defaultEdgeName, type EdgeRole } from '../../../domain/edge/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -34,6 +35,8 @@ export const edgeEndpoints = (parts: EdgeParts): readonly Endpoint[] => [
 const membersOf = (members: readonly EdgeMemberInput[]): EdgeSpec['members'] =>
   members.map(({ frontend_port: frontendPort, ...member }) => ({ frontendPort, ...member }))
 
+const BASTION = { title: 'a bastion', hint: 'add one to the account' }
+
 /** Nobody signs in to an edge that is not a bastion. */
 const keysOf = async (
   parts: EdgeParts,
@@ -44,7 +47,7 @@ const keysOf = async (
   }: { readonly accountId: string; readonly roles: readonly EdgeRole[]; readonly ids: string[] | undefined },
 ): Promise<string[]> =>
   roles.includes('bastion') || ids !== undefined
-    ? [...(await chooseKeys(parts, accountId, ids === undefined ? {} : { ssh_key_ids: ids }))]
+    ? [...(await chooseKeys(parts, accountId, defined({ ssh_key_ids: ids }), BASTION))]
     : []
 
 async function create(parts: EdgeParts, call: Call<typeof createEdge, Customer>): Promise<Answer> {

@@ -187,12 +187,20 @@ const pendingOf = (operation: OperationStanza) =>
     createdAt: operation.requestedAt,
   }) as const
 
+/** For people: who gets keys, and where they may come from. */
+interface KeyHolder {
+  readonly title: string
+  readonly hint: string
+}
+const SERVER_WITH_KEYS: KeyHolder = { title: 'a server', hint: 'add one to the account, or give ssh_keys' }
+
 /** The texts of the keys: the given ones, the named ones, or every key of the account. Throws 400 for invalid and
  *  unknown ones, and when there are none. */
 export async function chooseKeys(
   { db }: Pick<Parts, 'db'>,
   accountId: string,
   body: Pick<CreateServer, 'ssh_keys' | 'ssh_key_ids'>,
+  { title, hint }: KeyHolder = SERVER_WITH_KEYS,
 ): Promise<readonly string[]> {
   const errors: FieldError[] = []
   const given = (body.ssh_keys ?? []).flatMap((text, index) => {
@@ -217,10 +225,9 @@ export async function chooseKeys(
   if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
   const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
   const keys = [...new Set([...given, ...named])]
-  if (keys.length === 0)
-    throw badField('ssh_key_ids', 'a server needs at least one SSH key: add one to the account, or give ssh_keys')
+  if (keys.length === 0) throw badField('ssh_key_ids', `${title} needs at least one SSH key: ${hint}`)
   if (keys.length > SSH_KEYS_PER_SERVER_MAXIMUM)
-    throw badField('ssh_key_ids', `a server takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)
+    throw badField('ssh_key_ids', `${title} takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)
   return keys
 }
 
