@@ -33,6 +33,7 @@ export const Storage = resource({
     .strictObject({
       zone: ZoneName.describe('Zone of the storage. Cannot be changed; that of a boot storage follows its server.'),
       title: z.string().max(255).default('').describe('Title: one line of free text.'),
+      // Wider than the largest that is accepted (`STORAGE_GIBIBYTES_MAXIMUM`): stored objects must stay valid.
       sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
       tier: z
         .enum(STORAGE_TIERS)
