@@ -25,7 +25,8 @@ export interface Removed {
   readonly uid: string
 }
 
-/** Records that it must be deleted. Writes nothing when that is recorded already. */
+/** Records that it must be deleted. Writes nothing when that is recorded already; but what an operator gave up, and
+ *  what was made again under its name since, can be given up again. */
 export async function orderRemoval(
   db: Queries,
   removed: Removed,
@@ -35,7 +36,12 @@ export async function orderRemoval(
     random,
   }: { readonly reason: 'deleted' | 'operator'; readonly clock: Clock; readonly random: Random },
 ): Promise<void> {
-  if ((await rowOf(db, removed).select('id').executeTakeFirst()) !== undefined) return
+  const row = await rowOf(db, removed).select(['id', 'confirmed_at']).executeTakeFirst()
+  if (row !== undefined) {
+    if (reason === 'operator' && row.confirmed_at !== null)
+      await updateWhere(db, 'removal', { id: row.id }).set({ ordered_at: clock.now(), confirmed_at: null }).execute()
+    return
+  }
   await db
     .insertInto('removal')
     .values({ id: newUuid(random), ...removed, reason, ordered_at: clock.now() })
@@ -71,6 +77,27 @@ export const wasRemovalOrderedByName = async (
   { kind, namespace, name }: Omit<Removed, 'uid'>,
 ): Promise<boolean> =>
   (await selectWhere(db, 'removal', { kind, namespace, name }).select('id').limit(1).executeTakeFirst()) !== undefined
+
+/** Whether the deletion of what has the name now was ordered, and is not carried out yet. */
+export const isRemovalOpen = async (db: Queries, { kind, namespace, name }: Omit<Removed, 'uid'>): Promise<boolean> =>
+  (await selectWhere(db, 'removal', { kind, namespace, name })
+    .select('id')
+    .where('confirmed_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()) !== undefined
+
+/** Whether an operator gave it up after that time. For names that are used again: the uid of such an order is not
+ *  known. */
+export const wasGivenUpSince = async (
+  db: Queries,
+  { kind, namespace, name }: Omit<Removed, 'uid'>,
+  since: Date,
+): Promise<boolean> =>
+  (await selectWhere(db, 'removal', { kind, namespace, name, reason: 'operator' })
+    .select('id')
+    .where('ordered_at', '>=', since)
+    .limit(1)
+    .executeTakeFirst()) !== undefined
 
 /** Forgets orders that were carried out so long ago that no restored store may have the object. */
 export async function pruneRemovals(db: Queries, now: Date): Promise<void> {

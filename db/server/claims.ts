@@ -368,6 +368,18 @@ export async function listServersWithClaims(
   return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id, zone: row.zone }))
 }
 
+/** Machines of that owner that have room. */
+export const listManagedServers = async (
+  db: Queries,
+  { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },
+): Promise<readonly string[]> =>
+  (
+    await selectWhere(db, 'placement', { account_id: accountId, managed_by: managedBy })
+      .select('server_id')
+      .orderBy('server_id')
+      .execute()
+  ).map(({ server_id: serverId }) => serverId)
+
 /** Whether such an account exists, for ids taken from namespace names, which may be any text. */
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
   return (

@@ -10,6 +10,7 @@ export {
   claimServers,
   findServerClaims,
   batchKeyOf,
+  listManagedServers,
   listServersWithClaims,
   openClaimsReading,
   releaseServer,

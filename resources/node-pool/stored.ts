@@ -120,6 +120,12 @@ export const NodePool = resource({
         .array(
           z.strictObject({
             serverId: Name.describe('Name of its Server.'),
+            serverUid: z
+              .string()
+              .max(64)
+              .optional()
+              .describe('Uid of that Server. A node whose Server is missing stays until its deletion is found by it.'),
+            serverCreatedAt: Instant.optional().describe('Time when that Server was created.'),
             hostname: Name.describe('Name of the node in the cluster.'),
             state: z.enum(SERVER_STATES).describe('State of its server.'),
             isReady: z.boolean().describe('Whether it reports Ready.'),

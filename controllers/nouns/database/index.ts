@@ -16,6 +16,8 @@ import {
   renameDatabase,
   retireArchive,
 } from '../../../db/database/index.ts'
+import { wasRemovalOrderedByName } from '../../../db/removal/index.ts'
+import { findStorageClaim } from '../../../db/storage/index.ts'
 import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
 import { DAY_MILLISECONDS } from '../../../kit/sys/certificate.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
@@ -30,6 +32,7 @@ import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import {
   deliverDocument,
+  findLostMachines,
   MACHINE_READS,
   MACHINE_WRITES,
   type Machines,
@@ -100,18 +103,35 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, database
   const edit = detectLife(database, LIFE)
   const editor =
     edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, Database, database, '')))
+  const storage = caches.of(Storage).get({ namespace, name: dataStorageName(database) })
   return {
     accountId,
     claim: accountId === undefined ? undefined : await orUnavailable(findDatabase(db, { accountId, databaseId })),
     networks: networksOf(parts, database),
     machines: machines.observe({ namespace, id: databaseId }),
+    lost: await findLostMachines(parts, { type: 'database', namespace, id: databaseId, accountId }),
     ...(await archivesOf(parts, accountId, database)),
     archiveObstacle: archiveObstacleIn(parts, database.spec.zone),
-    storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
+    storage,
+    missingStorage: storage === undefined ? await missingStorageOf(parts, accountId, database) : undefined,
     spareDisks: await spareDisksOf(parts, { namespace, uid: database.metadata.uid ?? '' }),
     edits: editsOf(requests),
     editor,
   }
+}
+
+/** The name of the storage is used once: an order for that name is for it. */
+async function missingStorageOf(
+  { db }: Parts,
+  accountId: string | undefined,
+  database: DatabaseObject,
+): Promise<Observed['missingStorage']> {
+  const name = dataStorageName(database)
+  const key = { namespace: database.metadata.namespace ?? '', name }
+  const claim =
+    accountId === undefined ? undefined : await orUnavailable(findStorageClaim(db, { accountId, storageId: name }))
+  if (database.status?.isMade !== true && claim === undefined) return undefined
+  return (await orUnavailable(wasRemovalOrderedByName(db, { kind: Storage.kind, ...key }))) ? 'removed' : 'lost'
 }
 
 /** Its own archive, and that of the database that it is restored from. */

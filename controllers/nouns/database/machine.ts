@@ -96,10 +96,12 @@ function configurationOf(
 export const isAttached = (storage: StorageObject | undefined, machine: Machine | undefined): boolean =>
   machine !== undefined && storage?.status?.state === 'online' && storage.status.serverId === machine.serverId
 
-/** The storage is created once its machine runs, and is attached again after the machine was replaced. */
+/** The storage is created once its machine runs, and is attached again after the machine was replaced. One that was
+ *  made is never made again: it would be empty. */
 export function storageActions(database: DatabaseObject, observed: Observed): readonly DatabaseEffect[] {
-  const { accountId = '', machines, storage } = observed
+  const { accountId = '', machines, storage, missingStorage } = observed
   const machine = databaseMachine(machines)
+  if (missingStorage !== undefined) return []
   if (machine?.state !== 'started' || storage?.spec.serverId === machine.serverId) return []
   if (storage?.metadata.deletionTimestamp !== undefined) return []
   const { metadata, spec } = database

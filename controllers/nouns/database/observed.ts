@@ -21,8 +21,12 @@ export interface Observed {
   readonly networks: readonly string[] | undefined
   /** Its machine, including one that is being deleted. */
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing without an order: claims or guests of them are left. */
+  readonly lost: readonly string[]
   /** The storage of its data. */
   readonly storage: StorageObject | undefined
+  /** That storage was made and does not exist: `removed` by an order, or `lost`. */
+  readonly missingStorage: 'removed' | 'lost' | undefined
   /** Boot storages that its machine no longer boots from: left by a replacement whose host was lost. */
   readonly spareDisks: readonly Key[]
   /** Undefined in a zone that has no store for it. */

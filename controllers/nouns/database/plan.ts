@@ -135,11 +135,17 @@ const STALE =
 
 /** The desired machine and storage, and the status that they report. */
 function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
-  const { accountId, claim, machines, storage, archive, archiveObstacle } = observed
+  const { accountId, claim, machines, lost: missing, storage, archive, archiveObstacle } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }
   const demand = databaseDemand(database, observed)
-  const planned = planMachines({ owner: databaseOwner(database, accountId), demands: [demand], machines, now })
+  const planned = planMachines({
+    owner: databaseOwner(database, accountId),
+    demands: [demand],
+    machines,
+    lost: missing,
+    now,
+  })
   const machine = databaseMachine(machines)
   const host = hostOf(machine, database.spec)
   const id = { accountId, databaseId: database.metadata.name }
@@ -155,7 +161,9 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
   const waitFor = isBeingUpgraded(machine)
     ? `its machine to run from the image ${machine?.diskExchange?.imageVersion}: ${planned.waitFor}`
     : machine?.state === 'started' && !isAttached(storage, machine)
-      ? 'its storage to be attached'
+      ? observed.missingStorage === undefined
+        ? 'its storage to be attached'
+        : STORAGE_MISSING
       : planned.waitFor
   return {
     actions: [
@@ -221,6 +229,7 @@ function idle(input: ReconcileInput): Decision {
   if (status?.isMade !== true || observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   if (status.isLost === true || observed.storage?.status?.state === 'error') return lost
+  if (observed.missingStorage !== undefined) return observed.missingStorage === 'removed' ? lost : storageMissing
   const { actions, isSettled, waitFor, waitSeconds, status: reported } = maintained(input)
   const isStale = isSettled && reported.hasStaleCredentials === true
   const upgrade = isSettled ? upgradeDue(database, observed, input.now) : undefined
@@ -250,12 +259,23 @@ const lost: Decision = {
   status: { isLost: true, isHealthy: false, healthDetail: LOST },
 }
 
+const STORAGE_MISSING =
+  'its storage to be there: it is missing, and nobody deleted it. It is not made again, which would lose the data'
+const storageMissing: Decision = {
+  health: 'stalled',
+  reason: 'StorageMissing',
+  message: `Waiting for ${STORAGE_MISSING}`,
+  status: { isHealthy: false, healthDetail: `Waiting for ${STORAGE_MISSING}` },
+  waitFor: STORAGE_MISSING,
+  waitSeconds: LOOK_SECONDS,
+}
+
 /** Its machine is deleted first, then its storage; then its claims are released. */
 function remove({ root: database, observed, now }: ReconcileInput): Decision {
   const { accountId, machines, storage } = observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: LOOK_SECONDS } as const
   if (accountId !== undefined && machines.length > 0) {
-    const planned = planMachines({ owner: databaseOwner(database, accountId), demands: [], machines, now })
+    const planned = planMachines({ owner: databaseOwner(database, accountId), demands: [], machines, lost: [], now })
     return { ...going, step: 'machine', actions: planned.actions, waitFor: planned.waitFor }
   }
   if (storage !== undefined) {

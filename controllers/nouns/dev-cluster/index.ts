@@ -1,8 +1,10 @@
 /** The controller of dev clusters: its watches, what it reads, and its effects. `plan.ts` decides. */
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
+import { DEV_CLUSTER_ROLE } from '../../../domain/dev-cluster/rules.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { isDevClusterClaimed, releaseDevCluster } from '../../../db/dev-cluster/index.ts'
 import { listOverKubeconfigs } from '../../../db/kubeconfig/index.ts'
+import { wasRemovalOrderedByName } from '../../../db/removal/index.ts'
 import { ensureIssuer } from '../../../db/kubernetes-cluster/index.ts'
 import { watch } from '../../../kit/reconcile/reconciler.ts'
 import { watchNamed } from '../../../kit/reconcile/watch-named.ts'
@@ -11,6 +13,7 @@ import { Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { DevCluster, type DevClusterSpec, type DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
 import { Network } from '../../../resources/network/index.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { findAccountOf } from '../../kit/account.ts'
 import { auditEffect } from '../../kit/audit.ts'
 import { controller } from '../../kit/controller.ts'
@@ -19,6 +22,8 @@ import type { EffectsOn } from '../../kit/effects.ts'
 import { claimEffect, intentOf } from '../../kit/changes.ts'
 import {
   deliverDocument,
+  findLostMachines,
+  machineName,
   MACHINE_READS,
   MACHINE_WRITES,
   type Machines,
@@ -65,16 +70,27 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, cluster:
   const { zone, networkId } = cluster.spec
   const accountId = await findAccountOf(db, namespace)
   const network = networkId === undefined ? undefined : caches.of(Network).get({ namespace, name: networkId })
+  const own = machines.observe({ namespace, id: devClusterId })
   return {
     accountId,
     isClaimed: accountId !== undefined && (await orUnavailable(isDevClusterClaimed(db, { accountId, devClusterId }))),
     region: caches.of(Zone).get({ name: zone })?.spec.region ?? '',
     networkCidr: network?.status?.ipv4Cidr,
     issuerKey: sealing?.isAvailable === true ? (await orUnavailable(ensureIssuer(db, sealing))).publicKey : undefined,
-    machines: machines.observe({ namespace, id: devClusterId }),
+    machines: own,
+    lost: await findLostMachines(parts, { type: 'dev_cluster', namespace, id: devClusterId, accountId }),
+    isServerRemoved: own.length === 0 && (await isServerRemoved(db, cluster)),
     endedAdmins: await orUnavailable(listOverKubeconfigs(db, uid, clock.now())),
     requests: await newRequests(db, cluster),
   }
+}
+
+/** Its server is made once: an order for that name is for it. */
+const isServerRemoved = async (db: Parts['db'], { metadata }: DevClusterObject): Promise<boolean> => {
+  const name = machineName({ uid: metadata.uid ?? '', type: 'dev_cluster' }, DEV_CLUSTER_ROLE)
+  return await orUnavailable(
+    wasRemovalOrderedByName(db, { kind: Server.kind, namespace: metadata.namespace ?? '', name }),
+  )
 }
 
 const effectsOf = (

@@ -22,6 +22,10 @@ export interface Observed {
   readonly issuerKey: PublicKey | undefined
   /** Its server, including one that is being deleted. */
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing without an order: claims or guests of them are left. */
+  readonly lost: readonly string[]
+  /** Its server does not exist, and its deletion was ordered. */
+  readonly isServerRemoved: boolean
   /** Its service accounts, by uid, whose holders lost them. */
   readonly endedAdmins: readonly string[]
   /** Requests by people to the Kubernetes API since the last reconcile. */

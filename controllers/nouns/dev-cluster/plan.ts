@@ -9,7 +9,14 @@ import {
 } from '../../../domain/dev-cluster/rules.ts'
 import type { DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
 import { type Health, healthConditions } from '../../kit/health.ts'
-import { delivery, isSameConfiguration, type Machine, removal, serverOf } from '../managed-machine/index.ts'
+import {
+  delivery,
+  isSameConfiguration,
+  type Machine,
+  machineName,
+  removal,
+  serverOf,
+} from '../managed-machine/index.ts'
 import { truncated } from '../../kit/operation/decision.ts'
 import { auditRequests } from '../../kit/operation/direct-edit.ts'
 import { refusalOf } from '../../kit/refusal.ts'
@@ -31,7 +38,7 @@ interface Decision {
   readonly waitSeconds?: number
 }
 
-/** Guards in order: deleting, no account, failed, not claimed, lost, not created in time, followed. */
+/** Guards in order: deleting, no account, failed, not claimed, lost, missing, not created in time, followed. */
 export function plan(cluster: DevClusterObject, observed: Observed, now: Date): readonly DevClusterAction[] {
   return [
     ...auditRequests(cluster, observed.requests),
@@ -60,12 +67,14 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
     return { health: 'stalled', reason: 'Error', message: status.failureReason, ...ends(cluster, observed, accountId) }
   if (!isClaimed) return claiming(cluster, accountId)
   const machine = devClusterMachine(machines)
-  const lost = lossOf(cluster, machine)
+  const lost = lossOf(cluster, observed, machine)
   if (lost !== undefined) return failed(lost)
-  if (status.isMade !== true && isCreationOverdue(metadata.creationTimestamp ?? '', now))
-    return failed(`It did not come up within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
   const owner = devClusterOwner(cluster, accountId)
   const demand = devClusterDemand(cluster, observed)
+  const isKnown = status.serverId !== undefined || observed.lost.includes(machineName(owner, demand.role))
+  if (machine === undefined && isKnown) return serverMissing
+  if (status.isMade !== true && isCreationOverdue(metadata.creationTimestamp ?? '', now))
+    return failed(`It did not come up within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
   if (machine === undefined) {
     // The network in the same manifest may be created later.
     if (spec.networkId !== undefined && observed.networkCidr === undefined)
@@ -73,6 +82,15 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
     return { ...waiting('Its server is made'), actions: [serverOf(owner, demand, undefined)] }
   }
   return followed(cluster, observed, { machine, actions: delivery(owner, demand, machine) })
+}
+
+const SERVER_MISSING = 'Its server is missing, and nobody deleted it. It is not made again.'
+/** It recovers when its server is there again. */
+const serverMissing: Decision = {
+  health: 'stalled',
+  reason: 'ServerMissing',
+  message: SERVER_MISSING,
+  status: { health: { apiServer: 'unknown', isNodeReady: false, detail: SERVER_MISSING } },
 }
 
 const waiting = (message: string): Decision => ({ health: 'reconciling', reason: 'Making', message })
@@ -99,7 +117,7 @@ const failed = (why: string): Decision => ({
 function ends(cluster: DevClusterObject, observed: Observed, accountId: string): Pick<Decision, 'actions' | 'status'> {
   if (cluster.status?.isMade !== true) return {}
   const machine = devClusterMachine(observed.machines)
-  if (machine === undefined) return { status: { admins: [] } }
+  if (machine === undefined) return observed.isServerRemoved ? { status: { admins: [] } } : {}
   const { admins } = machine.report?.devCluster ?? {}
   return {
     actions: delivery(devClusterOwner(cluster, accountId), devClusterDemand(cluster, observed), machine),
@@ -108,9 +126,14 @@ function ends(cluster: DevClusterObject, observed: Observed, accountId: string):
 }
 
 /** Why its server is lost, for people; undefined while it is not. */
-function lossOf({ status }: DevClusterObject, machine: Machine | undefined): string | undefined {
-  if (status?.serverId === undefined) return undefined
-  if (machine === undefined || machine.isDeleting) return 'Its server was deleted, and the cluster with it.'
+function lossOf(
+  { status }: DevClusterObject,
+  { isServerRemoved }: Observed,
+  machine: Machine | undefined,
+): string | undefined {
+  if (machine === undefined ? isServerRemoved : status?.serverId !== undefined && machine.isDeleting)
+    return 'Its server was deleted, and the cluster with it.'
+  if (machine === undefined || status?.serverId === undefined) return undefined
   if (machine.state !== 'error' || (status.isMade === true && machine.stateDetail === '')) return undefined
   const what = status.isMade === true ? 'Its server is lost' : 'Its server could not be made'
   return `${what}: ${machine.stateDetail}`

@@ -21,6 +21,7 @@ import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import {
   deliverDocument,
+  findLostMachines,
   MACHINE_READS,
   MACHINE_WRITES,
   type Machines,
@@ -111,6 +112,7 @@ async function observe(parts: Parts, { bundles, machines }: Opened, edge: EdgeOb
     network: await networkOf(parts, edge, accountId),
     resolvers: zoneObject?.spec.publicNetwork?.dnsServers ?? [],
     machines: machines.observe({ namespace, id: name }),
+    lost: await findLostMachines(parts, { type: 'edge', namespace, id: name, accountId }),
     pair: caches.of(LoadBalancer).get({ namespace, name: pairIdOf(edge) }),
     routerDigest: bundles.digestOf(ownerOf(uid)),
     installed: isWaiting ? await ovn?.installed([]) : undefined,

@@ -32,6 +32,8 @@ export interface Observed {
   readonly resolvers: readonly string[]
   /** Its machines, including those that are being deleted. */
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing without an order: claims or guests of them are left. */
+  readonly lost: readonly string[]
   /** The edge's own load balancer, including one that is being deleted. */
   readonly pair: KubeObject<LoadBalancerSpec, LoadBalancerStatus> | undefined
   /** Digest of the rows that were last written for the edge's own router, which it has where the network has no

@@ -115,6 +115,7 @@ const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = edgeDeman
     },
     demands,
     machines: observed.machines,
+    lost: observed.lost,
     now,
   })
 

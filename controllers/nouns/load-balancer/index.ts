@@ -22,6 +22,7 @@ import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import {
   deliverDocument,
+  findLostMachines,
   MACHINE_READS,
   MACHINE_WRITES,
   type Machines,
@@ -74,11 +75,12 @@ interface Opened {
 }
 
 async function observe(
-  { db, caches, store }: Parts,
+  parts: Parts,
   { bundles, machines }: Opened,
   balancer: LoadBalancerObject,
   now: Date,
 ): Promise<Observed> {
+  const { db, caches, store } = parts
   const {
     metadata: { namespace = '', name: id },
     spec,
@@ -94,6 +96,7 @@ async function observe(
     hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
     routeDigest: bundles.digestOf(loadBalancerOwner(balancer.metadata.uid ?? '')),
     machines: machines.observe({ namespace, id }),
+    lost: await findLostMachines(parts, { type: 'load_balancer', namespace, id, accountId }),
     unusedCertificates:
       loadBalancer === undefined ? [] : await orUnavailable(listUnusedCertificates(db, loadBalancer, kept, now)),
     edits: editsOf(requests),

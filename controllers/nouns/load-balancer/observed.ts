@@ -19,6 +19,8 @@ export interface Observed extends Edits {
   readonly routeDigest: string | undefined
   /** Its machines, including those that are being deleted. */
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing without an order: claims or guests of them are left. */
+  readonly lost: readonly string[]
   /** Stored certificates that no spec names any longer. */
   readonly unusedCertificates: readonly string[]
 }

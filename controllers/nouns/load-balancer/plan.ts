@@ -89,11 +89,11 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
   readonly plan: MachinesPlan
   readonly status: NonNullable<Decision['status']>
 } {
-  const { accountId, claim, machines } = observed
+  const { accountId, claim, machines, lost } = observed
   if (accountId === undefined || claim === undefined)
     return { plan: { actions: [], isSettled: false, waitFor: 'the database', replacing: undefined }, status: {} }
   const demands = loadBalancerDemands(balancer, accountId, claim, machines)
-  const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands, machines, now })
+  const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands, machines, lost, now })
   return {
     plan: planned,
     status: {
@@ -145,7 +145,7 @@ function idle(input: ReconcileInput): Decision {
 function remove({ root: balancer, observed, now }: ReconcileInput): Decision {
   const { accountId, machines } = observed
   if (accountId !== undefined && machines.length > 0) {
-    const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands: [], machines, now })
+    const planned = planMachines({ owner: balancerOwner(balancer, accountId), demands: [], machines, lost: [], now })
     return {
       health: 'reconciling',
       reason: 'Deleting',

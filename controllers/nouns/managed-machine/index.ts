@@ -1,6 +1,7 @@
 /** Managed machines, for the controllers of their owners: what wakes an owner, what it reads about its machines, what
  *  it plans, and how a configuration reaches the host of a machine. The controller of servers creates, places and
  *  deletes them as any server. */
+import { listManagedServers } from '../../../db/server/index.ts'
 import {
   IMAGE_VERSION_ARGUMENT,
   managedByOf,
@@ -30,6 +31,7 @@ import { Node } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { orUnavailable } from '../../kit/outage.ts'
 import { writeSecret } from '../../kit/shared-key.ts'
 import {
   type Delivery,
@@ -74,6 +76,32 @@ export interface Machines {
   readonly watches: readonly Watch[]
   /** From the caches, including those that are being deleted. */
   observe(owner: Pick<Owner, 'namespace' | 'id'>): readonly Machine[]
+}
+
+/** Names of Servers in the namespace of the owner that are missing and of which something is left: the claims of a
+ *  machine, or a guest on a host. A deletion releases both before the Server goes. A second machine of that name would
+ *  use the same claims, and run beside the guest. */
+export async function findLostMachines(
+  { db, caches }: Pick<Parts, 'db' | 'caches'>,
+  {
+    type,
+    id,
+    namespace,
+    accountId,
+  }: Pick<Owner, 'type' | 'id' | 'namespace'> & { readonly accountId: string | undefined },
+): Promise<readonly string[]> {
+  const claimed =
+    accountId === undefined
+      ? []
+      : await orUnavailable(listManagedServers(db, { accountId, managedBy: managedByOf({ type, id }) }))
+  const guests = caches
+    .of(NodeReport)
+    .list()
+    .flatMap(({ status }) => status?.unnamed ?? [])
+    .flatMap(({ server }) => (server?.namespace === namespace ? [server.name] : []))
+  return [...new Set([...claimed, ...guests])].filter(
+    (name) => caches.of(Server).get({ namespace, name }) === undefined,
+  )
 }
 
 /** The machines of owners of that type. */

@@ -27,6 +27,8 @@ export interface MachinesInput {
   /** Empty to delete all machines. */
   readonly demands: readonly MachineDemand[]
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing and of which something is left: none of them is made again. */
+  readonly lost: readonly string[]
   readonly now: Date
 }
 
@@ -52,11 +54,11 @@ export function machineName({ uid, type }: Pick<Owner, 'uid'> & Partial<Pick<Own
 export const configurationFingerprint = (inputs: unknown): string =>
   createHash('sha256').update(JSON.stringify(inputs)).digest('base64url')
 
-export function planMachines({ owner, demands, machines, now }: MachinesInput): MachinesPlan {
-  const pairs = demands.map((demand) => ({
-    demand,
-    machine: machines.find(({ serverId }) => serverId === machineName(owner, demand.role)),
-  }))
+export function planMachines({ owner, demands, machines, lost, now }: MachinesInput): MachinesPlan {
+  const pairs = demands.map((demand): Pair => {
+    const name = machineName(owner, demand.role)
+    return { demand, machine: machines.find(({ serverId }) => serverId === name), isLost: lost.includes(name) }
+  })
   const surplus = machines.filter(({ serverId }) => !pairs.some(({ machine }) => machine?.serverId === serverId))
   const exchanged = machineToReplace(pairs, now)
   const actions = [
@@ -67,8 +69,10 @@ export function planMachines({ owner, demands, machines, now }: MachinesInput): 
         .map((object): MachineAction => ({ do: 'remove', type: ManagedMachine, key: keyOf(object) })),
     ),
     ...(exchanged === undefined ? [] : removal(owner, exchanged)),
-    ...pairs.flatMap(({ demand, machine }) =>
-      machine === exchanged && exchanged !== undefined ? [] : ensured(owner, demand, machine),
+    ...pairs.flatMap(({ demand, machine, isLost }) =>
+      (machine === undefined && isLost) || (machine === exchanged && exchanged !== undefined)
+        ? []
+        : ensured(owner, demand, machine),
     ),
   ]
   const waitFor = missing(pairs, surplus)
@@ -78,6 +82,7 @@ export function planMachines({ owner, demands, machines, now }: MachinesInput): 
 interface Pair {
   readonly demand: MachineDemand
   readonly machine: Machine | undefined
+  readonly isLost: boolean
 }
 
 /** Deletes its server, once. */
@@ -208,12 +213,14 @@ export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine |
 
 /** The first difference from the demands; empty when there is none. */
 function missing(pairs: readonly Pair[], surplus: readonly Machine[]): string {
-  for (const { demand, machine } of pairs) {
-    const what = fault(demand, machine)
+  for (const { demand, machine, isLost } of pairs) {
+    const what = machine === undefined && isLost ? LOST : fault(demand, machine)
     if (what !== undefined) return `machine ${demand.role}${what}`
   }
   return surplus.length === 0 ? '' : `${surplus.length} machines to go`
 }
+
+const LOST = ' to be there: its server is missing, nobody deleted it, and its claims or its guest are left'
 
 function fault({ plan, configuration }: MachineDemand, machine: Machine | undefined): string | undefined {
   if (machine === undefined) return ' to be made'

@@ -2,6 +2,7 @@
 import { networkChanges } from '../../../changes/network.ts'
 import { findNetwork, releaseNetwork } from '../../../db/network/index.ts'
 import { findEdgeOf } from '../../../db/edge/index.ts'
+import { isRemovalOpen } from '../../../db/removal/index.ts'
 import { findRouterOf } from '../../../db/router/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import { type KubeObject, keyOf } from '../../../kit/kube/object.ts'
@@ -67,24 +68,43 @@ export const networkController = controller<NetworkEffects>()({
   },
 })
 
-/** The desired facts of the network for OVN; undefined while nothing is claimed. */
+/** The desired facts of the network for OVN; undefined while nothing is claimed, and while Kubernetes has lost its
+ *  router: only that has the static routes. */
 async function readNetworkFacts(
-  { db, caches }: { readonly db: Queries; readonly caches: Parts['caches'] },
+  parts: RouterReads,
   network: NetworkObject,
   accountId: string,
   newest?: Pick<RouterSpec, 'staticRoutes'>,
 ): Promise<NetworkFacts | undefined> {
+  const { db } = parts
   const { namespace = '', name } = network.metadata
   const id = { accountId, networkId: name }
   const claim = await orUnavailable(findNetwork(db, id))
   if (claim === undefined) return undefined
   const router = await orUnavailable(findRouterOf(db, id))
   const isStaying = router?.networks.some(({ networkId, isLeaving }) => networkId === name && !isLeaving) === true
-  const known = newest ?? caches.of(Router).get({ namespace, name: router?.routerId ?? '' })?.spec
-  const spec = known ?? { staticRoutes: [] }
-  const at: At | undefined = router !== undefined && isStaying ? { claim: router, spec } : undefined
+  const at = router !== undefined && isStaying ? await atRouter(parts, namespace, router, newest) : undefined
+  if (at === 'no router') return undefined
   const edge = await orUnavailable(findEdgeOf(db, id))
   return networkFactsOf(network, claim, { at, gateway: edge?.gateway })
+}
+
+interface RouterReads {
+  readonly db: Queries
+  readonly caches: Parts['caches']
+}
+
+async function atRouter(
+  { db, caches }: RouterReads,
+  namespace: string,
+  claim: NonNullable<Awaited<ReturnType<typeof findRouterOf>>>,
+  newest: Pick<RouterSpec, 'staticRoutes'> | undefined,
+): Promise<At | 'no router'> {
+  const key = { namespace, name: claim.routerId }
+  const spec = newest ?? caches.of(Router).get(key)?.spec
+  if (spec !== undefined) return { claim, spec }
+  const isGoing = await orUnavailable(isRemovalOpen(db, { kind: Router.kind, ...key }))
+  return isGoing ? { claim, spec: { staticRoutes: [] } } : 'no router'
 }
 
 /** Writes the network's desired rows, for the router or the edge that changes them. */

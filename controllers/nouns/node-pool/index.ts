@@ -5,6 +5,7 @@ import { isFinal } from '../../../domain/operations.ts'
 import { JOIN_SECONDS } from '../../../domain/node-pool/rules.ts'
 import { type ClusterClaim, findCluster } from '../../../db/kubernetes-cluster/index.ts'
 import { claimNodePool, isNodePoolClaimed, releaseNodePool } from '../../../db/node-pool/index.ts'
+import { wasGivenUpSince, wasRemovalOrdered } from '../../../db/removal/index.ts'
 import { editorActor, findEditor } from '../../kit/operation/direct-edit.ts'
 import { controlPlanesIn } from '../../../integrations/control-planes/configuration.ts'
 import type { ControlPlanes } from '../../../integrations/control-planes/control.ts'
@@ -14,6 +15,7 @@ import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../../resources/node-pool/index.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { findAccountOf } from '../../kit/account.ts'
 import { auditEffect } from '../../kit/audit.ts'
 import { controller } from '../../kit/controller.ts'
@@ -21,6 +23,7 @@ import { orUnavailable } from '../../kit/outage.ts'
 import type { EffectsOn } from '../../kit/effects.ts'
 import {
   deliverDocument,
+  findLostMachines,
   MACHINE_READS,
   MACHINE_WRITES,
   type Machines,
@@ -106,11 +109,33 @@ async function observe(
     region,
     api,
     machines: own,
+    lost: await findLostMachines(parts, { type: 'node_pool', namespace, id: nodePoolId, accountId }),
+    removed: await removedServers(parts, pool, own),
     scaling: 'obstacle' in api ? undefined : await scalingOf(parts, pool, { clusterClaim, region, memory }),
     taken: takenNumbers(pool, own, api),
     edits: [],
     editor: begun === undefined ? await findEditor(store, NodePool, pool, '') : editorActor(begun.username),
   }
+}
+
+/** Names of servers are used again: an order counts by the uid of the server, or when an operator gave it up after it
+ *  was created. */
+async function removedServers(
+  { db }: Parts,
+  { metadata: { namespace = '' }, status }: NodePoolObject,
+  machines: Observed['machines'],
+): Promise<readonly string[]> {
+  const removed: string[] = []
+  for (const { serverId: name, serverUid = '', serverCreatedAt } of status?.nodes ?? []) {
+    if (serverCreatedAt === undefined || machines.some(({ serverId }) => serverId === name)) continue
+    const of = { kind: Server.kind, namespace, name }
+    const isOrdered = await orUnavailable(
+      (async () =>
+        (await wasRemovalOrdered(db, serverUid)) || (await wasGivenUpSince(db, of, new Date(serverCreatedAt))))(),
+    )
+    if (isOrdered) removed.push(name)
+  }
+  return removed
 }
 
 /** A cluster that does not report its load blocks only its autoscaling. */

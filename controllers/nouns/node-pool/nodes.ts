@@ -45,6 +45,11 @@ export interface Slot {
   readonly isLetGo: boolean
   readonly machine: Machine | undefined
   readonly node: ControlPlaneNode | undefined
+  readonly serverId: string
+  /** Its server does not exist, and its deletion was ordered: that server, and no earlier one of its name. */
+  readonly isServerRemoved: boolean
+  /** Its server does not exist, nobody ordered that, and its node, its claims or its guest are left. */
+  readonly isMissing: boolean
 }
 
 const roleOf = (number: number): string => `n${number}`
@@ -75,10 +80,15 @@ export function slotsOf(pool: NodePoolObject, observed: Observed, count: number)
     .toSorted((one, other) => one - other)
     .map((number) => {
       const [role, name] = [roleOf(number), nodeNameOf(named, number)]
-      const machine = observed.machines.find(({ serverId }) => serverId === machineName(named, role))
+      const serverId = machineName(named, role)
+      const machine = observed.machines.find((each) => each.serverId === serverId)
       const node = nodes.find((each) => each.name === name)
       const isLetGo = spec.skipped?.includes(number) === true
-      return { number, role, name, isWanted: wanted.has(number), isLetGo, machine, node }
+      const isServerRemoved = machine === undefined && observed.removed.includes(serverId)
+      const isLeft = node !== undefined || observed.lost.includes(serverId)
+      const isMissing = machine === undefined && !isServerRemoved && isLeft
+      const isWanted = wanted.has(number)
+      return { number, role, name, isWanted, isLetGo, machine, node, serverId, isServerRemoved, isMissing }
     })
 }
 

@@ -57,6 +57,10 @@ export interface Observed {
   readonly api: ApiView | { readonly obstacle: string }
   /** Its servers, including those that are being deleted. */
   readonly machines: readonly Machine[]
+  /** Names of Servers that are missing without an order: claims or guests of them are left. */
+  readonly lost: readonly string[]
+  /** Names of Servers in its status that no longer exist, and whose deletion was ordered. */
+  readonly removed: readonly string[]
   /** Undefined for a pool without autoscaling or with an operation under way, and while the cluster does not report. */
   readonly scaling: Scaling | undefined
   /** Numbers of nodes of which anything exists. */

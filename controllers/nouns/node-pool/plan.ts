@@ -154,7 +154,7 @@ interface Maintained {
 
 /** What to do for this number of nodes, and the status of the existing ones. */
 function maintained({ root: pool, observed, now }: Input, count: number): Maintained {
-  const { accountId = '', machines, region } = observed
+  const { accountId = '', machines, lost, region } = observed
   const slots = slotsOf(pool, observed, count)
   const drains = currentDrains(pool, slots)
   const leaving = leavingOf(pool, slots, drains)
@@ -176,6 +176,7 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
       isPatient: leaving.some((other) => other !== slot && other.isWanted),
     })),
     machines,
+    lost,
     now,
   })
   const draining = leaving.filter((slot) => !isEmpty(slot)).map(({ name }) => name)
@@ -188,7 +189,7 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
     actions: changes?.actions ?? [...inCluster, ...planned.actions],
     waitFor: missing === '' ? planned.waitFor : missing,
     status: {
-      nodes: nodesOf(slots),
+      nodes: nodesOf(slots, pool.status?.nodes ?? []),
       ...changes?.status,
       // The effect records them itself.
       ...(draining.length > 0 ? {} : { drains: drains.length === 0 ? undefined : [...drains] }),
@@ -250,7 +251,11 @@ function clusterActions(
   const unmarked = slots.filter(
     ({ machine, node }) => machine !== undefined && node !== undefined && node.marked !== marks.digest,
   )
-  const left = slots.filter(({ machine, node }) => node !== undefined && (machine === undefined || machine.isDeleting))
+  const isEnding = isPoolLeaving(pool)
+  const left = slots.filter(
+    ({ machine, node, isServerRemoved }) =>
+      node !== undefined && (machine === undefined ? isServerRemoved || isEnding : machine.isDeleting),
+  )
   const requests = api.requests.filter((request) =>
     slots.some(
       ({ name, machine }) =>
@@ -286,7 +291,8 @@ function missingOf(
   { leaving, marks }: { readonly leaving: readonly Slot[]; readonly marks: string },
 ): string {
   for (const slot of slots) {
-    const { name, node, machine, isWanted } = slot
+    const { name, node, machine, isWanted, isMissing } = slot
+    if (isMissing && !isPoolLeaving(pool)) return serverMissing(slot)
     if (leaving.includes(slot)) return `node ${name} to be drained`
     if (!isWanted && (machine !== undefined || node !== undefined)) return `node ${name} to go`
     if (!isWanted) continue
@@ -299,13 +305,33 @@ function missingOf(
   return ''
 }
 
-const nodesOf = (slots: readonly Slot[]): NonNullable<NodePoolStatus['nodes']> =>
-  slots.flatMap(({ name, machine, node }) =>
+/** The deletion of the pool orders that of its nodes. */
+const isPoolLeaving = ({ metadata, spec }: NodePoolObject): boolean =>
+  metadata.deletionTimestamp !== undefined || spec.operation?.kind === LIFE.deletes
+
+const serverMissing = ({ name, serverId }: Slot): string =>
+  `server ${serverId} of node ${name} to be there: it is missing, and nobody deleted it. The node stays until ` +
+  'somebody deletes it in the cluster, or an operator gives the server up'
+
+/** A node whose server is missing keeps what is known of that: an order is found by it. */
+const nodesOf = (
+  slots: readonly Slot[],
+  known: NonNullable<NodePoolStatus['nodes']>,
+): NonNullable<NodePoolStatus['nodes']> =>
+  slots.flatMap(({ name, machine, node, serverId, isServerRemoved, isMissing }) =>
     machine === undefined
-      ? []
+      ? known
+          .filter((each) => each.serverId === serverId && (isMissing || node !== undefined))
+          .map((each): (typeof known)[number] => ({
+            ...each,
+            state: isServerRemoved ? 'deleting' : 'error',
+            isReady: !isServerRemoved && node?.isReady === true,
+          }))
       : [
           {
-            serverId: machine.serverId,
+            serverId,
+            serverUid: machine.serverUid,
+            serverCreatedAt: machine.createdAt,
             hostname: name,
             state: machine.isDeleting ? 'deleting' : machine.state,
             isReady: node?.isReady === true && !machine.isDeleting,
@@ -327,10 +353,12 @@ function idle(input: Input): Decision {
   const isSettled = kept.waitFor === ''
   const isMade = isSettled || status?.isMade === true
   const fault = isSettled ? undefined : status?.fault
+  const isServerMissing = kept.slots.some(({ isMissing }) => isMissing)
+  const isInError = fault !== undefined || !isMade
   return {
-    health: fault !== undefined || !isMade ? 'stalled' : 'ready',
-    reason: fault !== undefined || !isMade ? 'Error' : isSettled ? 'Running' : 'Maintaining',
-    message: truncated(fault ?? (kept.waitFor === '' ? withheldOf(input) : kept.waitFor)),
+    health: isInError || isServerMissing ? 'stalled' : 'ready',
+    reason: isServerMissing ? 'ServerMissing' : isInError ? 'Error' : isSettled ? 'Running' : 'Maintaining',
+    message: truncated(isServerMissing ? kept.waitFor : (fault ?? (isSettled ? withheldOf(input) : kept.waitFor))),
     actions: kept.actions,
     status: { ...kept.status, fault, grantedCount: countOf(input), ...(isMade ? { isMade } : {}) },
     waitFor: kept.waitFor === '' ? 'a change' : kept.waitFor,
@@ -354,7 +382,7 @@ function remove(input: Input): Decision {
     return { ...going, ...waiting('servers', observed.api.obstacle), reason: 'Deleting' }
   if (accountId !== undefined && (isLast || isSilent)) {
     if (machines.length > 0) {
-      const planned = planMachines({ owner: nodePoolOwner(pool, accountId), demands: [], machines, now })
+      const planned = planMachines({ owner: nodePoolOwner(pool, accountId), demands: [], machines, lost: [], now })
       return { ...going, actions: planned.actions, waitFor: planned.waitFor }
     }
   } else if (accountId !== undefined) {

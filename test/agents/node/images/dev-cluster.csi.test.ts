@@ -77,6 +77,8 @@ async function deliver(endedAdmins: readonly string[] = []): Promise<void> {
     isClaimed: true,
     region: 'eu-1',
     networkCidr: undefined,
+    lost: [],
+    isServerRemoved: false,
     requests: [],
     issuerKey: issuer.publicKey,
     endedAdmins,

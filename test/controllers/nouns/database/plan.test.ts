@@ -158,7 +158,9 @@ const SEEN: Observed = {
   claim: CLAIM,
   networks: ['10.0.0.0/24'],
   machines: [],
+  lost: [],
   storage: undefined,
+  missingStorage: undefined,
   edits: [],
   spareDisks: [],
   archive: undefined,
@@ -407,6 +409,25 @@ test.each([
     expect(decided(object, seen)).toBe(expected)
   },
 )
+
+test('its data are not made again, blank, while nobody deleted them', () => {
+  const without = { ...settled(RUNNING), storage: undefined }
+  expect(decided(RUNNING, { ...without, missingStorage: 'lost' })).toBe('')
+  expect(statusOf(RUNNING, { ...without, missingStorage: 'lost' })).toMatchObject({
+    isHealthy: false,
+    healthDetail: expect.stringMatching(/missing, and nobody deleted it/),
+  })
+  expect(statusOf(RUNNING, { ...without, missingStorage: 'lost' })).not.toHaveProperty('isLost')
+  expect(statusOf(RUNNING, { ...without, missingStorage: 'removed' })).toMatchObject({ isLost: true })
+  // also while it is being made
+  expect(decided(CREATING, { machines: [machine()], missingStorage: 'lost' })).not.toContain('Storage')
+  expect(decided(CREATING, { machines: [machine()] })).toContain('ensure Storage')
+})
+
+test('its machine is not made again beside one that may still run', () => {
+  expect(decided(RUNNING, { storage: ATTACHED, lost: [SERVER_ID] })).toBe('')
+  expect(decided(RUNNING, { storage: ATTACHED })).toBe('ensure Server')
+})
 
 describe('its state', () => {
   test.each([

@@ -74,6 +74,8 @@ const observedOf = (more: Partial<Observed> = {}): Observed => ({
   networkCidr: undefined,
   issuerKey: KEY,
   machines: [],
+  lost: [],
+  isServerRemoved: false,
   requests: [],
   endedAdmins: [],
   ...more,
@@ -165,7 +167,7 @@ test('what does not come up in 30 minutes is in error, and says what it waited f
 })
 
 test.each([
-  ['it is gone', { isMade: true }, [], /deleted/],
+  ['is being deleted', { isMade: true }, [{ ...MACHINE, isDeleting: true }], /deleted/],
   ['it is lost', { isMade: true }, [{ ...MACHINE, state: 'error', stateDetail: 'its disk is lost' }], /disk is lost/],
   ['it could not be made', {}, [{ ...MACHINE, state: 'error', stateDetail: 'no room' }], /could not be made: no room/],
 ] as const)('a cluster whose server %s is in error', (_why, status, machines, reason) => {
@@ -173,6 +175,21 @@ test.each([
   expect(statusOf(cluster, observedOf({ machines: [...machines] as Machine[] }))).toMatchObject({
     failureReason: expect.stringMatching(reason),
   })
+})
+
+test('a missing server is shown as lost, and only its deletion ends the cluster', () => {
+  const cluster = clusterOf({ serverId: MACHINE.serverId, isMade: true, admins: ADMINS })
+  const waits = statusOf(cluster, observedOf())
+  expect(waits).toEqual({
+    health: { apiServer: 'unknown', isNodeReady: false, detail: expect.stringMatching(/missing/) },
+  })
+  expect(kinds(cluster, observedOf())).toEqual(['status', 'wait'])
+  expect(statusOf(cluster, told(READY))).toMatchObject({ health: { apiServer: 'healthy' } })
+  const removed = { failureReason: expect.stringMatching(/was deleted/) }
+  expect(statusOf(cluster, observedOf({ isServerRemoved: true }))).toMatchObject(removed)
+  // A Kubernetes of before its server was made: it is not made a second time.
+  expect(kinds(clusterOf(), observedOf({ lost: [MACHINE.serverId] }))).toEqual(['status', 'wait'])
+  expect(statusOf(clusterOf(), observedOf({ isServerRemoved: true }))).toMatchObject(removed)
 })
 
 test('its server removes the accounts of former holders, and keeps serving', () => {
@@ -188,7 +205,8 @@ test('its server removes the accounts of former holders, and keeps serving', () 
   // Also in one that is in error, as long as anything of it is left.
   const failed = clusterOf({ ...cluster.status, failureReason: 'Its server is lost.' })
   expect(kinds(failed, over([first ?? '']))).toContain('deliver')
-  expect(statusOf(failed, observedOf())).toEqual({ admins: [] })
+  expect(statusOf(failed, observedOf({ isServerRemoved: true }))).toEqual({ admins: [] })
+  expect(statusOf(failed, observedOf())).toEqual({})
 })
 
 test('one that its owner has stopped is none that is lost', () => {

@@ -44,6 +44,7 @@ const SEEN: Observed = {
   network: NETWORK,
   resolvers: [],
   machines: [],
+  lost: [],
   pair: undefined,
   routerDigest: undefined,
   installed: undefined,

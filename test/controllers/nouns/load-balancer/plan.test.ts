@@ -36,6 +36,7 @@ const SEEN: Observed = {
   hasNetwork: true,
   routeDigest: undefined,
   machines: [],
+  lost: [],
   unusedCertificates: [],
   edits: [],
   editor: 'user:x',

@@ -76,8 +76,8 @@ const machine = (role: string, more: Partial<Machine> = {}): Machine => ({
   ...more,
 })
 const PAIR = [demand('a'), demand('b')]
-const plan = (machines: readonly Machine[], demands: readonly MachineDemand[] = PAIR) =>
-  planMachines({ owner: OWNER, demands, machines, now: NOW })
+const plan = (machines: readonly Machine[], demands: readonly MachineDemand[] = PAIR, lost: readonly string[] = []) =>
+  planMachines({ owner: OWNER, demands, machines, lost, now: NOW })
 const brief = (machines: readonly Machine[], demands?: readonly MachineDemand[]) =>
   plan(machines, demands).actions.map((action) =>
     action.do === 'ensure'
@@ -101,6 +101,14 @@ describe('the machines of an owner', () => {
       },
     })
     expect(plan([])).toMatchObject({ isSettled: false, waitFor: 'machine a to be made' })
+  })
+
+  it('are not made again while something of the earlier one is left, and are neither exchanged meanwhile', () => {
+    const missing = plan([machine('b', { plan: 'tiny' })], PAIR, [nameOf('a')])
+    expect(missing.actions).toEqual([])
+    expect(missing).toMatchObject({ isSettled: false, waitFor: expect.stringMatching(/^machine a to be there: its/) })
+    // one that is there again is treated as any other
+    expect(plan([machine('a'), machine('b')], PAIR, [nameOf('a')]).isSettled).toBe(true)
   })
 
   it('stay switched off where their customer may do that, with any other change', () => {

@@ -7,8 +7,11 @@ import type { UnsealedAuditEntry } from '../../../../domain/audit/entry.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
 import { recordIntent } from '../../../../db/change/index.ts'
+import { networkController } from '../../../../controllers/nouns/network/index.ts'
+import type { NetworkObject, Observed as NetworkObserved } from '../../../../controllers/nouns/network/plan.ts'
 import { routerController } from '../../../../controllers/nouns/router/index.ts'
 import { type Observed, plan, type RouterObject } from '../../../../controllers/nouns/router/plan.ts'
+import { confirmRemoval, orderRemoval } from '../../../../db/removal/index.ts'
 import { findRouter } from '../../../../db/router/index.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
@@ -203,6 +206,26 @@ test('a router keeps its rows while Kubernetes has lost one of its networks', as
   const observed = (await reconciler?.observe(router, fastClock.now())) as Observed
   expect(observed).toMatchObject({ missing: ['kept'], hasNetworks: true, claim: { networks: [{ networkId: 'kept' }] } })
   expect(plan(router, observed, fastClock.now()).map((action) => action.do)).not.toContain('effect')
+})
+
+test('a network keeps its rows while Kubernetes has lost its router, until the deletion of that was ordered', async () => {
+  await makeNetwork('routed')
+  const staticRoutes = [{ destination: '10.9.0.0/16', nextHop: '10.77.0.9', comment: '' }]
+  await makeRouter('away', { networkIds: ['routed'], staticRoutes })
+  await ended(Router, 'away')
+  const network = (await cloud.kubectl.get(Network, key('routed'))) as NetworkObject // it was there just now
+  const nothing = { get: () => undefined, list: () => [], by: () => [], addIndex() {} }
+  const parts = { db: database.db, caches: { of: () => nothing }, store: cloud.kubectl }
+  const reconciler = networkController.open(parts as never) // what it opens and observes needs no more
+  const factsOf = async () => ((await reconciler?.observe(network, fastClock.now())) as NetworkObserved).facts
+  expect(await factsOf()).toBeUndefined()
+  const removed = { kind: Router.kind, namespace, name: 'away', uid: 'an earlier one' }
+  const by = { reason: 'deleted', clock: fastClock, random: systemRandom } as const
+  await orderRemoval(database.db, removed, by)
+  await confirmRemoval(database.db, removed, fastClock.now())
+  expect(await factsOf()).toBeUndefined()
+  await orderRemoval(database.db, { ...removed, uid: 'this one' }, by)
+  expect(await factsOf()).toMatchObject({ router: { staticRoutes: [] } })
 })
 
 test('what PostgreSQL refuses fails with the reason', async () => {

@@ -155,6 +155,47 @@ test('a pool of an account that may make nothing grows by nobody, and keeps the 
   expect(decide(idle, running(idle, lost)).made).toEqual([nameOf(1)])
 })
 
+test('a node whose server is missing without an order stays, and none is made under its name', () => {
+  const { serverId } = machineOf(1)
+  const known = {
+    serverId,
+    serverUid: 's1',
+    serverCreatedAt: at(-5),
+    hostname: nameOf(1),
+    state: 'started' as const,
+    isReady: true,
+    kubeletVersion: 'v1.36.3',
+  }
+  const pool = poolWith({ count: 2, status: { nodes: [known] } })
+  const world = { machines: [machineOf(0)], nodes: [nodeOf(0), nodeOf(1)] }
+  const waits = decide(pool, running(pool, world))
+  expect([waits.effects, waits.made, waits.removed]).toEqual([{}, [], []])
+  expect(waits.status['nodes']).toMatchObject([
+    { serverId: machineOf(0).serverId, serverUid: 's0', serverCreatedAt: at(-5) },
+    { ...known, state: 'error' },
+  ])
+  expect(JSON.stringify(plan(pool, running(pool, world), new Date(at(0))))).toMatch(
+    /"reason":"ServerMissing","message":"server \S+ of node \S+ to be there: it is missing, and nobody deleted it/,
+  )
+  // A pool of yesterday wants it no longer: that is no order either.
+  const smaller = poolWith({ count: 1 })
+  expect(decide(smaller, running(smaller, world)).effects).toEqual({})
+  // Its customer deleted the node, and the claims of the server are left.
+  const claims = { ...world, nodes: [nodeOf(0)], lost: [serverId] }
+  expect(decide(pool, running(pool, claims)).made).toEqual([])
+  expect(decide(pool, running(pool, { ...claims, lost: [] })).made).toEqual([nameOf(1)])
+  // An order for that server, and the deletion of the pool, are orders for the node.
+  expect(decide(pool, running(pool, { ...world, removed: [serverId] }))).toMatchObject({
+    effects: { forget: { names: [nameOf(1)] } },
+    status: { nodes: [{ state: 'started' }, { state: 'deleting', serverUid: 's1' }] },
+  })
+  const operation = operationOf('delete', { kind: 'node_pool.delete' })
+  const deleting = { ...poolWith({ operation }), metadata: { ...pool.metadata, deletionTimestamp: at(0) } }
+  const left = { nodes: [nodeOf(1)], lost: [serverId] }
+  expect(decide(deleting, running(deleting, left)).effects).toEqual({ forget: { names: [nameOf(1)] } })
+  expect(decide(deleting, running(deleting, { lost: [serverId] })).outcome).toBe('succeeded')
+})
+
 test('another version replaces as many nodes at a time as may be away', () => {
   const older = { kubeletVersion: 'v1.35.4' }
   const world = {
@@ -172,7 +213,7 @@ test('another version replaces as many nodes at a time as may be away', () => {
   expect(drained(upgrading(1), running(upgrading(1), away))).toBeUndefined()
   // The first has gone: it comes back under its name once the cluster has forgotten it, and is not drained again.
   const done = { drains: [{ hostname: nameOf(0), since: at(-1), isDone: true }] }
-  const without = { ...world, machines: world.machines.slice(1) }
+  const without = { ...world, machines: world.machines.slice(1), removed: [machineOf(0).serverId] }
   expect(decide(upgrading(1, done), running(upgrading(1), without))).toMatchObject({
     made: [],
     effects: { forget: { names: [nameOf(0)] } },

@@ -156,6 +156,8 @@ export const observedWith = ({ nodes = [], requests = [], ...more }: World = {})
   cluster: CLUSTER,
   region: 'eu-1',
   machines: [],
+  lost: [],
+  removed: [],
   edits: [],
   editor: 'user:ada',
   scaling: undefined,
