@@ -29,6 +29,23 @@ const linesOf = ({ row: { what }, kubectl, rest }: Answered): readonly string[] 
   ...(rest === undefined ? [] : [`  REST     ${rest}`]),
 ]
 
+/** The status and the reason of an answer; `accepted` for every acceptance. Texts and names of fields are each
+ *  interface's own. Kubernetes answers 422 where the schema of the kind refuses, for which REST has 400. */
+function outcomeOf(answer: string): string {
+  if (answer.startsWith('admitted') || answer.startsWith('2')) return 'accepted'
+  const [, status = '', reason = ''] = /^(\d{3}) (?:(\w+): )?/.exec(answer) ?? []
+  if (status === '400' || (status === '422' && answer.includes(' is invalid: '))) return '400'
+  return `${status} ${reason}`.trim()
+}
+
+/** The rows in which the interfaces differ without a stated cause, or state one and agree. */
+const disagreements = (answers: readonly Answered[]): readonly string[] =>
+  answers.flatMap(({ row: { what, differs }, kubectl, rest }) => {
+    const isSame = kubectl === undefined || rest === undefined || outcomeOf(kubectl) === outcomeOf(rest)
+    if (isSame === (differs === undefined)) return []
+    return [isSame ? `${what}: the interfaces agree` : `${what}: kubectl ${kubectl}, but REST ${rest}`]
+  })
+
 /** The routes of the noun's changes that no row gets a 2xx from, or none a refusal. */
 function routesNotTried(table: Table, answers: readonly Answered[]): readonly string[] {
   const noun = CHANGES.find(({ resource }) => (resource as unknown) === table.resource)
@@ -63,4 +80,5 @@ test.each(tables)('the changes of a %s are refused in the same words as before',
   if (environment()['UPDATE'] === '1') await writeFile(golden, text)
   expect(text).toBe(await readFile(golden, 'utf8'))
   expect(routesNotTried(table, answers)).toEqual([])
+  expect(disagreements(answers)).toEqual([])
 })

@@ -56,6 +56,8 @@ export interface Row {
   readonly lacks?: Lack | undefined
   /** The only quota without room, where not all of them are. */
   readonly quota?: string | undefined
+  /** Why the answers of the interfaces differ in status or reason; undefined when they agree. */
+  readonly differs?: string | undefined
   readonly rest?: Request | undefined
   readonly kubectl?: Edit | undefined
 }
@@ -67,6 +69,20 @@ export interface Table {
   readonly rows: readonly Row[]
 }
 
+/** The rows, and why the answers to each of them differ. */
+export const differing = (differs: string, ...rows: readonly Row[]): readonly Row[] =>
+  rows.map((row) => ({ ...row, differs }))
+
+/** Why answers differ in rows of several nouns. */
+export const WHY = {
+  pending: 'kubectl may name an object before it exists or is ready: the operation waits for it',
+  deletionWaits: 'a deletion by kubectl waits for the current operation of its object (decision 133)',
+  deletedAgain: 'a deletion by kubectl may be repeated: Kubernetes has marked the object already (decision 133)',
+  hiddenMachine: 'REST hides machines of the platform with their storages; kubectl shows them',
+  unchanged: 'the spec is as it was: for kubectl there is nothing to change',
+  noField: 'the body of REST does not have the field',
+} as const
+
 /** How the two interfaces differ in a row; undefined leaves a field out. */
 interface Differences {
   /** False: there is no such request. Fields replace those of the spec in the body. */
@@ -75,6 +91,7 @@ interface Differences {
   readonly given?: Row['given']
   readonly lacks?: Lack
   readonly quota?: string
+  readonly differs?: Row['differs']
   /** Of a new object by kubectl. */
   readonly metadata?: object
 }

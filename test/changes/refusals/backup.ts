@@ -2,7 +2,7 @@ import { Backup } from '../../../resources/backup/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { backup, busy, disk, MACHINE, readByImage, server, UNKNOWN } from '../fixtures.ts'
-import { asking, type Given, type Row, type Table } from '../refusals.ts'
+import { asking, differing, type Given, type Row, type Table, WHY } from '../refusals.ts'
 
 const OVER = '2026-01-01T00:00:00Z'
 const FUTURE = '2099-01-01T00:00:00Z'
@@ -62,23 +62,35 @@ export const TABLE: Table = {
     backUp(''),
     { ...request('create of one that is not there', 'POST', '', {}), given: async () => UNKNOWN },
     create('before its storage', { storageId: UNKNOWN, expiresAt: FUTURE }, kubectlOnly),
-    backUp('of one that is being deleted', disk({}, { isDeleting: true })),
-    ...(['creating', 'error', 'restoring'] as const).map((state) =>
-      backUp(`of one that is ${state}`, disk({ status: { state } })),
+    ...differing(
+      WHY.pending,
+      backUp('of one that is being deleted', disk({}, { isDeleting: true })),
+      ...(['creating', 'error', 'restoring'] as const).map((state) =>
+        backUp(`of one that is ${state}`, disk({ status: { state } })),
+      ),
     ),
     backUp('of one in a zone without a place for backups', disk({ spec: { zone: 'bare' } })),
-    backUp('of one that is being backed up', async (scene) => {
-      const storageId = await disk()(scene)
-      await backup({ spec: { storageId, ...busy('storage.backup').spec }, status: { state: 'creating' } })(scene)
-      return storageId
-    }),
-    backUp('of a machine', async () => MACHINE),
+    ...differing(
+      WHY.pending,
+      backUp('of one that is being backed up', async (scene) => {
+        const storageId = await disk()(scene)
+        await backup({ spec: { storageId, ...busy('storage.backup').spec }, status: { state: 'creating' } })(scene)
+        return storageId
+      }),
+    ),
+    ...differing(
+      WHY.hiddenMachine,
+      backUp('of a machine', async () => MACHINE),
+    ),
     create('in another zone', { storageId: UNKNOWN, zone: 'bare' }, kubectlOnly),
     backUp('that expires in the past', disk(), { expiresAt: OVER }),
     backUp('that expires at no instant', disk(), { expiresAt: 'soon' }),
     backUp('with a title that is too long', disk(), { title: 'x'.repeat(256) }),
     backUp('with a title that nobody can read', disk(), { title: 'a\u0007b' }),
-    backUp('with a field that is none', disk(), {}, { full: true }),
+    ...differing(
+      'only the body of REST has the field',
+      backUp('with a field that is none', disk(), {}, { full: true }),
+    ),
     { ...backUp('without room in the quota'), lacks: 'quota' },
     { ...backUp('without room in the quota of backups'), lacks: 'quota', quota: 'backups' },
     create('without credit', { storageId: UNKNOWN }, { ...kubectlOnly, lacks: 'credit' }),
@@ -123,8 +135,8 @@ export const TABLE: Table = {
     edited('change the storage', { storageId: 'other' }),
     edited('change the kind', { kind: 'scheduled' }),
 
-    removed('one that is being deleted', backup({}, { isDeleting: true })),
-    removed('one that is being restored', backup(busy('backup.restore'))),
+    ...differing(WHY.deletedAgain, removed('one that is being deleted', backup({}, { isDeleting: true }))),
+    ...differing(WHY.deletionWaits, removed('one that is being restored', backup(busy('backup.restore')))),
     removed('one that a storage is being made from', readBy('creating')),
     removed('one that a storage was made from', readBy('online')),
     removed('one that an image is being made from', readByImage(backup(), 'backupId')),

@@ -1,7 +1,7 @@
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { CustomImage, type CustomImageStatus } from '../../../resources/custom-image/index.ts'
 import { backup, busy, disk, MACHINE, server, snapshot, UNKNOWN } from '../fixtures.ts'
-import { asking, type Given, type Row, type Table } from '../refusals.ts'
+import { asking, differing, type Given, type Row, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const FILE = { url: 'https://images.example.com/disk.qcow2', checksum: 'a'.repeat(64) }
@@ -104,7 +104,10 @@ export const TABLE: Table = {
       const serverId = await server({ spec: { desiredPower: 'running' }, status: { state: 'started' } })(scene)
       return disk({ spec: { serverId }, status: { serverId } })(scene)
     }),
-    ofStorage('of a machine', async () => MACHINE),
+    ...differing(
+      WHY.hiddenMachine,
+      ofStorage('of a machine', async () => MACHINE),
+    ),
     ofStorage('that is being deleted', disk({}, { isDeleting: true })),
     ofSnapshot('', snapshot()),
     ofSnapshot('that is not there', async () => UNKNOWN),
@@ -137,9 +140,13 @@ export const TABLE: Table = {
     edit('change the source', 'mine', { spec: { source: { ...FILE, checksum: 'b'.repeat(64) } } }),
     request('change one that is not there', 'PATCH', `/${UNKNOWN}`, { title: 'a' }),
 
-    removed('one that is being made', image({ state: 'creating' }, busy('template.create').spec)),
-    removed('one that is being deleted', image({}, {}, { isDeleting: true })),
-    ...STATES.map((state) => removed(`one in state ${state}`, image({ state }))),
+    ...differing(
+      WHY.deletionWaits,
+      removed('one that is being made', image({ state: 'creating' }, busy('template.create').spec)),
+      removed('one in state creating', image({ state: 'creating' })),
+    ),
+    ...differing(WHY.deletedAgain, removed('one that is being deleted', image({}, {}, { isDeleting: true }))),
+    ...(['error', 'deleting'] as const).map((state) => removed(`one in state ${state}`, image({ state }))),
     removed('one that is not there', async () => UNKNOWN),
     removed('', image()),
   ],

@@ -1,7 +1,7 @@
 import { DevCluster } from '../../../resources/dev-cluster/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { PUBLIC_KEY } from '../../apiserver/cloud.ts'
-import { asking, makeNetwork, type Table } from '../refusals.ts'
+import { asking, makeNetwork, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const WELL = { zone, name: 'new', plan: 'starter-2c-4g', sshKeys: [PUBLIC_KEY] }
@@ -20,7 +20,7 @@ export const TABLE: Table = {
     await request('DELETE', '/dev-clusters/:leaving')
   },
   rows: [
-    create('before its network', { networkId: 'later' }),
+    create('before its network', { networkId: 'later' }, { differs: WHY.pending }),
     create('in a network of another zone', { networkId: ':away' }),
     create('in no zone', { zone: 'nowhere' }),
     create('in a zone without networks', { zone: 'bare' }),
@@ -48,7 +48,7 @@ export const TABLE: Table = {
       labels: { a: 'b' },
     }).map(([field, value]) => edit(`change ${field}`, 'one', { spec: { [field]: value } })),
 
-    remove('one that is being deleted', 'leaving'),
+    remove('one that is being deleted', 'leaving', { differs: WHY.deletedAgain }),
     remove('', 'one'),
   ],
 }

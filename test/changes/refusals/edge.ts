@@ -1,7 +1,7 @@
 import { Edge } from '../../../resources/edge/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { PUBLIC_KEY } from '../../apiserver/cloud.ts'
-import { asking, makeNetwork, type Table } from '../refusals.ts'
+import { asking, makeNetwork, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const { create, change, remove, edit, request, ofPlatform, creationNeeds } = asking(
@@ -42,7 +42,7 @@ export const TABLE: Table = {
     await put(Network, 'fresh', Network.spec.parse({ zone, name: 'fresh' }))
   },
   rows: [
-    create('before its network', { networkId: 'later' }),
+    create('before its network', { networkId: 'later' }, { differs: WHY.pending }),
     create('for a network without ranges', { networkId: ':fresh' }, { rest: false }),
     create('for a network with an edge', { networkId: ':of-out' }),
     create('in another zone than its network', {}, { rest: false, kubectl: { zone: 'imageless' } }),
@@ -95,7 +95,7 @@ export const TABLE: Table = {
     request('change one that is not there', 'PATCH', '/nothing', { name: 'a' }),
 
     remove('one that is being made', 'busy'),
-    remove('one that is being deleted', 'leaving'),
+    remove('one that is being deleted', 'leaving', { differs: WHY.deletionWaits }),
     remove('', 'out'),
     create(''),
   ],

@@ -1,6 +1,6 @@
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
-import { asking, makeNetwork, type Row, type Table } from '../refusals.ts'
+import { asking, makeNetwork, type Row, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const { create, change, remove, edit, request, ofPlatform, creationNeeds } = asking('/kubernetes-clusters', {
@@ -34,7 +34,7 @@ export const TABLE: Table = {
     await request('DELETE', '/kubernetes-clusters/:leaving')
   },
   rows: [
-    create('before its network', { networkId: 'later' }),
+    create('before its network', { networkId: 'later' }, { differs: WHY.pending }),
     create('in no zone', { zone: 'nowhere' }),
     create('in a zone without networks', { zone: 'bare' }),
     create('in a zone without Kubernetes', { zone: 'imageless' }),
@@ -70,7 +70,7 @@ export const TABLE: Table = {
 
     remove('one that is protected', 'kept'),
     remove('one that is busy', 'busy'),
-    remove('one that is being deleted', 'leaving'),
+    remove('one that is being deleted', 'leaving', { differs: WHY.deletionWaits }),
     remove('', 'shop'),
     create(''),
   ],

@@ -1,5 +1,5 @@
 import { Network } from '../../../resources/network/index.ts'
-import { asking, makeGuest, type Table } from '../refusals.ts'
+import { asking, makeGuest, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const { create, change, remove, request, ofPlatform, creationNeeds } = asking('/networks', { zone, name: 'new' })
@@ -28,7 +28,7 @@ export const TABLE: Table = {
     create('without a name', { name: '' }),
     create('with a name that nobody can read', { name: 'a\u0007' }),
     create('with the name of another', { name: 'back' }),
-    create('without addresses for guests', { dhcpEnabled: false }),
+    create('without addresses for guests', { dhcpEnabled: false }, { differs: WHY.noField }),
     ...creationNeeds('address', 'credit', 'quota'),
     ...ofPlatform('back', 'network.sync'),
     create(''),
@@ -49,7 +49,7 @@ export const TABLE: Table = {
     remove('one with a router', 'routed'),
     remove('one with a server', 'inhabited'),
     remove('one that is being made', 'busy'),
-    remove('one that is being deleted', 'leaving'),
+    remove('one that is being deleted', 'leaving', { differs: WHY.deletionWaits }),
     remove('', 'free'),
   ],
 }

@@ -1,6 +1,6 @@
 import { Network } from '../../../resources/network/index.ts'
 import { Router } from '../../../resources/router/index.ts'
-import { asking, makeGuest, type Table } from '../refusals.ts'
+import { asking, differing, makeGuest, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const { create, change, remove, request, ofPlatform, creationNeeds } = asking('/routers', { zone, name: 'new' })
@@ -41,8 +41,8 @@ export const TABLE: Table = {
     await make('ip', '/floating-ips', { zone, server_id: ':web', target: 'private::back' })
   },
   rows: [
-    create('before its network', { networkIds: [':free', 'later'] }),
-    create('at a network without ranges', { networkIds: [':fresh'] }),
+    create('before its network', { networkIds: [':free', 'later'] }, { differs: WHY.pending }),
+    create('at a network without ranges', { networkIds: [':fresh'] }, { differs: WHY.pending }),
     create('in no zone', { zone: 'nowhere' }),
     create('in a zone without networks', { zone: 'bare' }),
     create('in a closed zone', { zone: 'closed' }),
@@ -75,19 +75,22 @@ export const TABLE: Table = {
     change('rename', 'plain', { name: 'simple' }),
     request('change one that is not there', 'PATCH', '/nothing', { name: 'a' }),
 
-    attach('a network that is not there', 'alone', 'nothing', ['nothing']),
+    ...differing(WHY.pending, attach('a network that is not there', 'alone', 'nothing', ['nothing'])),
     attach('a network of another router', 'out', ':front', [':back', ':front']),
     attach('a network that overlaps', 'wide', ':over', [':broad', ':over']),
-    attach('a network twice', 'other', ':front', [':front', ':front']),
+    ...differing(
+      'the schema of the kind has each network once in the list; a request of REST names only the one to attach',
+      attach('a network twice', 'other', ':front', [':front', ':front']),
+    ),
     attach('a network to one that is busy', 'busy', ':free', [':free']),
     attach('a network to one that is being deleted', 'leaving', ':free', [':free']),
     attach('a network', 'alone', ':free', [':free']),
-    detach('a network of another', 'other', ':back', [':front']),
+    ...differing(WHY.unchanged, detach('a network of another', 'other', ':back', [':front'])),
     detach('the network of a floating IP', 'out', ':back', []),
     detach('a network', 'other', ':front', []),
 
     remove('one with networks', 'out'),
     remove('one that is being made', 'busy'),
-    remove('one that is being deleted', 'leaving'),
+    remove('one that is being deleted', 'leaving', { differs: WHY.deletionWaits }),
   ],
 }

@@ -3,7 +3,7 @@ import type { ServerSpec } from '../../../resources/server/index.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { busy, disk, MACHINE, readByImage, server, snapshot, UNKNOWN } from '../fixtures.ts'
-import { asking, type Given, type Row, type Table } from '../refusals.ts'
+import { asking, differing, type Given, type Row, type Table, WHY } from '../refusals.ts'
 
 const { create, edit, remove, request, ofPlatform } = asking('/storages/:it/snapshots', { storageId: ':it', title: '' })
 const kubectlOnly = { rest: false } as const
@@ -45,13 +45,19 @@ export const TABLE: Table = {
     take(''),
     create('before its storage', { storageId: UNKNOWN }, kubectlOnly),
     { ...request('create of one that is not there', 'POST', '', {}), given: async () => UNKNOWN },
-    take('of one that is being deleted', disk({}, { isDeleting: true })),
-    ...(['creating', 'restoring', 'error'] as const).map((state) =>
-      take(`of one that is ${state}`, disk({ status: { state } })),
+    ...differing(
+      WHY.pending,
+      take('of one that is being deleted', disk({}, { isDeleting: true })),
+      ...(['creating', 'restoring', 'error'] as const).map((state) =>
+        take(`of one that is ${state}`, disk({ status: { state } })),
+      ),
+      take('of one that is busy', disk(busy('storage.resize'))),
     ),
-    take('of a machine', async () => MACHINE),
+    ...differing(
+      WHY.hiddenMachine,
+      take('of a machine', async () => MACHINE),
+    ),
     take('of one that has claimed nothing', disk({}, { isClaimed: false })),
-    take('of one that is busy', disk(busy('storage.resize'))),
     take('of a tier that has none', disk({ spec: { tier: 'local-nvme' } })),
     take('of what a server boots from no longer', booted()),
     take('of what a server boots from that is being rebuilt', booted(busy('server.rebuild').spec)),
@@ -68,9 +74,9 @@ export const TABLE: Table = {
     ),
     removed('one that a storage is being made from', cloned),
     removed('one that an image is being made from', readByImage(snapshot(), 'snapshotId')),
-    removed('one that is busy', snapshot(busy('snapshot.delete'))),
+    ...differing(WHY.deletionWaits, removed('one that is busy', snapshot(busy('snapshot.delete')))),
     removed('one that is being made', snapshot({ ...busy('snapshot.create'), status: { state: 'creating' } })),
-    removed('one that is being deleted', snapshot({}, { isDeleting: true })),
+    ...differing(WHY.deletedAgain, removed('one that is being deleted', snapshot({}, { isDeleting: true }))),
     removed('one in state deleting', snapshot({ status: { state: 'deleting' } })),
     removed('one that is not there', async () => UNKNOWN),
     removed('', snapshot()),

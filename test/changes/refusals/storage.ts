@@ -1,7 +1,7 @@
 import { Storage } from '../../../resources/storage/index.ts'
 import type { ServerStatus } from '../../../resources/server/index.ts'
 import { backup, busy, disk, type Disk, server, UNKNOWN } from '../fixtures.ts'
-import { asking, type Given, type Row, type Table } from '../refusals.ts'
+import { asking, differing, type Given, type Row, type Table, WHY } from '../refusals.ts'
 
 const zone = 'eu-1-a'
 const SCHEDULE = '30 3 * * *'
@@ -112,7 +112,7 @@ export const TABLE: Table = {
     ...[0, 366, 1.5].map((backupRetentionDays) =>
       create(`kept for ${backupRetentionDays} days`, { backupRetentionDays }),
     ),
-    create('for a server that is not there', { serverId: UNKNOWN }),
+    create('for a server that is not there', { serverId: UNKNOWN }, { differs: WHY.pending }),
     forServer('a server of another zone', server({ spec: { zone: 'bare' } })),
     forServer('a server whose host does not answer', server({ status: SILENT })),
     create('with copies in no zone', { backupCopyZone: 'nowhere' }, { rest: false }),
@@ -125,27 +125,39 @@ export const TABLE: Table = {
     ...STATES.map((state) => attach(`one that is ${state}`, disk({ status: { state } }))),
     attach('to a server of another zone', disk(), server({ spec: { zone: 'bare' } })),
     attach('to a server whose host does not answer', disk(), server({ status: SILENT })),
-    attach('to a server that is not there', disk(), async () => UNKNOWN),
+    ...differing(
+      'the webhook leaves an unknown server to the claim, which finds no room for it',
+      attach('to a server that is not there', disk(), async () => UNKNOWN),
+    ),
     attach('to a server without room', disk(), server({ hasRoom: false })),
     request('attach one that is not there', 'POST', `/${UNKNOWN}/attach`, { server_id: UNKNOWN }),
 
     detach('', disk({}, { isAttached: true })),
-    detach('one that is attached to none', disk()),
+    ...differing(
+      WHY.unchanged,
+      detach('one that is attached to none', disk()),
+      detach('one that is being detached', disk(DETACHING)),
+      resize('to the same size', disk(), 2),
+      resize('a boot storage to the same size', disk({ spec: { isBoot: true } }, { isAttached: true }), 2),
+    ),
     detach('one that is busy', disk(busy('storage.resize'), { isAttached: true })),
     detach('by force one that is busy', disk(busy('storage.resize'), { isAttached: true }), { force: true }),
-    detach('one that is being detached', disk(DETACHING)),
     detach('by force one that is being detached', disk(DETACHING), { force: true }),
-    detach('a boot storage', disk({ spec: { isBoot: true } }, { isAttached: true })),
+    ...differing(
+      'the schema of the kind requires the server of a boot storage',
+      detach('a boot storage', disk({ spec: { isBoot: true } }, { isAttached: true })),
+    ),
 
     resize('', disk()),
-    resize('to the same size', disk(), 2),
     resize('to a smaller size', disk(), 1),
     resize('to another size than has any', disk(), 16_385),
     resize('to a size that its host has no room for', disk(), 16_000),
     resize('one that is busy', disk(busy('storage.attach'))),
     ...STATES.map((state) => resize(`one that is ${state}`, disk({ status: { state } }))),
-    resize('a boot storage', disk({ spec: { isBoot: true } }, { isAttached: true })),
-    resize('a boot storage to the same size', disk({ spec: { isBoot: true } }, { isAttached: true }), 2),
+    ...differing(
+      'the spec of its server has the size of a boot storage too: only the API writes both',
+      resize('a boot storage', disk({ spec: { isBoot: true } }, { isAttached: true })),
+    ),
 
     update('nothing', {}),
     update('the title', { title: 'b' }),
@@ -184,7 +196,7 @@ export const TABLE: Table = {
     removed('one that is protected', disk({ spec: { isProtected: true } })),
     removed('one that is attached', disk({}, { isAttached: true })),
     removed('a boot storage', disk({ spec: { isBoot: true } }, { isAttached: true })),
-    removed('one that is busy', disk(busy('storage.resize'))),
+    ...differing(WHY.deletionWaits, removed('one that is busy', disk(busy('storage.resize')))),
     removed('one that is being made', disk({ ...busy('storage.create'), status: { state: 'creating' } })),
     removed('one that is restoring', disk({ status: { state: 'restoring' } })),
   ],
