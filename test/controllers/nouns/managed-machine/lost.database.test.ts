@@ -59,14 +59,14 @@ test('a machine is lost while its claims or its guest are left', async () => {
   expect(await findLostMachines(parts, { type: 'edge', id: 'e', namespace, accountId })).toEqual(['lost', 'runs'])
 })
 
-test('a node of a pool was removed by an order for its server, and by none for an earlier one of the name', async () => {
+test('a node of a pool was removed by an order for its server, and not for an earlier one', async () => {
   const { serverId } = machineOf(0)
   const known = { serverId, serverUid: 'this one', serverCreatedAt: MADE.toISOString(), hostname: 'h' }
   const node = { ...known, state: 'started' as const, isReady: true, kubeletVersion: '' }
   const pool = { ...poolWith({ status: { nodes: [node] } }), metadata: { name: 'p', namespace, uid: 'u' } }
   const parts = { db: database.db, caches: cachesWith([]), store: { get: async () => undefined }, clock: later(0) }
   const reconciler = nodePoolController.open(parts as never) // what it opens and observes needs no more
-  const removed = async () => ((await reconciler?.observe(pool, MADE)) as Observed).removed
+  const removed = async () => ((await reconciler?.observe(pool, MADE)) as Observed | undefined)?.removed
   const of = { kind: Server.kind, namespace, name: serverId }
   const order = (uid: string, reason: 'deleted' | 'operator', minutes: number) =>
     orderRemoval(database.db, { ...of, uid }, { reason, clock: later(minutes), random: systemRandom })

@@ -208,7 +208,7 @@ test('a router keeps its rows while Kubernetes has lost one of its networks', as
   expect(plan(router, observed, fastClock.now()).map((action) => action.do)).not.toContain('effect')
 })
 
-test('a network keeps its rows while Kubernetes has lost its router, until the deletion of that was ordered', async () => {
+test('a network keeps its rows while Kubernetes has lost its router, until its deletion was ordered', async () => {
   await makeNetwork('routed')
   const staticRoutes = [{ destination: '10.9.0.0/16', nextHop: '10.77.0.9', comment: '' }]
   await makeRouter('away', { networkIds: ['routed'], staticRoutes })
@@ -217,7 +217,8 @@ test('a network keeps its rows while Kubernetes has lost its router, until the d
   const nothing = { get: () => undefined, list: () => [], by: () => [], addIndex() {} }
   const parts = { db: database.db, caches: { of: () => nothing }, store: cloud.kubectl }
   const reconciler = networkController.open(parts as never) // what it opens and observes needs no more
-  const factsOf = async () => ((await reconciler?.observe(network, fastClock.now())) as NetworkObserved).facts
+  const factsOf = async () =>
+    ((await reconciler?.observe(network, fastClock.now())) as NetworkObserved | undefined)?.facts
   expect(await factsOf()).toBeUndefined()
   const removed = { kind: Router.kind, namespace, name: 'away', uid: 'an earlier one' }
   const by = { reason: 'deleted', clock: fastClock, random: systemRandom } as const
