@@ -7,6 +7,7 @@ import { nodeNamespace } from '../../resources/instance/index.ts'
 import { FINALIZED, HELD_BY_HOSTS, isRefused } from './accidents.ts'
 import { useConnection } from './connection.ts'
 import { type Life, live, MINUTE_MILLISECONDS, serverNamed } from './life.ts'
+import { putBack } from './restores.ts'
 
 const connection = useConnection()
 const inWorld = (options: Parameters<typeof live>[1], life: (life: Life) => Promise<void>) =>
@@ -103,6 +104,23 @@ const takeFinalizers = async (life: Life): Promise<readonly boolean[]> => {
 it('takes no finalizer from what is there, and deletes nothing that hosts hold', async () => {
   const violations = await inWorld({}, async (life) => {
     const { before } = await started(life)
+    const refused = await takeFinalizers(life)
+    expect(refused.length).toBe(6)
+    expect(refused).not.toContain(false)
+    await life.pass(5 * MINUTE_MILLISECONDS)
+    expect(whatRuns(life)).toEqual(before)
+  })
+  expect(violations).toEqual([])
+})
+
+it('refuses the same once Kubernetes was set up anew', async () => {
+  const violations = await inWorld({}, async (life) => {
+    await started(life)
+    void putBack(life.world.restore, { kubernetes: 'empty' })
+    await life.pass(5 * MINUTE_MILLISECONDS)
+    expect((await life.send('POST', '/v1/servers', serverNamed('db'))).status).toBe(202)
+    const before = whatRuns(life)
+    expect(before).toMatchObject({ guests: [expect.any(String), expect.any(String)], disks: 2 })
     const refused = await takeFinalizers(life)
     expect(refused.length).toBe(6)
     expect(refused).not.toContain(false)

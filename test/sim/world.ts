@@ -187,16 +187,18 @@ export async function openWorld(
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const kubectl = (transport: Transport) =>
     openClient({ transport, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
-  await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
-  if (hasAccidents && without !== 'asking')
-    await scheduler.track(
-      registerWebhook(kubectl(serve), {
-        url: 'https://webhook.example/admission',
-        authority: '',
-        platformUsers: [ADMIN.name],
-        kinds: KINDS,
-      }),
-    )
+  /** The API server registers the webhook at each start, before anybody can make what it protects. */
+  const setUp = async () => {
+    await createCatalog(kubectl(serve), worldClock, hasLosses)
+    if (!hasAccidents || without === 'asking') return
+    await registerWebhook(kubectl(serve), {
+      url: 'https://webhook.example/admission',
+      authority: '',
+      platformUsers: [ADMIN.name],
+      kinds: KINDS,
+    })
+  }
+  await scheduler.track(setUp())
   const kubectlOf = (user: User) =>
     kubectl((request) => {
       if (request.method !== 'GET') scheduler.note(`kubectl ${request.method} ${request.path}`)
@@ -239,7 +241,7 @@ export async function openWorld(
     processes: () => [...byName.values()],
     async reopen(state, isEmpty) {
       core = await coreOn(state)
-      if (isEmpty) await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
+      if (isEmpty) await scheduler.track(setUp())
     },
     onBack(back) {
       hasGoneBack.kubernetes ||= back.kubernetes !== undefined
