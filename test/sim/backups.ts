@@ -5,9 +5,9 @@ import { Backup } from '../../resources/backup/index.ts'
 import { BackupJob } from '../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
-import { Server } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { ZONES } from './catalog.ts'
+import { stopServerOf } from './images.ts'
 import type { Account, Send } from './requests.ts'
 import type { World } from './world.ts'
 
@@ -68,8 +68,7 @@ export async function stopServersOfRestores({ admin }: World): Promise<void> {
   for (const { metadata, spec, status } of (await admin.list(Backup)).items) {
     if (activeOperationOf({ spec, status })?.kind !== 'backup.restore') continue
     const { namespace = '' } = metadata
-    const name = (await admin.get(Storage, { namespace, name: spec.storageId }))?.spec.serverId
-    if (name !== undefined) await admin.patch(Server, { namespace, name }, { spec: { desiredPower: 'stopped' } })
+    await stopServerOf(admin, { namespace, name: spec.storageId })
   }
 }
 

@@ -2,6 +2,7 @@
  *  afterwards. */
 import { isDeepStrictEqual } from 'node:util'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
+import { ApiError } from '../../kit/kube/store.ts'
 import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { CustomImage, type CustomImageSpec, type CustomImageStatus } from '../../resources/custom-image/index.ts'
@@ -98,9 +99,19 @@ export async function stopServersOfImages({ admin }: World): Promise<void> {
   for (const { metadata, spec, status } of items) {
     const [{ namespace = '' }, { storageId }] = [metadata, spec.source]
     if (storageId === undefined || activeOperationOf({ spec, status }) === undefined) continue
-    const name = (await admin.get(Storage, { namespace, name: storageId }))?.spec.serverId
-    if (name !== undefined) await admin.patch(Server, { namespace, name }, { spec: { desiredPower: 'stopped' } })
+    await stopServerOf(admin, { namespace, name: storageId })
   }
+}
+
+/** Stops the server that has a storage. It may have been deleted by the time that it is asked for. */
+export async function stopServerOf(admin: World['admin'], storage: { namespace: string; name: string }): Promise<void> {
+  const name = (await admin.get(Storage, storage))?.spec.serverId
+  if (name === undefined) return
+  const server = { namespace: storage.namespace, name }
+  const isGone = (error: unknown): boolean => error instanceof ApiError && error.code === 404
+  await admin.patch(Server, server, { spec: { desiredPower: 'stopped' } }).catch((error: unknown) => {
+    if (!isGone(error)) throw error
+  })
 }
 
 /** None is being made, none is on its way out, and every node of its zone holds what is online. */
