@@ -7,7 +7,7 @@ import { startFor, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
 import { currentAddress } from './addresses.ts'
 import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf, removeInstances } from './drafts.ts'
-import { isForgotten } from './claimed.ts'
+import { FORGOTTEN_DETAIL, isForgotten } from './claimed.ts'
 import { forgotten } from './forgotten.ts'
 import { canResolve, isFenced } from './migration/input.ts'
 import { present } from '../../kit/operation/decision.ts'
@@ -52,15 +52,26 @@ export function idle(input: ReconcileInput): Decision {
     ),
   ]
   if (follow.length > 0) return { ...unchanged(input), actions: follow }
-  if (!input.observed.isHostReachable) return hostUnreachable(input)
+  const before = withoutForgetting(input, instance)
+  if (!input.observed.isHostReachable) return hostUnreachable(before)
   const renumberSeconds = secondsToRenumbering(input, claims)
   if (renumberSeconds === 0) return { ...unchanged(input), actions: [startBySystem(input, 'server.renumber_ipv6')] }
-  const decision = guestState({ ...input, claims, storage, instance })
+  const decision = guestState({ ...before, claims, storage, instance })
   return {
     ...decision,
     actions: [...interruptedCleanUp(input), ...(decision.actions ?? [])],
     ...(renumberSeconds === undefined ? {} : { waitFor: 'another prefix', waitSeconds: renumberSeconds }),
   }
+}
+
+/** The error of lost claims ends when they are back. It replaced the state before, which is what was ordered of the
+ *  instance. */
+function withoutForgetting(input: ReconcileInput, { spec }: InstanceObject): ReconcileInput {
+  const { server } = input
+  if (server.status?.state !== 'error' || server.status.stateDetail !== FORGOTTEN_DETAIL) return input
+  const { stateDetail: _ended, ...status } = server.status
+  const state = spec.power === 'running' ? 'started' : 'stopped'
+  return { ...input, server: { ...server, status: { ...status, state } } }
 }
 
 /** Seconds until the platform requests another prefix for a machine that it runs itself, which nobody else can do;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { FORGOTTEN_DETAIL } from '../../../../controllers/nouns/server/claimed.ts'
 import { plan } from '../../../../controllers/nouns/server/plan.ts'
 import { defined } from '../../../../domain/defined.ts'
 import {
@@ -714,6 +715,34 @@ describe('at rest', () => {
       'that stays',
       crash(t(-5), { status: { state: 'error', stateDetail: 'Four.', crashedAt: [t(-500), t(-200), t(-100), t(-5)] } }),
       ['state error: Four.'],
+    ],
+    [
+      'that of lost claims ends with their return, for a server that is off',
+      started({
+        spec: { desiredPower: 'stopped' },
+        status: { state: 'error', stateDetail: FORGOTTEN_DETAIL },
+        observed: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+      }),
+      ['state stopped'],
+    ],
+    [
+      'and for one whose crash was written down before',
+      crash(t(-5), { status: { state: 'error', stateDetail: FORGOTTEN_DETAIL, crashedAt: [t(-5)] } }),
+      ['change {"operation":{"kind":"server.start","actor":"system:controllers"}}', 'state starting'],
+    ],
+    [
+      'and for one whose host is silent',
+      started({ status: { state: 'error', stateDetail: FORGOTTEN_DETAIL }, observed: { isHostReachable: false } }),
+      ['state error: The host of the server does not answer. The server shows its state again when the host is back.'],
+    ],
+    [
+      'another error of a server that is off stays',
+      started({
+        spec: { desiredPower: 'stopped' },
+        status: { state: 'error', stateDetail: 'Broken.' },
+        observed: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+      }),
+      ['state error: Broken.'],
     ],
     [
       'older crashes are forgotten',
