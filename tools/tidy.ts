@@ -2,6 +2,7 @@
  *  which, where time, randomness and the process may be used, how files are named, the width of lines, which marks are
  *  forbidden, and which words texts avoid. A part of `npm run check`. Deliberately not a linter: style is a reader's
  *  business. */
+import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -29,6 +30,14 @@ interface ImportRule {
 /** Modules that services may load; nothing that customers or hosts start. */
 const SERVED = ['domain/', 'resources/', 'db/', 'changes/', 'kit/', 'integrations/'] as const
 const NO_DATABASE = ['express', 'pg', 'kysely'] as const
+
+/** The packages that a workspace names. */
+function packagesOf(workspace: string): readonly string[] {
+  const text = readFileSync(join(import.meta.dirname, '..', workspace, 'package.json'), 'utf8')
+  // our own file
+  const { devDependencies } = JSON.parse(text) as { readonly devDependencies: Readonly<Record<string, string>> }
+  return Object.keys(devDependencies)
+}
 
 /** The import table. Of two folders that contain a file, the rule of the longer one applies. Folders that are not
  *  listed (tools, test, bench) may import everything. A path of a single file has its reason beside it. */
@@ -101,6 +110,10 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
   'embedded/kit': { paths: ['domain/*', 'kit/'], never: NO_DATABASE },
   addons: { paths: ['client/', 'domain/', 'kit/'], never: NO_DATABASE },
   client: { paths: [], packages: ['openapi-fetch'] },
+  // It runs in browsers.
+  portal: { paths: ['client/', 'domain/'], packages: packagesOf('portal') },
+  // It runs in Node and makes the files for browsers.
+  'portal/build': { paths: ['kit/sys/'], never: NO_DATABASE },
   cli: {
     paths: [
       'domain/',
@@ -114,8 +127,9 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
 }
 const PRODUCT_FOLDERS = [...new Set(Object.keys(IMPORTS).map((folder) => folder.split('/')[0] ?? folder))]
 const OTHER_FOLDERS = ['tools', 'test', 'bench']
-/** The only places that may use the clock, randomness and the process; the client is independent and has its own. */
-const SYSTEM_PLACES = ['kit/sys/', 'client/timer.ts']
+/** The only places that may use the clock, randomness and the process; the client and the portal are independent and
+ *  have their own. */
+const SYSTEM_PLACES = ['kit/sys/', 'client/timer.ts', 'portal/system.ts']
 
 interface Ban {
   readonly pattern: RegExp
@@ -172,8 +186,13 @@ const UNBOUNDED_BANS: readonly Ban[] = [
 const MARK_BANS: readonly Ban[] = [
   { pattern: /\b(it|test|describe)\.(only|skip|todo)\b/g, rule: 'no test is switched off or singled out' },
   { pattern: /\bas\s+any\b|<any\b>/g, rule: 'no any' },
-  { pattern: /^export default\b/gm, rule: 'exports are named' },
 ]
+const EXPORT_BANS: readonly Ban[] = [{ pattern: /^export default\b/gm, rule: 'exports are named' }]
+/** Ways by which a text from outside becomes markup or code in a browser. The policy of the pages refuses them too. */
+const MARKUP_BANS: readonly Ban[] = [
+  /\b(?:innerHTML|outerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|srcdoc|srcDoc)\b/g,
+  /\bcreateContextualFragment\b|\bDOMParser\b|\bdocument\.write(?:ln)?\b|\beval\(|\bnew Function\b/g,
+].map((pattern) => ({ pattern, rule: 'no text becomes markup or code' }))
 /** Spreads that `defined` replaces. */
 const SPREAD_BANS: readonly Ban[] = [
   {
@@ -192,7 +211,9 @@ const COMMENT_BANS: readonly Ban[] = [
 const TIER_NAMES =
   '(?:qemu|kubernetes|network|e2e|database|kubectl|postgresql)(?:-long)?|unit-long|objects|csi|fencing|ceph|bench|' +
   'endurance|seeds|cluster|pods'
-const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
+const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.tsx?$`)
+/** A tool loads them by their names, and reads what they export as default. */
+const FILES_OF_TOOLS = ['portal/build/vite.config.ts']
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, with every line in its place. Templates stay: they contain code. */
@@ -423,7 +444,8 @@ const transactionFindings = (file: string, source: string, promises?: ReadonlySe
 
 const nameFindings = (file: string): Finding[] => {
   const name = posix.basename(file)
-  if (!FILE_NAME.test(name)) return [{ file, line: 1, rule: 'files are named in kebab-case, tests by their tier' }]
+  if (!FILE_NAME.test(name) && !FILES_OF_TOOLS.includes(file))
+    return [{ file, line: 1, rule: 'files are named in kebab-case, tests by their tier' }]
   return EMPTY_NAMES.test(file) ? [{ file, line: 1, rule: 'a name says what is inside' }] : []
 }
 
@@ -493,6 +515,8 @@ export function findings(
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),
+    ...(FILES_OF_TOOLS.includes(file) ? [] : matches(file, code, EXPORT_BANS)),
+    ...(file.startsWith('portal/') ? matches(file, code, MARKUP_BANS) : []),
     ...(file.startsWith('client/') ? [] : matches(file, code, SPREAD_BANS)),
     ...matches(file, source, COMMENT_BANS),
     ...shortWaits(file, source).map(({ index, rule }) => ({ file, line: lineOf(source, index), rule })),
@@ -519,7 +543,7 @@ export async function tidy(root: string): Promise<Finding[]> {
   const files: string[] = []
   for (const folder of [...PRODUCT_FOLDERS, ...OTHER_FOLDERS]) {
     const entries = await readdir(join(root, folder), { recursive: true }).catch(() => [])
-    const names = entries.filter((name) => name.endsWith('.ts') && !name.includes('node_modules/')).sort()
+    const names = entries.filter((name) => /\.tsx?$/.test(name) && !name.includes('node_modules/')).sort()
     files.push(...names.map((name) => posix.join(folder, name)))
   }
   const all = new Set(files)

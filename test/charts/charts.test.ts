@@ -72,7 +72,7 @@ it('holds kinds and roles as they are generated, as files: Helm warns of links',
 })
 
 it('everything that is released has one version', async () => {
-  const packages = ['package.json', 'services/package.json'].map(
+  const packages = ['package.json', 'portal/package.json', 'services/package.json'].map(
     async (file) => JSON.parse(await read(file)) as Versions,
   )
   const charts = CHARTS.map(async (chart) => parse(await read(`charts/${chart}/Chart.yaml`)) as Versions)

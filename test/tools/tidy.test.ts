@@ -30,6 +30,18 @@ describe('the import table', () => {
       'db never imports resources/server/stored.ts',
     ],
     ['controllers/main.ts', `import express from 'express'`, 'controllers never imports express'],
+    ['portal/main.tsx', `import { z } from 'zod'`, 'portal never imports zod'],
+    ['portal/main.tsx', `import { join } from 'node:path'`, 'portal never imports node:path'],
+    [
+      'portal/nouns/server/list.tsx',
+      `import { Server } from '../../../resources/server/index.ts'`,
+      'portal never imports resources/server/index.ts',
+    ],
+    [
+      'embedded/up.ts',
+      `import { Frame } from '../portal/shell/frame.tsx'`,
+      'embedded never imports portal/shell/frame.tsx',
+    ],
     [
       'agents/node/main.ts',
       `import { Server } from '../../resources/server/stored.ts'`,
@@ -72,6 +84,9 @@ describe('the import table', () => {
     ['apiserver/nouns/server/index.ts', `import { noun } from '../../kit/noun.ts'`],
     ['controllers/nouns/server/index.ts', `import { openOvn } from '../../network/ovn/ovn.ts'`],
     ['hosting/pods/host.ts', `import { openHost } from '../core/planes.ts'`],
+    ['portal/main.tsx', `import { createRoot } from 'react-dom/client'`],
+    ['portal/main.tsx', `import { CUSTOMER_ROLES } from '../domain/permissions.ts'`],
+    ['portal/build/compress.ts', `import { gzip } from 'node:zlib'`],
     ['test/db/audit.database.test.ts', `import { open } from '../../db/open.ts'`],
   ])('%s may: %s', (file, source) => expect(rules(file, source)).toEqual([]))
 })
@@ -110,6 +125,22 @@ describe('time, randomness and the process', () => {
   ])('%s is fine', (source) => {
     expect(rules('controllers/server/plan.ts', source)).toEqual([])
   })
+})
+
+it.each([
+  'element.innerHTML = name',
+  'const row = <td dangerouslySetInnerHTML={{ __html: name }} />',
+  'document.write(name)',
+  "const add = new Function('a', 'b', body)",
+  'eval(text)',
+])('no text becomes markup in the portal: %s', (source) => {
+  expect(rules('portal/nouns/server/list.tsx', source)).toEqual(['no text becomes markup or code'])
+  expect(rules('apiserver/identity/pages.ts', source)).toEqual([])
+})
+
+it('names what it exports, but where a tool reads the default', () => {
+  expect(rules('portal/shell/frame.tsx', 'export default Frame')).toEqual(['exports are named'])
+  expect(rules('portal/build/vite.config.ts', 'export default config')).toEqual([])
 })
 
 it('names files for what is inside', () => {

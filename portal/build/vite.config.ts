@@ -1,0 +1,63 @@
+/** How Vite builds and serves the portal (`npm run portal:build`, `npm run portal`). */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import optimizeLocales from '@react-aria/optimize-locales-plugin'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+import { environment } from '../../kit/sys/process.ts'
+import { compressFiles } from './compress.ts'
+
+const PORTAL = join(import.meta.dirname, '..')
+
+/** The locales that have texts: those of the component library without a text of ours are left out. */
+const LOCALES = ['en-US', 'de-DE']
+
+/** The API server that the development server passes requests to. */
+const API_URL = environment()['SVCCLOUD_URL'] ?? 'http://127.0.0.1:8080'
+const API_PATHS = ['/v1', '/docs', '/openapi.json', '/mcp']
+
+/** Packages of the component library. */
+const ARIA = [
+  '@internationalized',
+  '@react-aria',
+  '@react-stately',
+  '@react-types',
+  'react-aria',
+  'react-aria-components',
+  'react-stately',
+]
+/** Modules of the packages, or of scopes of packages. */
+const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
+
+/** A page for each listener of the API server; the operators' page is an entry as soon as it exists. */
+const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name)).filter((path) => existsSync(path))
+
+export default defineConfig({
+  root: PORTAL,
+  plugins: [{ ...optimizeLocales.vite({ locales: LOCALES }), enforce: 'pre' }, react(), compressFiles()],
+  build: {
+    target: 'es2023',
+    emptyOutDir: true,
+    // Which chunk belongs to which module: tests measure what a page loads.
+    manifest: true,
+    reportCompressedSize: false,
+    // The policy of the pages allows no script and no font in an address.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: entries,
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'react', test: chunkOf(['react', 'react-dom', 'scheduler']), priority: 3 },
+            { name: 'aria', test: chunkOf(ARIA), priority: 2 },
+            { name: 'data', test: chunkOf(['@tanstack', 'openapi-fetch']), priority: 1 },
+          ],
+        },
+      },
+    },
+  },
+  server: {
+    proxy: Object.fromEntries(API_PATHS.map((path) => [path, { target: API_URL, changeOrigin: true }])),
+  },
+})
