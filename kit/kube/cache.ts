@@ -12,8 +12,8 @@ export type CacheChange<Spec = unknown, Status = unknown> =
       /** Not a change: the object existed when the subscriber or the cache started. */
       readonly isInitial: boolean
     }
-  /** `object` is the last known version. */
-  | { readonly is: 'removed'; readonly object: KubeObject<Spec, Status> }
+  /** `object` is the last known version; it was deleted after that and not after `version`. */
+  | { readonly is: 'removed'; readonly object: KubeObject<Spec, Status>; readonly version: string }
 
 type Listener<Spec, Status> = (change: CacheChange<Spec, Status>) => void
 type KeysOf<Spec, Status> = (object: KubeObject<Spec, Status>) => readonly string[]
@@ -112,7 +112,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (!isNewer(version, this.#syncedVersion) || this.#isKnown(key, version)) return
     if (!isGone(written)) return this.#set(key, written, false)
     this.#removed.set(key, version)
-    this.#remove(key)
+    this.#remove(key, version)
   }
 
   /** The version up to which the knowledge of the object, or of its absence, is complete. */
@@ -132,7 +132,7 @@ export class Cache<Spec = unknown, Status = unknown> {
       const key = keyText(keyOf(object))
       if (listed.has(key) || isNewer(versionOf(object), list.resourceVersion)) continue
       this.#removed.set(key, list.resourceVersion)
-      this.#remove(key)
+      this.#remove(key, list.resourceVersion)
     }
   }
 
@@ -151,7 +151,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     }
     for (const [key, object] of this.#objects) {
       if (listed.has(key) || isNewer(versionOf(object), list.resourceVersion)) continue
-      this.#remove(key)
+      this.#remove(key, list.resourceVersion)
       differences++
     }
     this.#advance(list.resourceVersion)
@@ -166,7 +166,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (event.type !== 'BOOKMARK') {
       const key = keyText(keyOf(event.object))
       if (!this.#isKnown(key, version)) {
-        if (event.type === 'DELETED') this.#remove(key)
+        if (event.type === 'DELETED') this.#remove(key, version)
         else this.#set(key, event.object, false)
       }
     }
@@ -194,12 +194,12 @@ export class Cache<Spec = unknown, Status = unknown> {
     for (const listen of this.#listeners) this.#notify(listen, { is: 'set', object: kept, previous, isInitial })
   }
 
-  #remove(key: string): void {
+  #remove(key: string, version: string): void {
     const object = this.#objects.get(key)
     if (object === undefined) return
     this.#objects.delete(key)
     for (const index of this.#indexes.values()) index.move(key, object, undefined)
-    for (const listen of this.#listeners) this.#notify(listen, { is: 'removed', object })
+    for (const listen of this.#listeners) this.#notify(listen, { is: 'removed', object, version })
   }
 
   #notify(listen: Listener<Spec, Status>, change: CacheChange<Spec, Status>): void {

@@ -108,13 +108,27 @@ test('a subscriber hears of what is there, then of every change, until it leaves
     heard.map((change) =>
       change.is === 'set'
         ? [change.isInitial, change.previous?.spec.value, change.object.spec.value]
-        : ['removed', change.object.spec.value],
+        : ['removed', change.object.spec.value, change.version],
     ),
   ).toEqual([
     [true, undefined, 5],
     [false, 5, 11],
-    ['removed', 11],
+    ['removed', 11, '12'],
   ])
+})
+
+test('a removal names a version that is not before it, however it became known', () => {
+  const cache = openCache()
+  cache.takeList(list(10, thing('a', 5), thing('b', 6), thing('c', 7), thing('d', 8)))
+  const versions: Record<string, string> = {}
+  cache.subscribe((change) => {
+    if (change.is === 'removed') versions[change.object.metadata.name] = change.version
+  })
+  cache.takeEvent({ type: 'DELETED', object: thing('a', 11) })
+  cache.apply(thing('b', 12, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] }))
+  cache.takeNamespace('n', list(13, thing('d', 8)))
+  cache.takeList(list(14))
+  expect(versions).toEqual({ a: '11', b: '12', c: '13', d: '14' })
 })
 
 test('a listener that throws does not keep the others from hearing', () => {
