@@ -3,8 +3,8 @@ import { rateLimited } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { openConsoleSession } from '../../db/console/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
-import { createChannel } from '../../kit/http/channel.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { EVENT_STREAM_HEADERS, openEventStream } from '../../kit/http/event-stream.ts'
 import { type Budget, createBuckets } from '../../kit/http/rates.ts'
 import {
   type ConsoleStatus,
@@ -21,7 +21,6 @@ import type { Servers } from '../nouns/server/index.ts'
 const STREAM_MINUTES_MAXIMUM = 30
 /** How long the host may take to answer when a reader does not wait. */
 const MEETING_MILLISECONDS = 2_000
-const KEEPALIVE_MILLISECONDS = 15_000
 /** Unread characters queued for a watcher. A watcher with more is disconnected, and reconnects for a new tail. */
 const UNREAD_MAXIMUM = 1_500_000
 const INPUT_BUDGET: Budget = { name: 'console-input', perMinute: 50 * 60, burst: 50 }
@@ -108,27 +107,16 @@ function stream(
   const textOf = (status: Omit<ConsoleStatus, 'stream_ends_at'>) =>
     `event: status\ndata: ${JSON.stringify({ ...status, stream_ends_at: endsAt.toISOString() })}\n\n`
   let leave = () => {}
-  let cancelKeepalive = () => {}
-  const channel = createChannel<string>({
-    sizeMaximum: UNREAD_MAXIMUM,
-    sizeOf: (text) => text.length,
+  const channel = openEventStream({
+    clock,
     signal: request.signal,
-    onClosed: () => {
-      leave()
-      cancelKeepalive()
-      cancelEnd()
-    },
+    unreadMaximum: UNREAD_MAXIMUM,
+    endsAfterMilliseconds: STREAM_MINUTES_MAXIMUM * 60_000,
+    onClosed: () => leave(),
   })
-  const cancelEnd = clock.after(STREAM_MINUTES_MAXIMUM * 60_000, () => channel.end())
-  const keepAlive = () => {
-    cancelKeepalive = clock.after(KEEPALIVE_MILLISECONDS, () => {
-      if (channel.push(': keepalive\n\n')) keepAlive()
-    })
-  }
-  keepAlive()
   leave = console.join((event) => {
     if (event.event === 'end') channel.end()
     else channel.push(event.event === 'bytes' ? event.text : textOf(event.status))
   })
-  return { status: 200, stream: channel, headers: { 'x-accel-buffering': 'no' } }
+  return { status: 200, stream: channel, headers: EVENT_STREAM_HEADERS }
 }
