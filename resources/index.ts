@@ -7,6 +7,7 @@ import { Backup, BACKUP_ROUTES } from './backup/index.ts'
 import { BackupJob } from './backup-job/index.ts'
 import { BILLING_ROUTES } from './billing/index.ts'
 import { CATALOG_ROUTES, Plan, Region, Template, Zone } from './catalog/index.ts'
+import { CHANGE_ROUTES } from './change/index.ts'
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
@@ -133,6 +134,7 @@ export const ROUTES: readonly Route[] = [
   ...PLAYGROUND_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
+  ...CHANGE_ROUTES,
   ...MCP_ROUTES,
   ...NODE_ROUTES,
   ...REPAIR_ROUTES,

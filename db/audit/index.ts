@@ -140,6 +140,19 @@ export async function exportAudit(
   return rows.map(entryOfRow)
 }
 
+/** The sequence of the newest entry of each of these accounts that has any. */
+export async function auditSequences(
+  queries: Queries,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await queries
+    .selectFrom('audit_head')
+    .select(['account_id', 'sequence'])
+    .where('account_id', 'in', accountIds)
+    .execute()
+  return new Map(rows.map((row) => [row.account_id, row.sequence]))
+}
+
 export interface AuditIntegrity {
   readonly status: 'verified' | 'unverified' | 'broken'
   readonly headSequence: number

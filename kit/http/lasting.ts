@@ -45,5 +45,10 @@ async function isAllowed(context: StepContext, steps: readonly Step[], subject: 
   }
 }
 
+/** With the permissions: a stream may show more than its route's own permission allows. */
 const subjectOf = (caller: Caller): string =>
-  isSignedIn(caller) ? `${caller.accountId} ${caller.userId}` : caller.kind === 'operator' ? caller.name : ''
+  isSignedIn(caller)
+    ? `${caller.accountId} ${caller.userId} ${caller.permissions.join()}`
+    : caller.kind === 'operator'
+      ? caller.name
+      : ''

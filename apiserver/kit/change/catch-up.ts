@@ -15,6 +15,8 @@ export interface CatchUp {
   include(kind: ResourceType): void
   /** Ensures that what other replicas have shown the account can be read here. Does nothing without other replicas. */
   account(accountId: string): Promise<void>
+  /** Ensures that everything written for the account up to this version of Kubernetes can be read here. */
+  reach(accountId: string, version: string): Promise<void>
   /** Ensures that everything written for the account up to this version of Kubernetes, by any writer, can be read here,
    *  and from now on at every other replica. Does nothing when it could be read before. */
   upTo(accountId: string, operation: { readonly id: string; readonly version: string }): Promise<void>
@@ -66,6 +68,7 @@ export function openCatchUp({ store, caches, db, clock, hasPeers = false }: Catc
       const newest = ends.map(({ resourceVersion }) => resourceVersion).reduce(newer, '')
       if (newest !== '') await reach(accountNamespace(accountId), newest)
     },
+    reach: (accountId, version) => reach(accountNamespace(accountId), version),
     async upTo(accountId, { id, version }) {
       const namespace = accountNamespace(accountId)
       if (isKnown(namespace, version)) return

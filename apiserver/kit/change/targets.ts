@@ -1,4 +1,5 @@
 /** Targets of operations: the objects of the kinds that carry one in their spec. */
+import type { Cache } from '../../../kit/kube/cache.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { Key, KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import type { Operable, OperationSpec } from '../../../resources/operation/index.ts'
@@ -10,6 +11,8 @@ export interface Target {
 }
 
 export interface Targets {
+  /** Of the kinds whose objects belong to accounts. */
+  readonly caches: readonly Cache<Operable['spec'], Operable['status']>[]
   /** The object that carries the operation as its newest, as the caches know it. */
   find(operationId: string): Target | undefined
   /** The version up to which the caches know the object, existing or deleted; empty when it is no target. */
@@ -31,6 +34,7 @@ export function openTargets(
     return [{ type, resource: carrier, cache }]
   })
   return {
+    caches: carriers.map(({ cache }) => cache).filter(({ type }) => type.scope === 'Namespaced'),
     find(operationId) {
       for (const { type, resource, cache } of carriers) {
         const [object] = cache.by(INDEX, operationId)

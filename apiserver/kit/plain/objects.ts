@@ -62,6 +62,8 @@ export interface Objects<Spec, Status, View> {
   catchUp(accountId: string): Promise<void>
   /** Brings the caches that the view reads from up to what other replicas have shown the account. */
   readonly catchUpAll: CatchUp['account']
+  /** Whether customers never see the object of this name. */
+  isHidden(id: string): boolean
   /** Throws for objects that customers see but must not change. */
   requireOwn(object: KubeObject<Spec, Status>): void
   /** At most `count` objects after the position, newest first. */
@@ -118,6 +120,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
       )
     },
     catchUpAll: catchUp.account,
+    isHidden,
     requireOwn,
     page: (accountId, filter, after, count) => select(accountNamespace(accountId), filter, after, count),
     viewOf: (object) => toView(storedOf(object), surroundingsOf(object)),

@@ -16,6 +16,7 @@ import type { Route } from '../../../kit/http/route.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { idOf } from '../change/id-of.ts'
+import { type Feed, rowFeed } from '../feed.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 
@@ -146,6 +147,13 @@ export const deleteRow = <Item extends Row>(
       await appendAudit(tx, entry, { clock, random })
     })
     return { status: 204 }
+  })
+
+/** Its rows in the stream of changes. */
+export const rowsOf = <Item extends Row>(db: Queries, noun: RowNoun<Item>, list: ListRoute): Feed =>
+  rowFeed(noun.name, list, async (accountId, id) => {
+    const row = await noun.find(db, accountId, id)
+    return row && noun.toView(row)
   })
 
 const holderOf = ({ name }: { readonly name: QuotaHolder }, id: string) => `${name}/${id}` as const

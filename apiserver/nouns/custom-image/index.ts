@@ -18,6 +18,7 @@ import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
 import { makerOf } from '../../kit/create.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { etagOfObject } from '../../kit/plain/objects.ts'
@@ -77,4 +78,5 @@ export const customImage = noun<
     }),
     ...changeEndpoints(parts, customImageChanges, customImages),
   ],
+  feeds: ({ customImages }) => [objectFeed('custom_image', listCustomImages, customImages)],
 })

@@ -1,5 +1,6 @@
-import { DevCluster } from '../../../resources/dev-cluster/index.ts'
+import { DevCluster, listDevClusters } from '../../../resources/dev-cluster/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
@@ -11,4 +12,5 @@ export const devCluster = noun<DevClusterParts, { readonly devClusters: DevClust
   kinds: [kind(DevCluster, { access: 'write', admission: admissionOf(devClusterChanges) })],
   open: (parts) => ({ devClusters: openDevClusters(parts) }),
   endpoints: devClusterEndpoints,
+  feeds: ({ devClusters }) => [objectFeed('dev_cluster', listDevClusters, devClusters)],
 })

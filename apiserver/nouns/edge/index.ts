@@ -1,7 +1,8 @@
-import { Edge } from '../../../resources/edge/index.ts'
+import { Edge, listEdges } from '../../../resources/edge/index.ts'
 import { edgeChanges } from '../../../changes/edge.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { edgeEndpoints, type EdgeParts } from './endpoints.ts'
 import { type Edges, openEdges } from './objects.ts'
@@ -11,4 +12,5 @@ export const edge = noun<EdgeParts, { readonly edges: Edges }>({
   kinds: [kind(Edge, { access: 'write', target: 'edge', admission: admissionOf(edgeChanges) })],
   open: (parts) => ({ edges: openEdges(parts) }),
   endpoints: edgeEndpoints,
+  feeds: ({ edges }) => [objectFeed('edge', listEdges, edges.items)],
 })

@@ -16,6 +16,7 @@ import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
 import { completeList } from '../../kit/list/page.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { getObject, type ObjectParts } from '../../kit/plain/objects.ts'
@@ -47,4 +48,5 @@ export const floatingIp = noun<Parts & { readonly floatingIps: FloatingIps }, { 
     }),
     ...changeEndpoints(parts, floatingIpChanges, floatingIps),
   ],
+  feeds: ({ floatingIps }) => [objectFeed('floating_ip', listFloatingIps, floatingIps)],
 })

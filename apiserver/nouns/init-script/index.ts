@@ -18,7 +18,16 @@ import {
   listInitScripts,
   updateInitScript,
 } from '../../../resources/init-script/index.ts'
-import { type RowNoun, type RowParts, createRow, deleteRow, getRow, listRows, updateRow } from '../../kit/plain/rows.ts'
+import {
+  type RowNoun,
+  type RowParts,
+  createRow,
+  deleteRow,
+  getRow,
+  listRows,
+  rowsOf,
+  updateRow,
+} from '../../kit/plain/rows.ts'
 import { noun } from '../../kit/noun.ts'
 
 const INIT_SCRIPT: RowNoun<InitScriptRow> = {
@@ -63,4 +72,5 @@ const initScriptEndpoints = (parts: RowParts): readonly Endpoint[] => [
 export const initScript = noun<RowParts>({
   name: 'init_script',
   endpoints: initScriptEndpoints,
+  feeds: ({ db }) => [rowsOf(db, INIT_SCRIPT, listInitScripts)],
 })

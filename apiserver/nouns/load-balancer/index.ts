@@ -1,9 +1,10 @@
 import { loadBalancerChanges } from '../../../changes/load-balancer.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
+import { listLoadBalancers, LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { loadBalancerEndpoints, type LoadBalancerParts } from './endpoints.ts'
 import { type LoadBalancers, openLoadBalancers } from './objects.ts'
 
@@ -14,4 +15,5 @@ export const loadBalancer = noun<LoadBalancerParts, { readonly loadBalancers: Lo
   ],
   open: (parts: Parts) => ({ loadBalancers: openLoadBalancers(parts) }),
   endpoints: loadBalancerEndpoints,
+  feeds: ({ loadBalancers }) => [objectFeed('load_balancer', listLoadBalancers, loadBalancers.summaries)],
 })

@@ -22,6 +22,7 @@ import { networkChanges } from '../../../changes/network.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
+import { besides, objectFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 
@@ -70,5 +71,24 @@ export const network = noun<Parts & { readonly networks: Networks }, { readonly 
       fields: { zone },
     })),
     ...changeEndpoints(parts, networkChanges, networks),
+  ],
+  feeds: ({ networks, caches }) => [
+    objectFeed('network', listNetworks, networks, [
+      sourceOf(
+        caches.of(Router),
+        besides(({ spec }) => spec.networkIds),
+        { part: ({ spec }) => spec.networkIds },
+      ),
+      sourceOf(
+        caches.of(Edge),
+        besides(({ spec }) => [spec.networkId]),
+        { part: ({ spec }) => spec.networkId },
+      ),
+      sourceOf(
+        caches.of(Server),
+        besides(({ spec }) => (spec.networks ?? []).map(({ networkId }) => networkId)),
+        { part: ({ spec }) => spec.networks },
+      ),
+    ]),
   ],
 })

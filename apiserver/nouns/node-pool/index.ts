@@ -1,5 +1,7 @@
+import { getKubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { nodePoolAdmission } from './admission.ts'
 import { nodePoolEndpoints, type NodePoolParts } from './endpoints.ts'
@@ -13,4 +15,6 @@ export const nodePool = noun<NodePoolParts, { readonly nodePools: NodePools }>({
   kinds: [kind(NodePool, { access: 'write', target: 'node_pool', admission: nodePoolAdmission })],
   open: (parts) => ({ nodePools: openNodePools(parts) }),
   endpoints: nodePoolEndpoints,
+  // Lists of clusters come without pools.
+  feeds: ({ nodePools }) => [objectFeed('node_pool', getKubernetesCluster, nodePools)],
 })

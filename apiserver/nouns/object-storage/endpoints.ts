@@ -78,6 +78,21 @@ export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endp
   ]
 }
 
+/** As lists show it; undefined for unknown ids and those of another account. */
+export async function objectStorageOf(
+  parts: Parts,
+  accountId: string,
+  id: string,
+): Promise<ObjectStorageView | undefined> {
+  const rows = await listObjectStorages(parts.db, accountId)
+  return (
+    await viewsOf(
+      parts,
+      rows.filter((row) => row.id === id),
+    )
+  )[0]
+}
+
 /** Throws 404. */
 async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string): Promise<ObjectStorageRow> {
   return requireRow(await findObjectStorageIn(db, accountId, zone))

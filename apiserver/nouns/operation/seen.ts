@@ -34,8 +34,8 @@ export function openEnds({
   catchUp,
   clock,
 }: {
-  readonly targets: Targets
-  readonly catchUp: CatchUp
+  readonly targets: Pick<Targets, 'find' | 'knownVersion'>
+  readonly catchUp: Pick<CatchUp, 'upTo'>
   readonly clock: Clock
 }): Ends {
   const isSeen = (view: OperationView): boolean => {

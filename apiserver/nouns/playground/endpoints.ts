@@ -9,6 +9,7 @@ import {
 } from '../../../domain/playground/rules.ts'
 import { type Role, rolesWith } from '../../../domain/permissions.ts'
 import { defined } from '../../../domain/defined.ts'
+import { isUuid } from '../../../domain/uuid.ts'
 import { conflict, notFound } from '../../../domain/problem.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
@@ -100,6 +101,16 @@ function playgroundView(row: Row, now: Date): PlaygroundView {
     end_reason: isExpired ? 'expired' : row.endReason,
     ended_at: text(isExpired ? row.expiresAt : row.endedAt),
   })
+}
+
+/** As lists show it; undefined for unknown ids and those of another account. */
+export async function playgroundOf(
+  { db, clock }: Pick<Parts, 'db' | 'clock'>,
+  accountId: string,
+  playgroundId: string,
+): Promise<PlaygroundView | undefined> {
+  const row = isUuid(playgroundId) ? await findPlayground(db, { accountId, playgroundId }) : undefined
+  return row && playgroundView(row, clock.now())
 }
 
 const answerOf = (status: 200 | 201, row: Row, now: Date): Answer => ({

@@ -18,14 +18,22 @@ import { routerChanges } from '../../../changes/router.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
+import { keysOf, objectFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 type RouterObject = KubeObject<RouterSpec, RouterStatus>
 type Routers = OperatedObjects<RouterSpec, RouterStatus, RouterView, IdleFacts>
 
+const ROUTERS_OF_NETWORK = 'routers of their networks'
+
 function openRouters(parts: ObjectParts): Routers {
   const networks = parts.caches.of(Network)
+  parts.caches
+    .of(Router)
+    .addIndex(ROUTERS_OF_NETWORK, ({ metadata: { namespace }, spec }) =>
+      spec.networkIds.map((networkId) => `${namespace}/${networkId}`),
+    )
   return openOperated(parts, {
     name: 'router',
     title: 'router',
@@ -46,5 +54,12 @@ export const router = noun<Parts & { readonly routers: Routers }, { readonly rou
     getObject(routers, getRouter),
     listObjects(parts, routers, listRouters, ({ zone }) => ({ fields: { zone } })),
     ...changeEndpoints(parts, routerChanges, routers),
+  ],
+  feeds: ({ routers, caches }) => [
+    objectFeed('router', listRouters, routers, [
+      sourceOf(caches.of(Network), ({ metadata: { namespace, name } }) =>
+        keysOf(routers.cache.by(ROUTERS_OF_NETWORK, `${namespace}/${name}`)),
+      ),
+    ]),
   ],
 })

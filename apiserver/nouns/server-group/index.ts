@@ -25,7 +25,10 @@ import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
 import { pageOfRows } from '../../kit/list/page.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { isUuid } from '../../../domain/uuid.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
+import { besides, rowFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { etagOfObject } from '../../kit/plain/objects.ts'
@@ -115,4 +118,26 @@ export const serverGroup = noun<Parts>({
   name: 'server_group',
   kinds: [kind(ServerGroup, { access: 'write', admission: admissionOf(serverGroupChanges) })],
   endpoints: serverGroupEndpoints,
+  feeds: ({ db, caches, ...parts }) => [
+    rowFeed(
+      'server_group',
+      listServerGroups,
+      async (accountId, groupId) => {
+        const group = isUuid(groupId) ? await findServerGroup(db, { accountId, groupId }) : undefined
+        return group && (await viewsOf({ ...parts, db, caches }, accountId, [group]))[0]
+      },
+      [
+        sourceOf(
+          caches.of(ServerGroup),
+          besides(({ metadata: { name } }) => [name]),
+          { isOwn: true },
+        ),
+        sourceOf(
+          caches.of(Server),
+          besides(({ spec }) => [spec.serverGroupId]),
+          { part: ({ spec }) => spec.serverGroupId },
+        ),
+      ],
+    ),
+  ],
 })

@@ -1,7 +1,8 @@
 import { serverChanges } from '../../../changes/server.ts'
-import { Server } from '../../../resources/server/index.ts'
+import { listServers, Server } from '../../../resources/server/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
+import { objectFeed } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { createServerEndpoint } from './create.ts'
@@ -10,7 +11,7 @@ import { interfaceEndpoints } from './interfaces.ts'
 import { moveEndpoints } from './move.ts'
 import { rebuildServerEndpoint } from './rebuild.ts'
 import { renumberIpv6Endpoint } from './renumber-ipv6.ts'
-import { openServers, type Servers } from './objects.ts'
+import { openServers, type Servers, sourcesOfServers } from './objects.ts'
 
 export { moveOf, requireDestination, requireBeforeCutover } from './destination.ts'
 export { chooseKeys } from './create.ts'
@@ -35,4 +36,5 @@ export const server = noun<Parts & { readonly servers: Servers }, { readonly ser
     ...moveEndpoints(parts, parts.servers),
     renumberIpv6Endpoint(parts, parts.servers),
   ],
+  feeds: ({ servers, caches }) => [objectFeed('server', listServers, servers, sourcesOfServers(caches, servers))],
 })

@@ -15,11 +15,16 @@ import {
   toServerView,
 } from '../../../resources/server/index.ts'
 import { type OperatedObjects, openOperated, type Verb } from '../../kit/change/operate.ts'
+import { keysOf, type Source, sourceOf } from '../../kit/feed.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
 import type { ObjectParts } from '../../kit/plain/objects.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 export type Servers = OperatedObjects<ServerSpec, ServerStatus, ServerView, ServerFacts>
 export type ServerVerb<Claims = void> = Verb<ServerObject, ServerFacts, Claims>
+
+const SERVERS_ON = 'servers on a host'
+const SERVERS_FROM = 'servers from an image'
 
 const ZONE_UNKNOWN = 'The zone is not known yet.'
 
@@ -27,6 +32,11 @@ export function openServers(parts: ObjectParts): Servers {
   const { caches } = parts
   const [plans, zones, templates, nodes] = [caches.of(Plan), caches.of(Zone), caches.of(Template), caches.of(Node)]
   const images = caches.of(CustomImage)
+  const cache = caches.of(Server)
+  cache.addIndex(SERVERS_ON, ({ status }) => (status?.nodeName === undefined ? [] : [status.nodeName]))
+  cache.addIndex(SERVERS_FROM, ({ metadata: { namespace }, spec: { customImageId } }) =>
+    customImageId === undefined ? [] : [`${namespace}/${customImageId}`],
+  )
   /** Of the system that it boots, also when that came from an image of the account. */
   const templateOf = ({ metadata: { namespace = '' }, spec: { template, customImageId } }: ServerObject) => {
     const image = customImageId === undefined ? undefined : images.get({ namespace, name: customImageId })
@@ -58,3 +68,18 @@ export function openServers(parts: ObjectParts): Servers {
     fields: { hostname: ({ hostname }) => hostname },
   })
 }
+
+/** What the view shows besides the server: as `surroundingsOf` reads it. */
+export const sourcesOfServers = (caches: Caches, { cache }: Servers): readonly Source[] => [
+  sourceOf(caches.of(Plan), () => 'all', { part: ({ spec }) => spec }),
+  sourceOf(caches.of(Template), () => 'all', { part: ({ spec }) => spec }),
+  sourceOf(caches.of(Zone), () => 'all', { part: ({ spec, status }) => [spec, status?.haObstacle] }),
+  sourceOf(caches.of(Node), ({ metadata: { name } }) => keysOf(cache.by(SERVERS_ON, name)), {
+    part: ({ status }) => status?.plannedWork,
+  }),
+  sourceOf(
+    caches.of(CustomImage),
+    ({ metadata: { namespace, name } }) => keysOf(cache.by(SERVERS_FROM, `${namespace}/${name}`)),
+    { part: ({ status }) => status?.origin?.name },
+  ),
+]

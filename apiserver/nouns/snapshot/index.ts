@@ -29,6 +29,7 @@ import { Server } from '../../../resources/server/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { makerOf } from '../../kit/create.ts'
+import { keysOf, objectFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
@@ -64,6 +65,15 @@ export const snapshot = noun<SnapshotParts, { readonly snapshots: Snapshots }>({
     listObjects(parts, snapshots, listSnapshots, ({ storage_id }) => ({ fields: { storage_id } })),
     customerEndpoint(createSnapshot, (call) => create({ snapshots, ...parts }, call)),
     ...changeEndpoints(parts, snapshotChanges, snapshots),
+  ],
+  feeds: ({ snapshots, caches }) => [
+    objectFeed('snapshot', listSnapshots, snapshots, [
+      sourceOf(
+        caches.of(Storage),
+        ({ metadata: { namespace, name } }) => keysOf(snapshots.cache.by('storage_id', `${namespace ?? ''}\n${name}`)),
+        { part: ({ spec }) => spec.zone },
+      ),
+    ]),
   ],
 })
 

@@ -11,7 +11,7 @@ import {
 } from '../../../db/ssh-key/index.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
 import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../../resources/ssh-key/index.ts'
-import { type RowNoun, type RowParts, createRow, deleteRow, getRow, listRows } from '../../kit/plain/rows.ts'
+import { type RowNoun, type RowParts, createRow, deleteRow, getRow, listRows, rowsOf } from '../../kit/plain/rows.ts'
 import { noun } from '../../kit/noun.ts'
 
 const SSH_KEY: RowNoun<SshKeyRow> = {
@@ -48,4 +48,5 @@ const sshKeyEndpoints = (parts: RowParts): readonly Endpoint[] => [
 export const sshKey = noun<RowParts>({
   name: 'ssh_key',
   endpoints: sshKeyEndpoints,
+  feeds: ({ db }) => [rowsOf(db, SSH_KEY, listSshKeys)],
 })

@@ -24,6 +24,7 @@ import { storageChanges } from '../../../changes/storage.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
+import { besides, objectFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 
@@ -88,5 +89,19 @@ export const storage = noun<Parts & { readonly storages: Storages }, { readonly 
       fields: { zone, server_id },
     })),
     ...changeEndpoints(parts, storageChanges, storages),
+  ],
+  feeds: ({ storages, caches }) => [
+    objectFeed('storage', listStorages, storages, [
+      sourceOf(
+        caches.of(Snapshot),
+        besides(({ spec }) => [spec.storageId]),
+        { part: ({ spec }) => spec.storageId },
+      ),
+      sourceOf(
+        caches.of(Backup),
+        besides(({ spec }) => [spec.storageId]),
+      ),
+      sourceOf(caches.of(Zone), () => 'all', { part: ({ spec, status }) => [spec, status?.sharedStorage?.pools] }),
+    ]),
   ],
 })

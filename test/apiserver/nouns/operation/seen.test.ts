@@ -60,8 +60,6 @@ const endsWith = (find: () => Target | undefined) =>
   openEnds({
     targets: { find, knownVersion: () => '7' },
     catchUp: {
-      include: () => {},
-      account: async () => {},
       upTo: async (accountId, end) => void upTo.push({ accountId, ...end }),
     },
     clock,

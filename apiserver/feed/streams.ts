@@ -1,0 +1,137 @@
+/** The streams of all accounts in this process: one subscription of each source, whose touches are noted in the log and
+ *  passed to the account that they belong to. Rows are found by the audit log, where every accepted change has exactly
+ *  one entry, whichever replica made it. */
+import type { AuditEntry } from '../../domain/audit/chain.ts'
+import { rateLimited } from '../../domain/problem.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { Outages } from '../../kit/sys/outages.ts'
+import { isNewer } from '../../kit/kube/cache.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import type { Feed, Touch } from '../kit/feed.ts'
+import { type AccountStreams, openAccountStreams, type Place, type Stream } from './account.ts'
+import { createTouchLog } from './log.ts'
+
+export interface StreamsParts {
+  readonly feeds: readonly Feed[]
+  readonly clock: Clock
+  readonly log: Logger
+  /** Resolves when every source is known. */
+  readonly ready: Promise<void>
+  /** The number of audit entries of each of these accounts. */
+  readonly readSequences: (accountIds: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  readonly readEntries: (accountId: string, after: number, limit: number) => Promise<readonly AuditEntry[]>
+  /** Brings the caches up to what another replica has sent. */
+  readonly reach: (accountId: string, version: string) => Promise<void>
+}
+
+export interface Streams {
+  /** Counts the stream from now on, until `leave`. Throws 429 when there are too many. `holder` is the session or the
+   *  token. */
+  enter(accountId: string, holder: string): Entry
+}
+
+export interface Entry {
+  join(stream: Stream, from: Place | 'start' | 'unknown'): Promise<void>
+  quietCursor(stream: Stream): string | undefined
+  leave(stream: Stream): void
+}
+
+const LOOK_MILLISECONDS = 500
+const HOLDER_MAXIMUM = 4
+const ACCOUNT_MAXIMUM = 50
+const PROCESS_MAXIMUM = 2_000
+const RETRY_SECONDS = 10
+const LOG = { namespaceMaximum: 1_000, maximum: 50_000 }
+
+export function openStreams({ feeds, clock, log, ready, readSequences, readEntries, reach }: StreamsParts): Streams {
+  const touches = createTouchLog(LOG)
+  const accounts = new Map<string, { readonly streams: AccountStreams; readonly holders: Map<string, number> }>()
+  const sources = feeds.flatMap((feed) => feed.sources.map((source) => ({ feed, source })))
+  const outages = new Outages({ log, clock }, 'changes were not sent')
+  let total = 0
+
+  const syncedVersion = (): string => {
+    const [first = '', ...others] = sources.map(({ source }) => source.syncedVersion())
+    return others.reduce((oldest, version) => (isNewer(oldest, version) ? version : oldest), first)
+  }
+  const parts = {
+    clock,
+    log: touches,
+    outages,
+    feeds: new Map(feeds.map((feed) => [feed.type, feed])),
+    syncedVersion,
+    readSequence: async (accountId: string) => (await readSequences([accountId])).get(accountId) ?? 0,
+    readEntries,
+    reach,
+  }
+
+  const take = (feed: Feed, isOwn: boolean, { keys, version }: Touch): void => {
+    const { type } = feed
+    if (keys === 'all') {
+      touches.raise(version)
+      for (const { streams } of accounts.values()) streams.touchAll(feed)
+      return
+    }
+    for (const { namespace, id } of keys) {
+      touches.note(namespace, { type, id, isOwn }, version)
+      accounts.get(accountOfNamespace(namespace) ?? '')?.streams.touch({ type, id, isOwn })
+    }
+  }
+  for (const { feed, source } of sources) source.follow((touch) => take(feed, source.isOwn, touch))
+  // What was deleted before the first lists is not known.
+  void ready.then(() => {
+    for (const { source } of sources) touches.raise(source.syncedVersion())
+  })
+
+  /** Looks for changed rows while anybody is interested. */
+  let isLooking = false
+  const lookLater = (): void => {
+    if (isLooking) return
+    isLooking = true
+    clock.after(LOOK_MILLISECONDS, () => {
+      void outages.attempt(look, {}, 'audit').then(() => {
+        isLooking = false
+        if (accounts.size > 0) lookLater()
+      })
+    })
+  }
+  const look = async () => {
+    if (accounts.size === 0) return
+    const sequences = await readSequences([...accounts.keys()])
+    for (const [accountId, sequence] of sequences) await accounts.get(accountId)?.streams.advance(sequence)
+  }
+
+  return {
+    enter(accountId, holder) {
+      const known = accounts.get(accountId)
+      const account = known ?? { streams: openAccountStreams(parts, accountId), holders: new Map<string, number>() }
+      const own = account.holders.get(holder) ?? 0
+      const all = [...account.holders.values()].reduce((sum, count) => sum + count, 0)
+      if (own >= HOLDER_MAXIMUM || all >= ACCOUNT_MAXIMUM || total >= PROCESS_MAXIMUM)
+        throw rateLimited(RETRY_SECONDS, 'Too many streams of changes are open.')
+      accounts.set(accountId, account)
+      account.holders.set(holder, own + 1)
+      total++
+      lookLater()
+      let hasLeft = false
+      return {
+        join: async (stream, from) => {
+          await account.streams.join(stream, from)
+          if (hasLeft) account.streams.leave(stream)
+        },
+        quietCursor: account.streams.quietCursor,
+        leave(stream) {
+          if (hasLeft) return
+          hasLeft = true
+          account.streams.leave(stream)
+          total--
+          const left = (account.holders.get(holder) ?? 1) - 1
+          if (left > 0) account.holders.set(holder, left)
+          else account.holders.delete(holder)
+          if (account.holders.size === 0) accounts.delete(accountId)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/** The stream of changes of an account: what its lists show, as it changes. */
+import { z } from 'zod'
+import { Cursor } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
+
+/** Types whose items the stream sends. Of everything else it only says that it has changed. */
+export const CHANGE_TYPES = [
+  'server',
+  'server_group',
+  'storage',
+  'snapshot',
+  'backup',
+  'custom_image',
+  'network',
+  'router',
+  'floating_ip',
+  'load_balancer',
+  'edge',
+  'database',
+  'kubernetes_cluster',
+  'node_pool',
+  'dev_cluster',
+  'playground',
+  'object_storage',
+  'ssh_key',
+  'init_script',
+  'operation',
+] as const
+
+const RESET_REASONS = ['start', 'cursor_too_old', 'cursor_unknown', 'too_many_changes'] as const
+export type ResetReason = (typeof RESET_REASONS)[number]
+
+const Reset = z.strictObject({
+  reason: z
+    .enum(RESET_REASONS)
+    .describe('start: no cursor was given. Otherwise why changes are missing after the cursor, or among these.'),
+})
+
+const Change = z.strictObject({
+  type: z.string().describe('Type of the resource, as in audit entries.'),
+  id: z.string().describe('Id of the resource.'),
+  is: z
+    .enum(['set', 'removed', 'changed'])
+    .describe('set: item is its new state. removed: it is deleted. changed: read it again.'),
+  item: z.looseObject({}).nullable().describe('The resource as its list shows it; null unless it is set.'),
+})
+
+/** The stream as it is sent. */
+const ChangeStream = z.string().meta({
+  id: 'ChangeStream',
+  description:
+    'Server-sent events; x-events describes the data of each. The id of an event is a cursor. A comment is sent ' +
+    'every 15 seconds.',
+  examples: [
+    'event: reset\ndata: {"reason":"start"}\nid: djEuMTIwMC40Mg\n\n' +
+      'event: change\ndata: {"type":"server","id":"9b6e1c1e-6c0f-4e53-8d5c-6f0a4b0f7c11","is":"removed","item":null}\n\n' +
+      'id: djEuMTIwNC40Mw\n\n',
+  ],
+})
+
+const changes = routesUnder({ path: '/v1/changes', area: 'Changes' })
+
+export const streamChanges = changes.get('stream_changes', '', {
+  summary: 'Stream changes of all resources',
+  description:
+    'Server-sent events of the account. `reset`: read again what you show. `change`: the new state of a resource, as ' +
+    'its list shows it, at most four times a second for each. Reconnect with the newest id as `cursor`, or in the ' +
+    'header Last-Event-ID, to get what changed since. A change can be sent twice. The stream ends after 30 minutes, ' +
+    'when the rights of the caller change, and when its reader is too slow. At most 4 streams for each session or ' +
+    'token, and 50 for an account.',
+  mediaType: 'text/event-stream',
+  query: z.strictObject({
+    cursor: Cursor.optional().describe('Id of the last event of an earlier stream; returns what changed since.'),
+    type: z
+      .array(z.enum(CHANGE_TYPES))
+      .max(CHANGE_TYPES.length)
+      .optional()
+      .describe('Returns only changes of this type; may be given more than once.'),
+  }),
+  answers: { 200: ChangeStream },
+  events: { reset: Reset, change: Change },
+  budget: 'none',
+})
+
+export const CHANGE_ROUTES = [streamChanges] as const

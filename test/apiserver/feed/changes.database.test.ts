@@ -1,0 +1,178 @@
+/** The stream of changes through the API, with a real database and the embedded Kubernetes API. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { NOUNS } from '../../../apiserver/nouns.ts'
+import { CHANGE_TYPES } from '../../../resources/change/index.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { Network } from '../../../resources/network/index.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { useDatabase } from '../../database.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let ada: Person
+let eve: Person
+let token = ''
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  ada = await cloud.signUp('ada@example.com')
+  eve = await cloud.signUp('eve@example.com')
+  token = await ada.token('read')
+})
+afterAll(() => cloud.close())
+
+interface Got {
+  readonly event: string
+  readonly data: Record<string, any> // of any event
+}
+
+/** Opens a stream and reads it until the test ends. */
+async function follow(authorization: string, query = '', headers: Readonly<Record<string, string>> = {}) {
+  const stop = new AbortController()
+  const response = await cloud.app.customers({
+    method: 'GET',
+    target: `/v1/changes${query}`,
+    headers: { authorization: `Bearer ${authorization}`, ...headers },
+    remoteAddress: '192.0.2.9',
+    signal: stop.signal,
+  })
+  const got: Got[] = []
+  let cursor = ''
+  let hasEnded = false
+  const reading = async () => {
+    for await (const chunk of response.body as AsyncIterable<string>) {
+      for (const [, event = '', data = ''] of chunk.matchAll(/^event: (\w+)\ndata: (.*)$/gm))
+        got.push({ event, data: JSON.parse(data) as Got['data'] })
+      cursor = [...chunk.matchAll(/^id: (\S+)$/gm)].at(-1)?.[1] ?? cursor
+    }
+    hasEnded = true
+  }
+  if (response.status === 200) void reading()
+  onTestFinished(() => stop.abort())
+  return {
+    response,
+    got,
+    cursor: () => cursor,
+    hasEnded: () => hasEnded,
+    close: () => stop.abort(),
+    /** Waits for a change of the item. */
+    change: (type: string, id: string, is = 'set') =>
+      expect
+        .poll(() => got.find(({ data }) => data['type'] === type && data['id'] === id && data['is'] === is), {
+          timeout: 20_000,
+        })
+        .toBeDefined(),
+    newest: (type: string, id: string) =>
+      got.findLast(({ data }) => data['type'] === type && data['id'] === id)?.data['item'],
+  }
+}
+const network = async (person: Person, name: string) =>
+  (await person.send('POST', '/v1/networks', { body: { zone: cloud.zone, name } })).body['network'].id as string
+
+test('every type has a feed, and every noun with kinds of accounts that are listed', () => {
+  const parts = new Proxy({}, { get: () => () => undefined })
+  expect(parts).toBeDefined()
+  expect(NOUNS.filter(({ feeds }) => feeds.length > 0).map(({ name }) => name).sort()).toEqual([...CHANGE_TYPES].sort())
+})
+
+describe('a stream', () => {
+  test('sends what its list answers, for objects and for rows, and each deletion', async () => {
+    const stream = await follow(token)
+    await expect.poll(() => stream.got).toEqual([{ event: 'reset', data: { reason: 'start' } }])
+    const id = await network(ada, 'inner')
+    await stream.change('network', id)
+    const listed = async (path: string, wanted: string) =>
+      (await ada.send('GET', path)).body['items'].find((item: { id: string }) => item.id === wanted)
+    await expect.poll(async () => stream.newest('network', id)).toEqual(await listed('/v1/networks', id))
+
+    const key = (await ada.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })).body['ssh_key']
+    await stream.change('ssh_key', key.id)
+    expect(stream.newest('ssh_key', key.id)).toEqual(await listed('/v1/ssh-keys', key.id))
+    await ada.send('DELETE', `/v1/ssh-keys/${key.id}`)
+    await stream.change('ssh_key', key.id, 'removed')
+
+    const metadata = { namespace: accountNamespace(ada.accountId), name: id }
+    await cloud.admin.patch(Network, metadata, { metadata: { finalizers: [] } })
+    await cloud.admin.delete(Network, metadata)
+    await stream.change('network', id, 'removed')
+  })
+
+  test('has nothing of another account, whoever asks for it', async () => {
+    const mine = await follow(token)
+    const hers = await follow(await eve.token('read'))
+    const foreign = await network(eve, 'hers')
+    await eve.send('POST', '/v1/init-scripts', { body: { name: 'hers', content: '#!/bin/sh\n' } })
+    await hers.change('network', foreign)
+    await expect.poll(() => hers.got.some(({ data }) => data['type'] === 'init_script')).toBe(true)
+    // later changes have come, so those before would have
+    const own = await network(ada, 'mine')
+    await ada.send('POST', '/v1/init-scripts', { body: { name: 'mine', content: '#!/bin/sh\n' } })
+    await mine.change('network', own)
+    await expect.poll(() => mine.got.some(({ data }) => data['type'] === 'init_script')).toBe(true)
+    expect(JSON.stringify(mine.got)).not.toContain('hers')
+    expect(JSON.stringify(mine.got)).not.toContain(foreign)
+    expect(JSON.stringify(hers.got)).not.toContain(own)
+    // her cursor does not work here
+    const other = await follow(token, `?cursor=${hers.cursor()}`)
+    await expect.poll(() => other.got).toEqual([{ event: 'reset', data: { reason: 'cursor_unknown' } }])
+  })
+
+  test('never shows machines of managed services, also not when they are deleted', async () => {
+    const stream = await follow(token)
+    const metadata = { namespace: accountNamespace(ada.accountId), name: 'svc-hidden' }
+    const spec = { zone: cloud.zone, hostname: 'hidden', plan: 'tiny', template: 'tiny-linux' }
+    const draft = { metadata, spec: { ...spec, desiredPower: 'running', labels: {}, haPolicy: 'restart' } }
+    await cloud.admin.create(Server, draft as never).catch(() => undefined)
+    await cloud.admin.delete(Server, metadata)
+    await stream.change('network', await network(ada, 'after'))
+    expect(JSON.stringify(stream.got)).not.toContain('hidden')
+  })
+
+  test('continues from its cursor, by query and as browsers do', async () => {
+    const first = await follow(token)
+    const old = await network(ada, 'old')
+    await first.change('network', old)
+    await expect.poll(() => first.cursor(), { timeout: 40_000 }).not.toBe('')
+    first.close()
+    const missed = await network(ada, 'missed')
+    const script = (await ada.send('POST', '/v1/init-scripts', { body: { name: 'missed', content: '#!/bin/sh\n' } })).body[
+      'init_script'
+    ].id
+    for (const stream of [
+      await follow(token, `?cursor=${first.cursor()}`),
+      await follow(token, '', { 'last-event-id': first.cursor() }),
+    ]) {
+      await stream.change('network', missed)
+      await stream.change('init_script', script)
+      expect(stream.got.filter(({ event }) => event === 'reset')).toEqual([])
+    }
+  }, 60_000)
+
+  test('sends only the types that were asked for', async () => {
+    const stream = await follow(token, '?type=ssh_key&type=network')
+    await ada.send('POST', '/v1/init-scripts', { body: { name: 'unseen', content: '#!/bin/sh\n' } })
+    const id = await network(ada, 'seen')
+    await stream.change('network', id)
+    expect(stream.got.filter(({ data }) => data['type'] === 'init_script')).toEqual([])
+    expect((await follow(token, '?type=nothing')).response.status).toBe(400)
+  })
+
+  test('is refused without the permission to read, and a fifth time', async () => {
+    expect((await follow('svc_wrong')).response.status).toBe(401)
+    expect((await follow(await ada.token(['billing.read']))).response.status).toBe(403)
+    const once = await ada.token('read')
+    const streams = [await follow(once), await follow(once), await follow(once), await follow(once)]
+    expect((await follow(once)).response.status).toBe(429)
+    streams[0]?.close()
+    await expect.poll(async () => (await follow(once)).response.status).toBe(200)
+  })
+
+  test('ends when its token is revoked', async () => {
+    const secret = await ada.token('read')
+    const stream = await follow(secret)
+    const tokens = (await ada.send('GET', '/v1/account/tokens')).body['items'] as { id: string; status: string }[]
+    await ada.send('DELETE', `/v1/account/tokens/${tokens[0]?.id}`)
+    await expect.poll(() => stream.hasEnded(), { timeout: 30_000 }).toBe(true)
+  }, 40_000)
+})
