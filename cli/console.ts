@@ -4,6 +4,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, parseJson } from './api.ts'
+import { events } from './events.ts'
 import { EXIT, Failure } from './exit.ts'
 
 export interface ConsoleParts {
@@ -123,23 +124,6 @@ function showStatus(terminal: Terminal, { writable, server_state, reason }: Cons
     terminal.writeError(
       `\r\n[the server is ${server_state}${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}]\r\n`,
     )
-}
-
-interface StreamEvent {
-  readonly event: string
-  readonly data: string
-}
-
-async function* events(response: Response): AsyncIterable<StreamEvent> {
-  if (response.body === null) return
-  let pending = ''
-  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-    pending += text
-    const blocks = pending.split('\n\n')
-    pending = blocks.pop() ?? ''
-    for (const block of blocks)
-      yield { event: /^event: ?(.*)$/m.exec(block)?.[1] ?? '', data: /^data: ?(.*)$/m.exec(block)?.[1] ?? '' }
-  }
 }
 
 /** Sends keys until the escape key; at the end of a pipe, until everything is sent. */

@@ -169,6 +169,16 @@ export const OWN_COMMANDS = [
     ],
   },
   {
+    name: 'watch',
+    parameters: '[TYPE...]',
+    summary: 'Show changes of resources as they happen',
+    description:
+      'Prints a line for each change: type, id, what it is (set, removed or changed), name and state. With -o json, a ' +
+      'line of JSON with the complete resource. Types are as in the service: server, storage, operation. Reconnects ' +
+      'automatically and misses nothing; Ctrl-C exits.',
+    flags: [{ flag: 'for', value: 'SECONDS', description: 'Exit after this many seconds.' }],
+  },
+  {
     name: 'audit verify',
     parameters: '[FILE]',
     summary: "Verify the audit log's hash chain",

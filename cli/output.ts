@@ -75,7 +75,9 @@ export function render(body: unknown, style: Style): string {
   const points = isMembers(resource) && style.format === 'table' ? pointsOf(resource) : undefined
   if (points !== undefined) return lines(chart(points))
   if (style.format === 'name')
-    return lines((items ?? [resource]).map((item) => (isMembers(item) ? cell(item['id'] ?? item['name']) : cell(item))))
+    return lines(
+      (items ?? [resource]).map((item) => (isMembers(item) ? oneLine(item['id'] ?? item['name']) : oneLine(item))),
+    )
   if (items !== undefined) return table(items.filter(isMembers), style)
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }
@@ -93,8 +95,8 @@ const text = (value: unknown): string =>
   value === null || value === undefined ? '-' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 const at = (item: Members, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (isMembers(value) ? value[name] : undefined), item)
-// no characters that move the reader's cursor
-const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
+/** A value on one line, without characters that move the reader's cursor. */
+export const oneLine = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
 
 function checkColumns(items: readonly Members[], columns: readonly string[] | undefined): void {
   const known = [...new Set(items.flatMap((item) => Object.keys(item)))]
@@ -109,7 +111,7 @@ function table(items: readonly Members[], { columns, hasColor }: Style): string 
   const chosen = columns ?? columnsOf(items)
   const rows = [
     chosen.map((name) => name.toUpperCase().replaceAll('_', ' ')),
-    ...items.map((item) => chosen.map((name) => cell(at(item, name)))),
+    ...items.map((item) => chosen.map((name) => oneLine(at(item, name)))),
   ]
   const widths = chosen.map((_name, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)))
   return lines(
@@ -136,7 +138,7 @@ function sheet(resource: Members, { columns, hasColor }: Style): string {
   return lines(
     names.map((name) => {
       const label = name.padEnd(width)
-      return `${hasColor ? `\u001b[1m${label}\u001b[0m` : label}  ${cell(at(resource, name))}`
+      return `${hasColor ? `\u001b[1m${label}\u001b[0m` : label}  ${oneLine(at(resource, name))}`
     }),
   )
 }

@@ -20,6 +20,8 @@ import { COMMANDS, followPages, openApi, print, readFileFlag, type RunParts, sty
 import { confirmEmail, signUp } from './signup.ts'
 import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
 import { waitFor } from './wait.ts'
+import { watch } from './watch.ts'
+import { CHANGE_TYPES } from '../resources/change/index.ts'
 
 /** Returns the exit code. `words` exclude the name of the command. */
 export type OwnRun = (input: OwnSplit, parts: RunParts) => Promise<number>
@@ -208,14 +210,31 @@ const attachConsole: OwnRun = async (input, parts) => {
   const [server] = words
   if (server === undefined || words.length > 1) throw usageFailure('console takes a server')
   const api = await openApi(parts, globals)
-  const leaving = new AbortController()
-  const seconds = flagOf(input, 'for')
-  if (seconds !== undefined && !/^\d+$/.test(seconds)) throw usageFailure('--for takes a whole number')
-  if (seconds !== undefined) parts.clock.after(Number(seconds) * 1000, () => leaving.abort())
   await attach(
-    { ...parts, api, staysOpen: seconds !== undefined, signal: AbortSignal.any([parts.signal, leaving.signal]) },
+    { ...parts, api, staysOpen: flagOf(input, 'for') !== undefined, signal: signalFor(input, parts) },
     await idOf(api, COMMANDS, 'server', server),
   )
+  return EXIT.ok
+}
+
+/** Aborts when the user interrupts, and after the seconds of `--for`. */
+function signalFor(input: Split, { clock, signal }: RunParts): AbortSignal {
+  const seconds = flagOf(input, 'for')
+  if (seconds === undefined) return signal
+  if (!/^\d+$/.test(seconds)) throw usageFailure('--for takes a whole number')
+  const leaving = new AbortController()
+  clock.after(Number(seconds) * 1000, () => leaving.abort())
+  return AbortSignal.any([signal, leaving.signal])
+}
+
+const watchChanges: OwnRun = async (input, parts) => {
+  const { globals, words } = input
+  const types = words.map((word) => word.replaceAll('-', '_'))
+  const unknown = types.find((type) => !(CHANGE_TYPES as readonly string[]).includes(type))
+  if (unknown !== undefined) throw usageFailure(noSuch('type', unknown, CHANGE_TYPES))
+  const signal = signalFor(input, parts)
+  const api = await openApi(parts, globals)
+  await watch({ ...parts, api, signal }, { types, isJson: styleOf(parts, globals).format === 'json' })
   return EXIT.ok
 }
 
@@ -331,6 +350,7 @@ export const OWN_RUNS: Readonly<Record<Exclude<(typeof OWN_COMMANDS)[number]['na
   'operation wait': waitForOperation,
   profile,
   console: attachConsole,
+  watch: watchChanges,
   'audit verify': verify,
   'backup restore-offline': restoreBackup,
   'exec-credential': printCredential,

@@ -130,7 +130,7 @@ async function connect(
     account = 'ada',
     holder = 'session',
     from = 'start' as Place | 'start' | 'unknown',
-    accepts = (_type: string) => true,
+    accepts = (_type: string): boolean => true,
   } = {},
 ) {
   let text = ''
