@@ -173,9 +173,9 @@ export const OWN_COMMANDS = [
     parameters: '[TYPE...]',
     summary: 'Show changes of resources as they happen',
     description:
-      'Prints a line for each change: type, id, what it is (set, removed or changed), name and state. With -o json, a ' +
-      'line of JSON with the complete resource. Types are as in the service: server, storage, operation. Reconnects ' +
-      'automatically and misses nothing; Ctrl-C exits.',
+      'Prints a line for each change: type, id, what it is (set, removed or changed), name and state. With -o json, ' +
+      'a line of JSON with the complete resource. Types are names of resources, such as server or ssh-key. ' +
+      'Reconnects automatically and misses nothing; Ctrl-C exits.',
     flags: [{ flag: 'for', value: 'SECONDS', description: 'Exit after this many seconds.' }],
   },
   {

@@ -230,8 +230,9 @@ function signalFor(input: Split, { clock, signal }: RunParts): AbortSignal {
 const watchChanges: OwnRun = async (input, parts) => {
   const { globals, words } = input
   const types = words.map((word) => word.replaceAll('-', '_'))
-  const unknown = types.find((type) => !(CHANGE_TYPES as readonly string[]).includes(type))
-  if (unknown !== undefined) throw usageFailure(noSuch('type', unknown, CHANGE_TYPES))
+  const known: readonly string[] = CHANGE_TYPES
+  const unknown = types.find((type) => !known.includes(type))
+  if (unknown !== undefined) throw usageFailure(noSuch('type', unknown, known))
   const signal = signalFor(input, parts)
   const api = await openApi(parts, globals)
   await watch({ ...parts, api, signal }, { types, isJson: styleOf(parts, globals).format === 'json' })

@@ -236,7 +236,8 @@ const eventOf = (
 ): Event => ({
   key: `${type} ${id}`,
   type,
-  text: `event: change\ndata: {"type":${JSON.stringify(type)},"id":${JSON.stringify(id)},"is":"${is}","item":${item}}\n\n`,
+  // the item is JSON already
+  text: `event: change\ndata: ${JSON.stringify({ type, id, is }).slice(0, -1)},"item":${item}}\n\n`,
   isLast: is !== 'set',
 })
 
@@ -256,7 +257,7 @@ function note(touched: Map<string, Touched>, { type, id, isOwn }: Touched): void
   touched.set(key, { type, id, isOwn: isOwn || touched.get(key)?.isOwn === true })
 }
 
-/** The rows that accepted requests have changed. Objects have sources of their own. */
+/** The rows that accepted requests have changed. Objects are found by their sources. */
 const rowsOf = (entries: readonly AuditEntry[], feeds: ReadonlyMap<string, Feed>): readonly Touched[] =>
   entries.flatMap(({ resource_type: type, resource_id: id, outcome }) =>
     outcome === 'success' && id !== '' && feeds.get(type)?.isAudited !== false ? [{ type, id, isOwn: true }] : [],

@@ -51,9 +51,9 @@ async function open(
     },
     onClosed: () => entry.leave(stream),
   })
+  const wanted: readonly string[] | undefined = query.type
   const stream: Stream = {
-    accepts: (type) =>
-      (query.type as readonly string[] | undefined)?.includes(type) !== false && mayList(caller, lists.get(type)),
+    accepts: (type) => wanted?.includes(type) !== false && mayList(caller, lists.get(type)),
     push: (text) => void channel.push(text),
     cursorOf: ({ version, sequence }) =>
       cursors.encode(streamChanges.id, accountId, { sortKey: version, id: String(sequence) }),

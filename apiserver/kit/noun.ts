@@ -21,7 +21,8 @@ type Registration<Needs, Gives extends object> = Pick<Noun<Needs, Gives>, 'name'
   Partial<Pick<Noun<Needs, Gives>, 'kinds' | 'endpoints' | 'feeds'>> &
   (object extends Gives ? { readonly open?: never } : Pick<Noun<Needs, Gives>, 'open'>)
 
-/** Members that are left out are empty: no kinds, no endpoints, no feeds. A noun that declares what it gives must open it. */
+/** Members that are left out are empty: no kinds, no endpoints, no feeds. A noun that declares what it gives must open
+ *  it. */
 export const noun = <Needs = unknown, Gives extends object = object>(
   registration: Registration<Needs, Gives>,
 ): Noun<Needs, Gives> => ({

@@ -53,8 +53,8 @@ const ChangeStream = z.string().meta({
     'every 15 seconds.',
   examples: [
     'event: reset\ndata: {"reason":"start"}\nid: djEuMTIwMC40Mg\n\n' +
-      'event: change\ndata: {"type":"server","id":"9b6e1c1e-6c0f-4e53-8d5c-6f0a4b0f7c11","is":"removed","item":null}\n\n' +
-      'id: djEuMTIwNC40Mw\n\n',
+      'event: change\ndata: {"type":"server","id":"9b6e1c1e-6c0f-4e53-8d5c-6f0a4b0f7c11","is":"removed",' +
+      '"item":null}\n\nid: djEuMTIwNC40Mw\n\n',
   ],
 })
 
