@@ -33,7 +33,7 @@ export async function watch({ api, terminal, clock, signal }: WatchParts, choice
   let cursor = ''
   for (let lost = 0; !signal.aborted; ) {
     try {
-      const query = new URLSearchParams(choice.types.map((type) => ['type', type]))
+      const query = new URLSearchParams(choice.types.map((type): [string, string] => ['type', type]))
       if (cursor !== '') query.set('cursor', cursor)
       const response = await api.open({ method: 'GET', path: `/v1/changes?${query}`, signal })
       for await (const { event, data, id } of events(response)) {
