@@ -53,106 +53,148 @@ const BATCH_CHARACTERS_MAXIMUM = 500_000
 /** Items whose last state is remembered, so that it is not sent twice. */
 const SENT_MAXIMUM = 1_000
 
-export interface AccountStreams {
-  readonly size: number
-  touch(touched: Touched): void
-  /** Every item of the feed. */
-  touchAll(feed: Feed): void
-  /** The audit log has this many entries now. */
-  advance(sequence: number): Promise<void>
-  /** Sends what happened after the place, or that the client must read everything again; then what happens. */
-  join(stream: Stream, from: Place | 'start' | 'unknown'): Promise<void>
-  leave(stream: Stream): void
-  /** The cursor for a quiet moment; undefined while something is on its way to the stream. */
-  quietCursor(stream: Stream): string | undefined
-}
-
-export function openAccountStreams(parts: AccountParts, accountId: string): AccountStreams {
-  const { clock, feeds, log, outages } = parts
-  const turns = new Mutex()
-  const streams = new Set<Stream>()
-  const pending = new Map<string, Touched>()
-  const sentAt = new Map<string, number>()
+export class AccountStreams {
+  readonly #parts: AccountParts
+  readonly #accountId: string
+  readonly #turns = new Mutex()
+  readonly #streams = new Set<Stream>()
+  readonly #pending = new Map<string, Touched>()
+  readonly #sentAt = new Map<string, number>()
   /** Digests of the last states. */
-  const sent = new Map<string, string>()
-  let sequence = 0
-  let joining = 0
-  let isSending = false
-  let cancel: (() => void) | undefined
+  readonly #sent = new Map<string, string>()
+  #sequence = 0
+  #joining = 0
+  #isSending = false
+  #cancel: (() => void) | undefined
 
-  const placeNow = (): Place => ({ version: parts.syncedVersion(), sequence })
+  constructor(parts: AccountParts, accountId: string) {
+    this.#parts = parts
+    this.#accountId = accountId
+  }
 
-  function flushAfter(milliseconds: number): void {
-    cancel ??= clock.after(milliseconds, () => {
-      cancel = undefined
-      void turns.run(async () => {
-        isSending = true
-        const isDone = await outages.attempt(flush, { account_id: accountId }, accountId)
-        isSending = false
-        if (pending.size > 0 && streams.size > 0) flushAfter(isDone ? GAP_MILLISECONDS : RETRY_MILLISECONDS)
+  touch(touched: Touched): void {
+    if (this.#streams.size + this.#joining === 0) return
+    note(this.#pending, touched)
+    this.#flushAfter(GATHER_MILLISECONDS)
+  }
+
+  /** Touches every item of the feed. */
+  touchAll({ type, idsOf }: Feed): void {
+    for (const id of idsOf?.(this.#accountId) ?? []) this.touch({ type, id, isOwn: false })
+  }
+
+  /** The audit log has this many entries now. */
+  async advance(head: number): Promise<void> {
+    if (head <= this.#sequence) return
+    const { readEntries, feeds } = this.#parts
+    const entries = await readEntries(this.#accountId, this.#sequence, BATCH_MAXIMUM + 1)
+    for (const touched of rowsOf(entries, feeds)) this.touch(touched)
+    this.#sequence = Math.max(this.#sequence, entries.at(-1)?.sequence ?? head)
+  }
+
+  /** Sends what happened after the place, or that the client must read everything again; then what happens. */
+  async join(stream: Stream, from: Place | 'start' | 'unknown'): Promise<void> {
+    this.#joining++
+    try {
+      await this.#turns.run(async () => {
+        if (this.#streams.size === 0) this.#sequence = await this.#parts.readSequence(this.#accountId)
+        if (typeof from !== 'string') await this.#resume(stream, from)
+        else stream.push(resetText(from === 'start' ? 'start' : 'cursor_unknown', stream.cursorOf(this.#placeNow())))
+        this.#streams.add(stream)
+      })
+    } finally {
+      this.#joining--
+    }
+  }
+
+  leave(stream: Stream): void {
+    this.#streams.delete(stream)
+    if (this.#streams.size + this.#joining > 0) return
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#pending.clear()
+  }
+
+  /** The cursor for a quiet moment; undefined while something is on its way to the stream. */
+  quietCursor(stream: Stream): string | undefined {
+    const isQuiet = this.#pending.size === 0 && !this.#isSending && this.#streams.has(stream)
+    return isQuiet ? stream.cursorOf(this.#placeNow()) : undefined
+  }
+
+  #placeNow(): Place {
+    return { version: this.#parts.syncedVersion(), sequence: this.#sequence }
+  }
+
+  #flushAfter(milliseconds: number): void {
+    const { clock, outages } = this.#parts
+    this.#cancel ??= clock.after(milliseconds, () => {
+      this.#cancel = undefined
+      void this.#turns.run(async () => {
+        this.#isSending = true
+        const isDone = await outages.attempt(() => this.#flush(), { account_id: this.#accountId }, this.#accountId)
+        this.#isSending = false
+        if (this.#pending.size > 0 && this.#streams.size > 0)
+          this.#flushAfter(isDone ? GAP_MILLISECONDS : RETRY_MILLISECONDS)
       })
     })
   }
 
-  const touch = (touched: Touched): void => {
-    if (streams.size + joining === 0) return
-    note(pending, touched)
-    flushAfter(GATHER_MILLISECONDS)
-  }
-
   /** Takes what may be sent now. */
-  function takeDue(): readonly Touched[] {
-    const now = clock.monotonicMilliseconds()
-    for (const [key, at] of sentAt) if (at + GAP_MILLISECONDS <= now) sentAt.delete(key)
+  #takeDue(): readonly Touched[] {
+    const now = this.#parts.clock.monotonicMilliseconds()
+    for (const [key, at] of this.#sentAt) if (at + GAP_MILLISECONDS <= now) this.#sentAt.delete(key)
     const due: Touched[] = []
-    for (const [key, touched] of pending) {
-      if (sentAt.has(key)) continue
-      pending.delete(key)
-      sentAt.set(key, now)
+    for (const [key, touched] of this.#pending) {
+      if (this.#sentAt.has(key)) continue
+      this.#pending.delete(key)
+      this.#sentAt.set(key, now)
       due.push(touched)
     }
     return due
   }
 
-  async function flush(): Promise<void> {
-    const due = takeDue()
+  async #flush(): Promise<void> {
+    const due = this.#takeDue()
     // What is sent below is as new as this place, unless something waits.
-    const place = pending.size === 0 ? placeNow() : undefined
+    const place = this.#pending.size === 0 ? this.#placeNow() : undefined
     if (due.length === 0) return
-    const events = due.length > BATCH_MAXIMUM ? undefined : await eventsOf(due).catch(putBack(due))
+    const events = due.length > BATCH_MAXIMUM ? undefined : await this.#eventsOf(due).catch(this.#putBack(due))
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM) {
-      sent.clear()
-      for (const stream of streams) stream.push(resetText('too_many_changes', stream.cursorOf(place ?? placeNow())))
+      this.#sent.clear()
+      const after = place ?? this.#placeNow()
+      for (const stream of this.#streams) stream.push(resetText('too_many_changes', stream.cursorOf(after)))
       return
     }
-    const news = events.filter(isNews)
-    for (const stream of streams) send(stream, news, place)
+    const news = events.filter((event) => this.#isNews(event))
+    for (const stream of this.#streams) send(stream, news, place)
   }
 
   /** Whether the streams do not have this state; remembers it. */
-  function isNews({ key, text, isLast }: Event): boolean {
+  #isNews({ key, text, isLast }: Event): boolean {
     const digest = createHash('sha256').update(text).digest('base64')
-    if (sent.get(key) === digest) return false
-    sent.delete(key)
+    if (this.#sent.get(key) === digest) return false
+    this.#sent.delete(key)
     if (isLast) return true
-    sent.set(key, digest) // newest last
-    const [oldest] = sent.keys()
-    if (sent.size > SENT_MAXIMUM && oldest !== undefined) sent.delete(oldest)
+    this.#sent.set(key, digest) // newest last
+    const [oldest] = this.#sent.keys()
+    if (this.#sent.size > SENT_MAXIMUM && oldest !== undefined) this.#sent.delete(oldest)
     return true
   }
 
-  const putBack = (due: readonly Touched[]) => (error: unknown) => {
-    for (const touched of due) note(pending, touched)
-    sentAt.clear()
-    throw error
+  #putBack(due: readonly Touched[]): (error: unknown) => never {
+    return (error) => {
+      for (const touched of due) note(this.#pending, touched)
+      this.#sentAt.clear()
+      throw error
+    }
   }
 
   /** Reads the items, those of a feed together. */
-  async function eventsOf(due: readonly Touched[]): Promise<readonly Event[]> {
+  async #eventsOf(due: readonly Touched[]): Promise<readonly Event[]> {
     const events: Event[] = []
     for (const [type, some] of Map.groupBy(due, (touched) => touched.type)) {
       const ids = some.map(({ id }) => id)
-      const items = await feeds.get(type)?.itemsOf(accountId, ids)
+      const items = await this.#parts.feeds.get(type)?.itemsOf(this.#accountId, ids)
       for (const { id, isOwn } of some) {
         const item = items?.get(id)
         if (item !== undefined) events.push(eventOf({ type, id, is: 'set' }, item.toString()))
@@ -163,60 +205,23 @@ export function openAccountStreams(parts: AccountParts, accountId: string): Acco
     return events
   }
 
-  async function resume(stream: Stream, from: Place): Promise<void> {
-    await parts.reach(accountId, from.version)
+  async #resume(stream: Stream, from: Place): Promise<void> {
+    const { reach, syncedVersion, log, readEntries, feeds } = this.#parts
+    await reach(this.#accountId, from.version)
     const place = {
-      version: newer(parts.syncedVersion(), from.version),
-      sequence: Math.max(sequence, from.sequence),
+      version: newer(syncedVersion(), from.version),
+      sequence: Math.max(this.#sequence, from.sequence),
     }
-    const objects = log.since(accountNamespace(accountId), from.version)
-    const entries = await parts.readEntries(accountId, from.sequence, BATCH_MAXIMUM + 1)
-    if (objects === undefined) return void stream.push(resetText('cursor_too_old', stream.cursorOf(place)))
+    const objects = log.since(accountNamespace(this.#accountId), from.version)
+    const entries = await readEntries(this.#accountId, from.sequence, BATCH_MAXIMUM + 1)
+    if (objects === undefined) return stream.push(resetText('cursor_too_old', stream.cursorOf(place)))
     const due = new Map<string, Touched>()
     for (const touched of [...objects, ...rowsOf(entries, feeds)]) note(due, touched)
-    const events =
-      entries.length > BATCH_MAXIMUM || due.size > BATCH_MAXIMUM ? undefined : await eventsOf([...due.values()])
+    const isMuch = entries.length > BATCH_MAXIMUM || due.size > BATCH_MAXIMUM
+    const events = isMuch ? undefined : await this.#eventsOf([...due.values()])
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM)
-      return void stream.push(resetText('too_many_changes', stream.cursorOf(place)))
+      return stream.push(resetText('too_many_changes', stream.cursorOf(place)))
     send(stream, events, place, ': resumed\n')
-  }
-
-  return {
-    get size() {
-      return streams.size
-    },
-    touch,
-    touchAll(feed) {
-      for (const id of feed.idsOf?.(accountId) ?? []) touch({ type: feed.type, id, isOwn: false })
-    },
-    async advance(head) {
-      if (head <= sequence) return
-      const entries = await parts.readEntries(accountId, sequence, BATCH_MAXIMUM + 1)
-      for (const touched of rowsOf(entries, feeds)) touch(touched)
-      sequence = Math.max(sequence, entries.at(-1)?.sequence ?? head)
-    },
-    async join(stream, from) {
-      joining++
-      try {
-        await turns.run(async () => {
-          if (streams.size === 0) sequence = await parts.readSequence(accountId)
-          if (typeof from !== 'string') await resume(stream, from)
-          else stream.push(resetText(from === 'start' ? 'start' : 'cursor_unknown', stream.cursorOf(placeNow())))
-          streams.add(stream)
-        })
-      } finally {
-        joining--
-      }
-    },
-    leave(stream) {
-      streams.delete(stream)
-      if (streams.size + joining > 0) return
-      cancel?.()
-      cancel = undefined
-      pending.clear()
-    },
-    quietCursor: (stream) =>
-      pending.size === 0 && !isSending && streams.has(stream) ? stream.cursorOf(placeNow()) : undefined,
   }
 }
 

@@ -9,7 +9,7 @@ import { Outages } from '../../kit/sys/outages.ts'
 import { isNewer } from '../../kit/kube/cache.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import type { Feed, Touch } from '../kit/feed.ts'
-import { type AccountStreams, openAccountStreams, type Place, type Stream } from './account.ts'
+import { AccountStreams, type Place, type Stream } from './account.ts'
 import { createTouchLog } from './log.ts'
 
 export interface StreamsParts {
@@ -51,16 +51,12 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
   const outages = new Outages({ log, clock }, 'changes were not sent')
   let total = 0
 
-  const syncedVersion = (): string => {
-    const [first = '', ...others] = sources.map(({ source }) => source.syncedVersion())
-    return others.reduce((oldest, version) => (isNewer(oldest, version) ? version : oldest), first)
-  }
   const parts = {
     clock,
     log: touches,
     outages,
     feeds: new Map(feeds.map((feed) => [feed.type, feed])),
-    syncedVersion,
+    syncedVersion: () => oldestVersion(sources.map(({ source }) => source.syncedVersion())),
     readSequence: async (accountId: string) => (await readSequences([accountId])).get(accountId) ?? 0,
     readEntries,
     reach,
@@ -84,28 +80,24 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
     for (const { source } of sources) touches.raise(source.syncedVersion())
   })
 
-  /** Looks for changed rows while anybody is interested. */
-  let isLooking = false
-  const lookLater = (): void => {
-    if (isLooking) return
-    isLooking = true
-    clock.after(LOOK_MILLISECONDS, () => {
-      void outages.attempt(look, {}, 'audit').then(() => {
-        isLooking = false
-        if (accounts.size > 0) lookLater()
-      })
-    })
-  }
-  const look = async () => {
-    if (accounts.size === 0) return
-    const sequences = await readSequences([...accounts.keys()])
-    for (const [accountId, sequence] of sequences) await accounts.get(accountId)?.streams.advance(sequence)
-  }
+  const lookLater = whileWanted(
+    clock,
+    () => accounts.size > 0,
+    () =>
+      outages.attempt(
+        async () => {
+          const sequences = await readSequences([...accounts.keys()])
+          for (const [accountId, sequence] of sequences) await accounts.get(accountId)?.streams.advance(sequence)
+        },
+        {},
+        'audit',
+      ),
+  )
 
   return {
     enter(accountId, holder) {
       const known = accounts.get(accountId)
-      const account = known ?? { streams: openAccountStreams(parts, accountId), holders: new Map<string, number>() }
+      const account = known ?? { streams: new AccountStreams(parts, accountId), holders: new Map<string, number>() }
       const own = account.holders.get(holder) ?? 0
       const all = [...account.holders.values()].reduce((sum, count) => sum + count, 0)
       if (own >= HOLDER_MAXIMUM || all >= ACCOUNT_MAXIMUM || total >= PROCESS_MAXIMUM)
@@ -120,7 +112,7 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
           await account.streams.join(stream, from)
           if (hasLeft) account.streams.leave(stream)
         },
-        quietCursor: account.streams.quietCursor,
+        quietCursor: (stream) => account.streams.quietCursor(stream),
         leave(stream) {
           if (hasLeft) return
           hasLeft = true
@@ -134,4 +126,23 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
       }
     },
   }
+}
+
+const oldestVersion = ([first = '', ...others]: readonly string[]): string =>
+  others.reduce((oldest, version) => (isNewer(oldest, version) ? version : oldest), first)
+
+/** Repeats the work while somebody wants it; the returned function starts that, once. */
+function whileWanted(clock: Clock, isWanted: () => boolean, work: () => Promise<unknown>): () => void {
+  let isStarted = false
+  const later = (): void => {
+    if (isStarted) return
+    isStarted = true
+    clock.after(LOOK_MILLISECONDS, () => {
+      void (isWanted() ? work() : Promise.resolve()).then(() => {
+        isStarted = false
+        if (isWanted()) later()
+      })
+    })
+  }
+  return later
 }
