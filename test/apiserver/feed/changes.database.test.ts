@@ -80,7 +80,9 @@ const POOL = {
   version: '1.36',
   labels: {},
   taints: [],
-} as const
+  publicIpv4: false,
+  maxUnavailable: 1,
+}
 const STORAGE = { zone: 'eu-1-a', title: 'Data', sizeGibibytes: 1 }
 const network = async (person: Person, name: string) =>
   (await person.send('POST', '/v1/networks', { body: { zone: cloud.zone, name } })).body['network'].id as string
