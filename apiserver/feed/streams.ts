@@ -106,24 +106,31 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
       account.holders.set(holder, own + 1)
       total++
       lookLater()
-      let hasLeft = false
-      return {
-        join: async (stream, from) => {
-          await account.streams.join(stream, from)
-          if (hasLeft) account.streams.leave(stream)
-        },
-        quietCursor: (stream) => account.streams.quietCursor(stream),
-        leave(stream) {
-          if (hasLeft) return
-          hasLeft = true
-          account.streams.leave(stream)
-          total--
-          const left = (account.holders.get(holder) ?? 1) - 1
-          if (left > 0) account.holders.set(holder, left)
-          else account.holders.delete(holder)
-          if (account.holders.size === 0) accounts.delete(accountId)
-        },
-      }
+      return entryOf(account.streams, () => {
+        total--
+        const left = (account.holders.get(holder) ?? 1) - 1
+        if (left > 0) account.holders.set(holder, left)
+        else account.holders.delete(holder)
+        if (account.holders.size === 0) accounts.delete(accountId)
+      })
+    },
+  }
+}
+
+/** `onLeft` is called once. */
+function entryOf(streams: AccountStreams, onLeft: () => void): Entry {
+  let hasLeft = false
+  return {
+    join: async (stream, from) => {
+      await streams.join(stream, from)
+      if (hasLeft) streams.leave(stream)
+    },
+    quietCursor: (stream) => streams.quietCursor(stream),
+    leave(stream) {
+      if (hasLeft) return
+      hasLeft = true
+      streams.leave(stream)
+      onLeft()
     },
   }
 }
