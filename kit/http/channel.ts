@@ -7,21 +7,64 @@ export interface Channel<T> extends AsyncIterable<T> {
   end(): void
 }
 
+/** What several channels may hold together. */
+export interface Room {
+  /** The holder has this much more, or less. Those that have most give it up until the rest is within the bound. */
+  change(holder: Holder, by: number): void
+}
+
+interface Holder {
+  /** Drops everything that it has. */
+  giveUp(): void
+}
+
 export interface ChannelOptions<T> {
   readonly sizeMaximum: number
+  /** Shared with other channels; only the bound of this one when absent. */
+  readonly room?: Room | undefined
   readonly sizeOf: (item: T) => number
   /** Ends the channel, dropping what is queued. */
   readonly signal: AbortSignal
-  /** Called once, when the reader has left or has read everything. */
+  /** Called once, when the channel ends because its reader is too slow. */
+  readonly onCutOff?: (() => void) | undefined
+  /** Called once, when the reader has left or has read everything; never before this channel has been returned. */
   readonly onClosed: () => void
 }
 
+export function createRoom(sizeMaximum: number): Room {
+  const sizes = new Map<Holder, number>()
+  let total = 0
+  return {
+    change(holder, by) {
+      const size = (sizes.get(holder) ?? 0) + by
+      if (size === 0) sizes.delete(holder)
+      else sizes.set(holder, size)
+      total += by
+      while (total > sizeMaximum) {
+        const [largest] = [...sizes].reduce((one, other) => (other[1] > one[1] ? other : one))
+        largest.giveUp()
+      }
+    },
+  }
+}
+
 /** Ends with the signal at the latest; `onClosed` is called once, however it ends. */
-export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: ChannelOptions<T>): Channel<T> {
+export function createChannel<T>({
+  sizeMaximum,
+  room,
+  sizeOf,
+  signal,
+  onCutOff = () => {},
+  onClosed,
+}: ChannelOptions<T>): Channel<T> {
   const queue: T[] = []
   let size = 0
   let hasEnded = false
   let wake = () => {}
+  const resize = (by: number) => {
+    size += by
+    room?.change(holder, by)
+  }
   const end = () => {
     hasEnded = true
     wake()
@@ -35,20 +78,35 @@ export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: Chan
   }
   function drop(): void {
     queue.length = 0
+    resize(-size)
     end()
     close()
   }
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', drop, { once: true })
+  let isCutOff = false
+  const cutOff = () => {
+    if (!isCutOff) onCutOff()
+    isCutOff = true
+    end()
+  }
+  const holder: Holder = {
+    giveUp() {
+      cutOff()
+      drop()
+    },
+  }
+  if (signal.aborted) {
+    end()
+    queueMicrotask(close) // whoever makes the channel has it by then
+  } else signal.addEventListener('abort', drop, { once: true })
 
   return {
     push(item) {
       if (hasEnded) return false
       queue.push(item)
-      size += sizeOf(item)
-      if (size > sizeMaximum) end()
+      resize(sizeOf(item))
+      if (size > sizeMaximum) cutOff()
       else wake()
-      return true
+      return !hasEnded
     },
     end,
     async *[Symbol.asyncIterator]() {
@@ -56,8 +114,8 @@ export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: Chan
         for (;;) {
           const item = queue.shift()
           if (item !== undefined) {
-            size -= sizeOf(item)
             yield item
+            if (!isClosed) resize(-sizeOf(item)) // it has been written, and not only queued
           } else if (hasEnded) return
           else
             await new Promise<void>((resolve) => {
@@ -65,8 +123,7 @@ export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: Chan
             })
         }
       } finally {
-        hasEnded = true
-        close()
+        drop()
       }
     },
   }

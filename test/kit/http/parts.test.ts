@@ -1,7 +1,7 @@
 /** Cursors, client addresses, budgets, channels, entity tags: the small parts of the pipeline, each alone. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createChannel } from '../../../kit/http/channel.ts'
+import { createChannel, createRoom, type Room } from '../../../kit/http/channel.ts'
 import { etagOf, requireMatch } from '../../../kit/http/conditional.ts'
 import { createCursors } from '../../../kit/http/cursor.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
@@ -120,15 +120,18 @@ test('a bucket never lets more through than its burst and its rate allow, and th
 })
 
 describe('channels', () => {
-  const open = (signal = new AbortController().signal, sizeMaximum = 100) => {
+  const open = (signal = new AbortController().signal, sizeMaximum = 100, room?: Room) => {
     let closed = 0
+    let cutOff = 0
     const channel = createChannel<string>({
       sizeMaximum,
+      room,
       sizeOf: (text) => text.length,
       signal,
+      onCutOff: () => void cutOff++,
       onClosed: () => void closed++,
     })
-    return { channel, closed: () => closed }
+    return { channel, closed: () => closed, cutOff: () => cutOff }
   }
   const readAll = async (channel: AsyncIterable<string>) => {
     const read = []
@@ -148,9 +151,45 @@ describe('channels', () => {
   })
 
   test('a reader that is too slow is given what was queued and the end', async () => {
-    const { channel } = open(undefined, 3)
+    const { channel, cutOff } = open(undefined, 3)
     for (const text of ['ab', 'cd', 'ef']) channel.push(text)
     expect(await readAll(channel)).toEqual(['ab', 'cd'])
+    expect(cutOff()).toBe(1)
+  })
+
+  test('channels that share a room: the one that holds most gives up everything, the others nothing', async () => {
+    const room = createRoom(10)
+    const [fast, slow, other] = [open(undefined, 9, room), open(undefined, 9, room), open(undefined, 9, room)]
+    slow.channel.push('slow')
+    slow.channel.push('slow')
+    other.channel.push('ab')
+    const reading = readAll(fast.channel)
+    fast.channel.push('cd')
+    expect([fast.cutOff(), slow.cutOff(), other.cutOff()]).toEqual([0, 1, 0])
+    expect(slow.closed()).toBe(1)
+    expect(await readAll(slow.channel)).toEqual([])
+    // what was given up and what was read is room again
+    await expect.poll(() => open(undefined, 9, room).channel.push('12345678')).toBe(true)
+    fast.channel.end()
+    expect(await reading).toEqual(['cd'])
+    expect(other.cutOff()).toBe(0)
+  })
+
+  test('what a reader is being given still takes room', async () => {
+    const room = createRoom(10)
+    const stuck = open(undefined, 9, room)
+    stuck.channel.push('12345678')
+    await stuck.channel[Symbol.asyncIterator]().next()
+    open(undefined, 9, room).channel.push('abc')
+    expect(stuck.cutOff()).toBe(1)
+  })
+
+  test('a channel whose signal had ended before closes, although nobody reads it', async () => {
+    const { channel, closed } = open(AbortSignal.abort())
+    expect(closed()).toBe(0)
+    expect(channel.push('a')).toBe(false)
+    await Promise.resolve()
+    expect(closed()).toBe(1)
   })
 
   test('an aborted signal ends it at once, read or not', async () => {
