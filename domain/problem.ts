@@ -164,6 +164,8 @@ export const quotaExceeded = (quota: NonNullable<ProblemMembers['quota']>) =>
   )
 export const rateLimited = (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
   new Problem(429, detail, { reason: 'rate_limited', retryAfterSeconds })
+/** This process has as much to do as it can; another may have less. */
+export const fullForNow = (retryAfterSeconds: number, detail: string) => new Problem(503, detail, { retryAfterSeconds })
 /** Known, but not available in this installation. */
 export const notImplemented = (detail: string) => new Problem(501, detail)
 export const unavailable = (reason: Reason, detail: string, members: ProblemMembers = {}) =>

@@ -39,6 +39,8 @@ export interface AccountParts {
   readonly readEntries: (accountId: string, after: number, limit: number) => Promise<readonly AuditEntry[]>
   /** Brings the caches up to what another replica has sent. */
   readonly reach: (accountId: string, version: string) => Promise<void>
+  /** Does the work in the name of the account, whatever caused it. */
+  readonly inName: <Result>(accountId: string, work: () => Result) => Result
 }
 
 /** Changes of one moment are sent together. */
@@ -126,17 +128,20 @@ export class AccountStreams {
   }
 
   #flushAfter(milliseconds: number): void {
-    const { clock, outages } = this.#parts
+    const { clock, inName } = this.#parts
     this.#cancel ??= clock.after(milliseconds, () => {
       this.#cancel = undefined
-      void this.#turns.run(async () => {
-        this.#isSending = true
-        const isDone = await outages.attempt(() => this.#flush(), { account_id: this.#accountId }, this.#accountId)
-        this.#isSending = false
-        if (this.#pending.size > 0 && this.#streams.size > 0)
-          this.#flushAfter(isDone ? GAP_MILLISECONDS : RETRY_MILLISECONDS)
-      })
+      inName(this.#accountId, () => void this.#turns.run(() => this.#attempt()))
     })
+  }
+
+  async #attempt(): Promise<void> {
+    this.#isSending = true
+    const { outages } = this.#parts
+    const isDone = await outages.attempt(() => this.#flush(), { account_id: this.#accountId }, this.#accountId)
+    this.#isSending = false
+    if (this.#pending.size > 0 && this.#streams.size > 0)
+      this.#flushAfter(isDone ? GAP_MILLISECONDS : RETRY_MILLISECONDS)
   }
 
   /** Takes what may be sent now. */

@@ -1,8 +1,9 @@
 /** The streams of all accounts in this process: one subscription of each source, whose touches are noted in the log and
  *  passed to the account that they belong to. Rows are found by the audit log, where every accepted change has exactly
  *  one entry, whichever replica made it. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditEntry } from '../../domain/audit/chain.ts'
-import { rateLimited } from '../../domain/problem.ts'
+import { fullForNow, rateLimited } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { Outages } from '../../kit/sys/outages.ts'
@@ -23,11 +24,13 @@ export interface StreamsParts {
   readonly readEntries: (accountId: string, after: number, limit: number) => Promise<readonly AuditEntry[]>
   /** Brings the caches up to what another replica has sent. */
   readonly reach: (accountId: string, version: string) => Promise<void>
+  /** Does the work in the name of the account. */
+  readonly forAccount: <Result>(accountId: string, work: () => Result) => Result
 }
 
 export interface Streams {
-  /** Counts the stream from now on, until `leave`. Throws 429 when there are too many. `holder` is the session or the
-   *  token. */
+  /** Counts the stream from now on, until `leave`. Throws 429 when the holder (a session or a token) or the account has
+   *  too many, and 503 when this process has. */
   enter(accountId: string, holder: string): Entry
 }
 
@@ -42,9 +45,21 @@ const HOLDER_MAXIMUM = 4
 const ACCOUNT_MAXIMUM = 50
 const PROCESS_MAXIMUM = 2_000
 const RETRY_SECONDS = 10
+const TOO_MANY = 'Too many streams of changes are open.'
 const LOG = { namespaceMaximum: 1_000, maximum: 50_000 }
 
-export function openStreams({ feeds, clock, log, ready, readSequences, readEntries, reach }: StreamsParts): Streams {
+/** Follows the feeds from now on. */
+export function openStreams({
+  feeds,
+  clock,
+  log,
+  ready,
+  readSequences,
+  forAccount,
+  ...options
+}: StreamsParts): Streams {
+  // What goes on for all must not count as the work of the request that started it, nor be in its trace.
+  const outside = AsyncLocalStorage.snapshot()
   const touches = createTouchLog(LOG)
   const accounts = new Map<string, { readonly streams: AccountStreams; readonly holders: Map<string, number> }>()
   const sources = feeds.flatMap((feed) => feed.sources.map((source) => ({ feed, source })))
@@ -58,8 +73,8 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
     feeds: new Map(feeds.map((feed) => [feed.type, feed])),
     syncedVersion: () => oldestVersion(sources.map(({ source }) => source.syncedVersion())),
     readSequence: async (accountId: string) => (await readSequences([accountId])).get(accountId) ?? 0,
-    readEntries,
-    reach,
+    inName: <Result>(accountId: string, work: () => Result) => outside(() => forAccount(accountId, work)),
+    ...options,
   }
 
   const take = (feed: Feed, isOwn: boolean, { keys, version }: Touch): void => {
@@ -80,15 +95,21 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
     for (const { source } of sources) touches.raise(source.syncedVersion())
   })
 
+  const advance = async ([accountId, sequence]: readonly [string, number]) => {
+    const streams = accounts.get(accountId)?.streams
+    if (streams !== undefined)
+      await outages.attempt(
+        () => parts.inName(accountId, () => streams.advance(sequence)),
+        { account_id: accountId },
+        `audit ${accountId}`,
+      )
+  }
   const lookLater = whileWanted(
     clock,
     () => accounts.size > 0,
     () =>
       outages.attempt(
-        async () => {
-          const sequences = await readSequences([...accounts.keys()])
-          for (const [accountId, sequence] of sequences) await accounts.get(accountId)?.streams.advance(sequence)
-        },
+        async () => Promise.all([...(await readSequences([...accounts.keys()]))].map(advance)),
         {},
         'audit',
       ),
@@ -100,12 +121,12 @@ export function openStreams({ feeds, clock, log, ready, readSequences, readEntri
       const account = known ?? { streams: new AccountStreams(parts, accountId), holders: new Map<string, number>() }
       const own = account.holders.get(holder) ?? 0
       const all = [...account.holders.values()].reduce((sum, count) => sum + count, 0)
-      if (own >= HOLDER_MAXIMUM || all >= ACCOUNT_MAXIMUM || total >= PROCESS_MAXIMUM)
-        throw rateLimited(RETRY_SECONDS, 'Too many streams of changes are open.')
+      if (own >= HOLDER_MAXIMUM || all >= ACCOUNT_MAXIMUM) throw rateLimited(RETRY_SECONDS, TOO_MANY)
+      if (total >= PROCESS_MAXIMUM) throw fullForNow(RETRY_SECONDS, TOO_MANY)
       accounts.set(accountId, account)
       account.holders.set(holder, own + 1)
       total++
-      lookLater()
+      outside(lookLater)
       return entryOf(account.streams, () => {
         total--
         const left = (account.holders.get(holder) ?? 1) - 1

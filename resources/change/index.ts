@@ -65,9 +65,9 @@ export const streamChanges = changes.get('stream_changes', '', {
   description:
     'Server-sent events of the account. `reset`: read again what you show. `change`: the new state of a resource, as ' +
     'its list shows it, at most four times a second for each. Reconnect with the newest id as `cursor`, or in the ' +
-    'header Last-Event-ID, to get what changed since. A change can be sent twice. The stream ends after 30 minutes, ' +
-    'when the rights of the caller change, and when its reader is too slow. At most 4 streams for each session or ' +
-    'token, and 50 for an account.',
+    'header Last-Event-ID, and with the same types, to get what changed since. A change can be sent twice. The stream ' +
+    'ends after 30 minutes, when the rights of the caller change, and when its reader is too slow. At most 4 streams ' +
+    'for each session or token, and 50 for an account.',
   mediaType: 'text/event-stream',
   query: z.strictObject({
     cursor: Cursor.optional().describe('Id of the last event of an earlier stream; returns what changed since.'),
@@ -79,7 +79,7 @@ export const streamChanges = changes.get('stream_changes', '', {
   }),
   answers: { 200: ChangeStream },
   events: { reset: Reset, change: Change },
-  budget: 'none',
+  refuses: [400, 503],
 })
 
 export const CHANGE_ROUTES = [streamChanges] as const

@@ -1,4 +1,5 @@
 /** The stream of changes without a database and without time: caches, an audit log and items that the test plays. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Place, Stream } from '../../../apiserver/feed/account.ts'
 import { BATCH_MAXIMUM } from '../../../apiserver/feed/account.ts'
@@ -42,6 +43,12 @@ let isDatabaseUp: boolean
 let reached: string[]
 /** Happens while a stream reads the audit log. */
 let meanwhile: () => void
+/** The account in whose name something works. */
+const names = new AsyncLocalStorage<string>()
+/** Who was read, and in whose name. */
+let readFor: [account: string, name: string | undefined][]
+/** Accounts whose audit log cannot be read. */
+let broken: string[]
 
 beforeEach(() => {
   const fail = (error: unknown) => {
@@ -56,6 +63,8 @@ beforeEach(() => {
   isDatabaseUp = true
   reached = []
   meanwhile = () => {}
+  readFor = []
+  broken = []
   for (const cache of [servers, disks, plans]) cache.takeList({ items: [], resourceVersion: '100' })
 })
 
@@ -114,13 +123,18 @@ const replica = () =>
     clock,
     log: silentLog,
     ready: Promise.resolve(),
-    readSequences: async (accounts) =>
-      new Map(accounts.map((account) => [account, account === 'ada' ? entries.length : 0])),
+    readSequences: async (accounts) => {
+      if (accounts.length > 1) readFor.push(['all', names.getStore()])
+      return new Map(accounts.map((account) => [account, entries.length]))
+    },
     readEntries: async (account, after, limit) => {
       meanwhile()
+      readFor.push([account, names.getStore()])
+      if (broken.includes(account)) throw new Error('cannot be read')
       return account === 'ada' ? entries.slice(after, after + limit) : []
     },
     reach: async (account, version) => void reached.push(`${account} ${version}`),
+    forAccount: (account, work) => names.run(account, work),
   })
 type Replica = ReturnType<typeof replica>
 
@@ -293,6 +307,29 @@ describe('a stream', () => {
     expect(ada.quiet()).toBe('100-1')
   })
 
+  test('works in the name of its account, whoever connected first', async () => {
+    const streams = replica()
+    const ada = await names.run('ada', () => connect(streams))
+    const eve = await names.run('eve', () => connect(streams, { account: 'eve', holder: 'other' }))
+    await Promise.all([ada.joined, eve.joined])
+    audited('ssh_key', 'k1')
+    await clock.pass(2_000)
+    expect(new Set(readFor.map((pair) => pair.join(' ')))).toEqual(new Set(['all ', 'ada ada', 'eve eve']))
+  })
+
+  test('does not wait for an account whose audit log cannot be read', async () => {
+    const streams = replica()
+    broken = ['eve']
+    const eve = await connect(streams, { account: 'eve', holder: 'other' })
+    const ada = await connect(streams)
+    await Promise.all([ada.joined, eve.joined])
+    ada.take()
+    keys.set('k1', 'laptop')
+    audited('ssh_key', 'k1')
+    await clock.pass(1_000)
+    expect(said(ada.take())).toEqual([['ssh_key', 'k1', 'set']])
+  })
+
   test('gets a reset for more changes than are worth sending', async () => {
     const ada = await connect(replica())
     await ada.joined
@@ -409,4 +446,13 @@ test('four streams of a session, fifty of an account; those that have left do no
   for (let other = 0; other < 46; other++) await connect(streams, { holder: `other ${other}` })
   await expect(connect(streams, { holder: 'one more' })).rejects.toMatchObject({ status: 429 })
   await connect(streams, { account: 'eve', holder: 'hers' })
+})
+
+test('a process has so many streams, and says that another may have fewer', async () => {
+  const streams = replica()
+  for (let account = 0; account < 40; account++)
+    for (let holder = 0; holder < 50; holder++) streams.enter(`a${account}`, `h${holder}`)
+  expect(() => streams.enter('one more', 'holder')).toThrow(
+    expect.objectContaining({ status: 503, members: { retryAfterSeconds: 10 } }),
+  )
 })

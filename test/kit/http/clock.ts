@@ -1,4 +1,5 @@
 /** A clock that stands still until it is moved. */
+import { AsyncResource } from 'node:async_hooks'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 
 export interface MovableClock extends Clock {
@@ -25,7 +26,8 @@ export function timedClock(start = '2026-03-01T12:00:00Z'): TimedClock {
   let milliseconds = Date.parse(start)
   const timers = new Set<{ readonly at: number; readonly work: () => void }>()
   const after: Clock['after'] = (delay, work) => {
-    const timer = { at: milliseconds + delay, work }
+    // as real timers do, it works in the name of whoever set it
+    const timer = { at: milliseconds + delay, work: AsyncResource.bind(work) }
     timers.add(timer)
     return () => void timers.delete(timer)
   }
