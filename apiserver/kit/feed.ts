@@ -3,7 +3,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Route } from '../../kit/http/route.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
+import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { Objects } from './plain/objects.ts'
 
@@ -34,7 +36,7 @@ export interface Source {
 export interface Feed {
   /** The name of the noun in answers: `server`. */
   readonly type: string
-  /** Who may read the list may follow its items. */
+  /** Who may use this route, the list of the items, may follow them. */
   readonly list: Route
   readonly sources: readonly Source[]
   /** Each item as JSON in UTF-8, as the list shows it; without those that the list does not have. */
@@ -85,6 +87,12 @@ export const besides =
 /** Names the objects as items: those in an index of the cache that shows who shows what. */
 export const keysOf = (objects: readonly KubeObject[]): readonly ItemKey[] =>
   objects.map(({ metadata: { namespace = '', name } }) => ({ namespace, id: name }))
+
+/** Zones, for items that show something of theirs: the region when `part` is absent. */
+export const zonesOf = (
+  caches: Caches,
+  part: NonNullable<SourceOptions<ZoneSpec, ZoneStatus>['part']> = ({ spec }) => spec.region,
+): Source => sourceOf(caches.of(Zone), () => 'all', { part })
 
 /** The objects of an account, in the form of their list. */
 export const objectFeed = <Spec, Status, View>(

@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 import { defined } from '../../domain/defined.ts'
 import { MANAGED_TEMPLATE } from '../../domain/managed-machine/rules.ts'
+import type { Role } from '../../domain/permissions.ts'
 import { type App, createApp } from '../../apiserver/app.ts'
 import type { Room } from '../../domain/node/placement.ts'
 import type { AgentConnections } from '../../apiserver/console/consoles.ts'
@@ -339,6 +340,15 @@ export async function openCloud(
     }
   }
 
+  /** Somebody with an account of their own who is a member of this account too, and signed in to it. */
+  async function join(accountId: string, email: string, role: Role = 'member'): Promise<Person> {
+    const person = await signUp(email)
+    const membership = { account_id: accountId, user_id: person.userId, role, joined_at: new Date() }
+    await db.insertInto('membership').values(membership).execute()
+    await person.send('POST', '/v1/accounts/active', { body: { account_id: accountId } })
+    return person
+  }
+
   /** The audit entries that a request caused. */
   async function auditOf(
     reply: Reply,
@@ -384,6 +394,7 @@ export async function openCloud(
     grant,
     addNode,
     signUp,
+    join,
     auditOf,
     staffAuditOf,
     async close() {

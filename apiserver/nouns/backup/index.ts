@@ -27,7 +27,7 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../../resource
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { makerOf } from '../../kit/create.ts'
-import { objectFeed } from '../../kit/feed.ts'
+import { objectFeed, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
@@ -132,7 +132,7 @@ export const backup = noun<BackupParts, { readonly backups: Backups }>({
     restoreEndpoint(parts, backups),
     ...changeEndpoints(parts, backupChanges, backups),
   ],
-  feeds: ({ backups }) => [objectFeed('backup', listBackups, backups)],
+  feeds: ({ backups, caches }) => [objectFeed('backup', listBackups, backups, [zonesOf(caches)])],
 })
 
 async function create({ backups, ...parts }: BackupParts, call: Call<typeof createBackup, Customer>): Promise<Answer> {

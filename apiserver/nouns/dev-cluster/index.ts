@@ -1,6 +1,6 @@
 import { DevCluster, listDevClusters } from '../../../resources/dev-cluster/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
-import { objectFeed } from '../../kit/feed.ts'
+import { objectFeed, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { devClusterChanges } from '../../../changes/dev-cluster.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
@@ -12,5 +12,5 @@ export const devCluster = noun<DevClusterParts, { readonly devClusters: DevClust
   kinds: [kind(DevCluster, { access: 'write', admission: admissionOf(devClusterChanges) })],
   open: (parts) => ({ devClusters: openDevClusters(parts) }),
   endpoints: devClusterEndpoints,
-  feeds: ({ devClusters }) => [objectFeed('dev_cluster', listDevClusters, devClusters)],
+  feeds: ({ devClusters, caches }) => [objectFeed('dev_cluster', listDevClusters, devClusters, [zonesOf(caches)])],
 })

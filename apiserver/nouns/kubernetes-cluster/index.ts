@@ -1,6 +1,6 @@
 import { KubernetesCluster, listKubernetesClusters } from '../../../resources/kubernetes-cluster/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
-import { objectFeed } from '../../kit/feed.ts'
+import { objectFeed, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { kubernetesClusterChanges } from '../../../changes/kubernetes-cluster.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
@@ -31,5 +31,7 @@ export const kubernetesCluster = noun<KubernetesClusterParts, { readonly kuberne
   ],
   open: (parts) => ({ kubernetesClusters: openKubernetesClusters(parts) }),
   endpoints: kubernetesClusterEndpoints,
-  feeds: ({ kubernetesClusters }) => [objectFeed('kubernetes_cluster', listKubernetesClusters, kubernetesClusters)],
+  feeds: ({ kubernetesClusters, caches }) => [
+    objectFeed('kubernetes_cluster', listKubernetesClusters, kubernetesClusters, [zonesOf(caches)]),
+  ],
 })

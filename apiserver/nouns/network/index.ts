@@ -22,7 +22,7 @@ import { networkChanges } from '../../../changes/network.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
-import { besides, objectFeed, sourceOf } from '../../kit/feed.ts'
+import { besides, objectFeed, sourceOf, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 
@@ -89,6 +89,7 @@ export const network = noun<Parts & { readonly networks: Networks }, { readonly 
         besides(({ spec }) => (spec.networks ?? []).map(({ networkId }) => networkId)),
         { part: ({ spec }) => spec.networks },
       ),
+      zonesOf(caches),
     ]),
   ],
 })

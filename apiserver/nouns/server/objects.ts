@@ -15,7 +15,7 @@ import {
   toServerView,
 } from '../../../resources/server/index.ts'
 import { type OperatedObjects, openOperated, type Verb } from '../../kit/change/operate.ts'
-import { keysOf, type Source, sourceOf } from '../../kit/feed.ts'
+import { keysOf, type Source, sourceOf, zonesOf } from '../../kit/feed.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { ObjectParts } from '../../kit/plain/objects.ts'
 
@@ -73,7 +73,7 @@ export function openServers(parts: ObjectParts): Servers {
 export const sourcesOfServers = (caches: Caches, { cache }: Servers): readonly Source[] => [
   sourceOf(caches.of(Plan), () => 'all', { part: ({ spec }) => spec }),
   sourceOf(caches.of(Template), () => 'all', { part: ({ spec }) => spec }),
-  sourceOf(caches.of(Zone), () => 'all', { part: ({ spec, status }) => [spec, status?.haObstacle] }),
+  zonesOf(caches, ({ spec, status }) => [spec, status?.haObstacle]),
   sourceOf(caches.of(Node), ({ metadata: { name } }) => keysOf(cache.by(SERVERS_ON, name)), {
     part: ({ status }) => status?.plannedWork,
   }),

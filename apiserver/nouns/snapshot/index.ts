@@ -29,7 +29,7 @@ import { Server } from '../../../resources/server/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { makerOf } from '../../kit/create.ts'
-import { keysOf, objectFeed, sourceOf } from '../../kit/feed.ts'
+import { keysOf, objectFeed, sourceOf, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
@@ -73,6 +73,7 @@ export const snapshot = noun<SnapshotParts, { readonly snapshots: Snapshots }>({
         ({ metadata: { namespace, name } }) => keysOf(snapshots.cache.by('storage_id', `${namespace ?? ''}\n${name}`)),
         { part: ({ spec }) => spec.zone },
       ),
+      zonesOf(caches),
     ]),
   ],
 })

@@ -24,7 +24,7 @@ import { storageChanges } from '../../../changes/storage.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
-import { besides, objectFeed, sourceOf } from '../../kit/feed.ts'
+import { besides, objectFeed, sourceOf, zonesOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 
@@ -101,7 +101,7 @@ export const storage = noun<Parts & { readonly storages: Storages }, { readonly 
         caches.of(Backup),
         besides(({ spec }) => [spec.storageId]),
       ),
-      sourceOf(caches.of(Zone), () => 'all', { part: ({ spec, status }) => [spec, status?.sharedStorage?.pools] }),
+      zonesOf(caches, ({ spec, status }) => [spec, status?.sharedStorage?.pools]),
     ]),
   ],
 })

@@ -273,21 +273,8 @@ describe('stream', () => {
   })
 
   test('ends for clients that lose the right to it, and continues for others', async () => {
-    const join = async (email: string) => {
-      const person = await cloud.signUp(email)
-      const accountId = ada.accountId
-      const membership = {
-        account_id: accountId,
-        user_id: person.userId,
-        role: 'member',
-        joined_at: new Date(),
-      } as const
-      await cloud.db.insertInto('membership').values(membership).execute()
-      await person.send('POST', '/v1/accounts/active', { body: { account_id: accountId } })
-      return person
-    }
     const [demoted, removed, leaving, staying] = await Promise.all(
-      ['demoted', 'removed', 'leaving', 'staying'].map((name) => join(`${name}@example.com`)),
+      ['demoted', 'removed', 'leaving', 'staying'].map((name) => cloud.join(ada.accountId, `${name}@example.com`)),
     )
     if (!demoted || !removed || !leaving || !staying) throw new Error('four people were asked for')
     const signedIn = await cloud.send('POST', '/v1/auth/login', { body: { email: leaving.email, password: PASSWORD } })

@@ -7,7 +7,7 @@ import { Network } from '../../../resources/network/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
+import { type Cloud, openCloud, PASSWORD, type Person, PUBLIC_KEY } from '../cloud.ts'
 import { makeSamples } from '../samples.ts'
 
 const database = useDatabase()
@@ -35,7 +35,7 @@ async function connect(authorization: string, query = '', headers: Readonly<Reco
   const response = await cloud.app.customers({
     method: 'GET',
     target: `/v1/changes${query}`,
-    headers: { authorization: `Bearer ${authorization}`, ...headers },
+    headers: { ...(authorization === '' ? {} : { authorization: `Bearer ${authorization}` }), ...headers },
     remoteAddress: '192.0.2.9',
     signal: stop.signal,
   })
@@ -71,6 +71,14 @@ async function follow(...given: Parameters<typeof connect>) {
   const stream = await connect(...given)
   onTestFinished(stream.close)
   return stream
+}
+/** Of a new session. */
+async function cookieOf({ email }: Person): Promise<string> {
+  const signedIn = await cloud.send('POST', '/v1/auth/login', { body: { email, password: PASSWORD } })
+  return [signedIn.headers['set-cookie'] ?? []]
+    .flat()
+    .map((set) => set.split(';')[0])
+    .join('; ')
 }
 const POOL = {
   zone: 'eu-1-a',
@@ -208,6 +216,8 @@ describe('a stream', () => {
     for (const stream of [
       await follow(token, `?cursor=${first.cursor()}`),
       await follow(token, '', { 'last-event-id': first.cursor() }),
+      // The address of a browser's stream stays as it was.
+      await follow(token, '?cursor=old', { 'last-event-id': first.cursor() }),
     ]) {
       await stream.change('network', missed)
       await stream.change('init_script', script)
@@ -222,6 +232,9 @@ describe('a stream', () => {
     await stream.change('ssh_key', seen.body['ssh_key'].id)
     expect(stream.got.filter(({ data }) => data['type'] === 'init_script')).toEqual([])
     expect((await follow(token, '?type=nothing')).response.status).toBe(400)
+    // Its cursor knows nothing of other types.
+    const all = await follow(token, `?cursor=${stream.cursor()}`)
+    await expect.poll(() => all.got).toEqual([{ event: 'reset', data: { reason: 'cursor_unknown' } }])
   })
 
   test('is refused without the permission to read, and a fifth time', async () => {
@@ -234,11 +247,30 @@ describe('a stream', () => {
     await expect.poll(async () => (await follow(once)).response.status).toBe(200)
   })
 
-  test('ends when its token is revoked', async () => {
-    const secret = await ada.token('read')
-    const stream = await follow(secret)
-    const tokens = (await ada.send('GET', '/v1/account/tokens')).body['items'] as { id: string; status: string }[]
+  test('ends for clients that lose the right to it or part of it, and continues for others', async () => {
+    const names = ['promoted', 'demoted', 'removed', 'leaving', 'staying'] as const
+    const people = await Promise.all(names.map((name) => cloud.join(ada.accountId, `${name}-watcher@example.com`)))
+    const [promoted, demoted, removed, leaving, staying] = people as [Person, Person, Person, Person, Person] // as many
+    const member = (person: Person) => `/v1/account/members/${person.userId}`
+    const revoked = await ada.token('read')
+    const tokens = (await ada.send('GET', '/v1/account/tokens')).body['items'] as { id: string }[]
+    const streams = [
+      await follow(await promoted.token('read')),
+      await follow('', '', { cookie: await cookieOf(demoted) }),
+      await follow(await removed.token('read')),
+      await follow('', '', { cookie: await cookieOf(leaving) }),
+      await follow(revoked),
+      await follow(await staying.token('read')),
+    ]
+    expect(streams.map(({ response }) => response.status)).toEqual([200, 200, 200, 200, 200, 200])
+    await ada.send('PATCH', member(promoted), { body: { role: 'admin' } })
+    await ada.send('PATCH', member(demoted), { body: { role: 'viewer' } })
+    await ada.send('DELETE', member(removed))
+    await leaving.send('POST', '/v1/accounts/active', { body: { account_id: leaving.accountId } })
     await ada.send('DELETE', `/v1/account/tokens/${tokens[0]?.id}`)
-    await expect.poll(() => stream.hasEnded()).toBe(true)
+    await expect.poll(() => streams.map(({ hasEnded }) => hasEnded())).toEqual([true, true, true, true, true, false])
+    // the role is the same, and so is what the stream may send
+    const id = await network(ada, 'after')
+    await streams.at(-1)?.change('network', id)
   })
 })
