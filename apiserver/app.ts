@@ -19,7 +19,7 @@ import { VERSION } from '../domain/version.ts'
 import { storeRefusal } from './kit/change/store-refusal.ts'
 import { OutcomeUnknown } from './kit/change/accept.ts'
 import type { AgentConnections } from './console/index.ts'
-import { changesEndpoint } from './feed/index.ts'
+import { changesEndpoints } from './feed/index.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import { auditRefused } from './kit/change/staff-audit.ts'
@@ -109,11 +109,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       return customers(request)
     },
   })
-  const changes = changesEndpoint(
-    parts,
-    NOUNS.flatMap((noun) => noun.feeds(all)),
-  )
-  const endpoints = complete([...NOUNS.flatMap((noun) => noun.endpoints(all)), changes, mcp])
+  const feeds = NOUNS.flatMap((noun) => noun.feeds(all))
+  const endpoints = complete([
+    ...NOUNS.flatMap((noun) => noun.endpoints(all)),
+    ...changesEndpoints(parts, feeds, options.metrics),
+    mcp,
+  ])
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
   customers = createPipeline({ ...shared, endpoints: of('customer') })
   return {

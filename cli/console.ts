@@ -4,7 +4,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, parseJson } from './api.ts'
-import { events } from './events.ts'
+import { events } from '../client/events.ts'
 import { EXIT, Failure } from './exit.ts'
 
 export interface ConsoleParts {

@@ -1,9 +1,9 @@
 /** Follows the changes of everything in the account: a line for each. Reconnects automatically, with the cursor of the
  *  last event, so that nothing is missed. */
+import { follow } from '../client/follow.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, asMembers, isMembers, type Members, parseJson } from './api.ts'
-import { events } from './events.ts'
 import { EXIT, Failure } from './exit.ts'
 import { oneLine } from './output.ts'
 
@@ -22,35 +22,39 @@ export interface WatchChoice {
   readonly isJson: boolean
 }
 
-const RECONNECT_MILLISECONDS = 500
-const RECONNECTS_MAXIMUM = 60
+/** About half a minute. */
+const FAILURES_MAXIMUM = 6
 /** Fields that say most of a resource, the first that it has. */
 const NAMES = ['name', 'hostname', 'title', 'address', 'kind', 'zone'] as const
 const STATES = ['status', 'state'] as const
 
-/** Resolves when the signal has ended it. Throws a Failure when the service refuses. */
+/** Resolves when the signal has ended it. Throws a Failure when the service refuses, or does not come back. */
 export async function watch({ api, terminal, clock, signal }: WatchParts, choice: WatchChoice): Promise<void> {
-  let cursor = ''
-  for (let lost = 0; !signal.aborted; ) {
-    try {
+  const parts = follow({
+    open(cursor, connection) {
       const query = new URLSearchParams(choice.types.map((type): [string, string] => ['type', type]))
       if (cursor !== '') query.set('cursor', cursor)
-      const response = await api.open({ method: 'GET', path: `/v1/changes?${query}`, signal })
-      for await (const { event, data, id } of events(response)) {
-        lost = 0
-        if (id !== '') cursor = id
-        if (event !== '') show(terminal, choice, event, data)
-      }
-    } catch (error) {
-      if (signal.aborted) return
-      const isPassing =
-        !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
-      if (!isPassing || (lost += 1) > RECONNECTS_MAXIMUM) throw error
-      if (lost === 1) terminal.writeError('connection lost, reconnecting …\n')
-    }
-    await clock.sleep(RECONNECT_MILLISECONDS, signal)
-  }
+      return api.open({ method: 'GET', path: `/v1/changes?${query}`, signal: connection })
+    },
+    onLost(error, failures) {
+      if (!isPassing(error) || failures > FAILURES_MAXIMUM) throw error
+      if (failures === 1) terminal.writeError('connection lost, reconnecting …\n')
+    },
+    signal,
+    timer: {
+      milliseconds: () => clock.monotonicMilliseconds(),
+      pause: (milliseconds, until) => clock.sleep(milliseconds, until),
+    },
+  })
+  for await (const { event, data } of parts) show(terminal, choice, event, data)
 }
+
+/** Whether waiting may cure it: a lost connection, or a service that is busy. */
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof Failure) ||
+  error.code === EXIT.unreachable ||
+  error.code === EXIT.interrupted ||
+  /^(429|5\d\d)/.test(error.message)
 
 function show(terminal: Terminal, { isJson }: WatchChoice, event: string, data: string): void {
   if (isJson) return terminal.write(`${JSON.stringify({ event, ...asMembers(parseJson(data)) })}\n`)

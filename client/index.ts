@@ -1,11 +1,14 @@
-/** The TypeScript client of the API: every path with its types, through openapi-fetch, and two functions that every
- *  program needs: waiting for an operation and reading complete lists. It has no other dependencies, and also runs in
- *  browsers. */
+/** The TypeScript client of the API: every path with its types, through openapi-fetch, and what every program
+ *  needs: waiting for an operation, reading complete lists, and following changes. It has no other dependencies, and
+ *  also runs in browsers. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
+import { follow, type FollowOptions } from './follow.ts'
+import type { Change, ChangeType, OtherChange, Reset } from './items.ts'
 import type { components, Operation, paths, Problem } from './schema.ts'
 import { type Timer, timer as realTimer } from './timer.ts'
 
 export type * from './schema.ts'
+export type * from './items.ts'
 export type { Timer } from './timer.ts'
 
 export type Schemas = components['schemas']
@@ -144,4 +147,35 @@ export async function* pages<Item>(
     yield* page.items
     cursor = page.next_cursor
   } while (cursor !== null)
+}
+
+export interface ChangesOptions<Type extends ChangeType> extends Omit<FollowOptions, 'open'> {
+  /** Everything when absent. */
+  readonly types?: readonly Type[]
+}
+
+/** Every change of the account from now on, or after the cursor: `for await (const change of changes(client))`. It
+ *  begins with a reset unless a cursor is given. It reconnects by itself until the signal aborts; `onLost` is called
+ *  with each failure, and may throw. Throws SvccloudError when the service refuses for good. */
+export async function* changes<Type extends ChangeType = ChangeType>(
+  client: Client,
+  { types, onLost, ...options }: ChangesOptions<Type> = {},
+): AsyncGenerator<Reset | Change<Type> | OtherChange, void, undefined> {
+  const parts = follow({
+    ...options,
+    async open(cursor, signal) {
+      const query = { ...(cursor === '' ? {} : { cursor }), ...(types === undefined ? {} : { type: [...types] }) }
+      const answer = await client.GET('/v1/changes', { params: { query }, parseAs: 'stream', signal })
+      await unwrap(Promise.resolve(answer))
+      return answer.response
+    },
+    onLost(error, failures) {
+      if (error instanceof SvccloudError && error.status !== 429 && error.status < 500) throw error
+      onLost?.(error, failures)
+    },
+  })
+  for await (const { event, data, cursor } of parts) {
+    // as the document describes its events
+    yield { event, ...JSON.parse(data), cursor } as Reset | Change<Type>
+  }
 }

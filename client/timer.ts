@@ -23,3 +23,6 @@ export const timer: Timer = {
       else signal?.addEventListener('abort', stop, { once: true })
     }),
 }
+
+/** Between half of the time and all of it, so that clients that lost the same server do not return together. */
+export const spread = (milliseconds: number): number => milliseconds * (0.5 + Math.random() / 2)

@@ -119,6 +119,9 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'domain/',
       'resources/',
       'kit/',
+      // Streams are followed as programs follow them.
+      'client/events.ts',
+      'client/follow.ts',
       // The check that auditors run by hand is also a command.
       'tools/verify-audit.ts',
     ],

@@ -2,6 +2,7 @@
  *  see them. Everything that reads and sends takes turns, so that nobody gets an older state after a newer one. */
 import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../../domain/audit/chain.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { isNewer } from '../../kit/kube/cache.ts'
 import { Mutex } from '../../kit/sys/mutex.ts'
@@ -17,14 +18,22 @@ export interface Place {
   readonly sequence: number
 }
 
-/** One connection. */
+/** What is sent together. */
+export interface News {
+  /** Changes are missing before these. */
+  readonly reset?: ResetReason
+  /** Each is the JSON of a change. */
+  readonly changes: readonly string[]
+  /** After everything that was sent; undefined while more is on its way. */
+  readonly place?: Place
+}
+
+/** One reader. */
 export interface Stream {
   /** Whether its caller wants items of this type, and may see them. */
   readonly accepts: (type: string) => boolean
-  /** Sends text; a stream that has ended takes nothing. */
-  readonly push: (text: string) => void
-  /** The place after everything that was sent, for the client to continue from. */
-  readonly cursorOf: (place: Place) => string
+  /** A stream that has ended takes nothing. */
+  readonly push: (news: News) => void
 }
 
 export interface AccountParts {
@@ -101,7 +110,7 @@ export class AccountStreams {
       await this.#turns.run(async () => {
         if (this.#streams.size === 0) this.#sequence = await this.#parts.readSequence(this.#accountId)
         if (typeof from !== 'string') await this.#resume(stream, from)
-        else stream.push(resetText(from === 'start' ? 'start' : 'cursor_unknown', stream.cursorOf(this.#placeNow())))
+        else stream.push({ reset: from === 'start' ? 'start' : 'cursor_unknown', changes: [], place: this.#placeNow() })
         this.#streams.add(stream)
       })
     } finally {
@@ -117,10 +126,10 @@ export class AccountStreams {
     this.#pending.clear()
   }
 
-  /** The cursor for a quiet moment; undefined while something is on its way to the stream. */
-  quietCursor(stream: Stream): string | undefined {
+  /** The place in a quiet moment; undefined while something is on its way to the stream. */
+  quietPlace(stream: Stream): Place | undefined {
     const isQuiet = this.#pending.size === 0 && !this.#isSending && this.#streams.has(stream)
-    return isQuiet ? stream.cursorOf(this.#placeNow()) : undefined
+    return isQuiet ? this.#placeNow() : undefined
   }
 
   #placeNow(): Place {
@@ -166,17 +175,20 @@ export class AccountStreams {
     const events = due.length > BATCH_MAXIMUM ? undefined : await this.#eventsOf(due).catch(this.#putBack(due))
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM) {
       this.#sent.clear()
-      const after = place ?? this.#placeNow()
-      for (const stream of this.#streams) stream.push(resetText('too_many_changes', stream.cursorOf(after)))
+      const reset = { reset: 'too_many_changes', changes: [], place: place ?? this.#placeNow() } as const
+      for (const stream of this.#streams) stream.push(reset)
       return
     }
-    const news = events.filter((event) => this.#isNews(event))
-    for (const stream of this.#streams) send(stream, news, place)
+    const fresh = events.filter((event) => this.#isNews(event))
+    for (const stream of this.#streams) {
+      const changes = changesFor(stream, fresh)
+      if (changes.length > 0) stream.push({ changes, ...defined({ place }) })
+    }
   }
 
   /** Whether the streams do not have this state; remembers it. */
-  #isNews({ key, text, isLast }: Event): boolean {
-    const digest = createHash('sha256').update(text).digest('base64')
+  #isNews({ key, json, isLast }: Event): boolean {
+    const digest = createHash('sha256').update(json).digest('base64')
     if (this.#sent.get(key) === digest) return false
     this.#sent.delete(key)
     if (isLast) return true
@@ -219,14 +231,14 @@ export class AccountStreams {
     }
     const objects = log.since(accountNamespace(this.#accountId), from.version)
     const entries = await readEntries(this.#accountId, from.sequence, BATCH_MAXIMUM + 1)
-    if (objects === undefined) return stream.push(resetText('cursor_too_old', stream.cursorOf(place)))
+    if (objects === undefined) return stream.push({ reset: 'cursor_too_old', changes: [], place })
     const due = new Map<string, Touched>()
     for (const touched of [...objects, ...rowsOf(entries, feeds)]) note(due, touched)
     const isMuch = entries.length > BATCH_MAXIMUM || due.size > BATCH_MAXIMUM
     const events = isMuch ? undefined : await this.#eventsOf([...due.values()])
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM)
-      return stream.push(resetText('too_many_changes', stream.cursorOf(place)))
-    send(stream, events, place, ': resumed\n')
+      return stream.push({ reset: 'too_many_changes', changes: [], place })
+    stream.push({ changes: changesFor(stream, events), place })
   }
 }
 
@@ -235,7 +247,7 @@ const newer = (one: string, other: string): string => (isNewer(other, one) ? oth
 interface Event {
   readonly key: string
   readonly type: string
-  readonly text: string
+  readonly json: string
   /** Nothing is left of the item that a later state could be equal to. */
   readonly isLast: boolean
 }
@@ -247,20 +259,14 @@ const eventOf = (
   key: `${type} ${id}`,
   type,
   // the item is JSON already
-  text: `event: change\ndata: ${JSON.stringify({ type, id, is }).slice(0, -1)},"item":${item}}\n\n`,
+  json: `${JSON.stringify({ type, id, is }).slice(0, -1)},"item":${item}}`,
   isLast: is !== 'set',
 })
 
-const resetText = (reason: ResetReason, cursor: string): string =>
-  `event: reset\ndata: ${JSON.stringify({ reason })}\nid: ${cursor}\n\n`
+const lengthOf = (events: readonly Event[]): number => events.reduce((length, { json }) => length + json.length, 0)
 
-const lengthOf = (events: readonly Event[]): number => events.reduce((length, { text }) => length + text.length, 0)
-
-function send(stream: Stream, events: readonly Event[], place: Place | undefined, before = ''): void {
-  const texts = events.filter(({ type }) => stream.accepts(type)).map(({ text }) => text)
-  const id = place === undefined ? '' : `id: ${stream.cursorOf(place)}\n\n`
-  if (texts.length > 0 || before !== '') stream.push(`${before}${texts.join('')}${id}`)
-}
+const changesFor = ({ accepts }: Stream, events: readonly Event[]): readonly string[] =>
+  events.filter(({ type }) => accepts(type)).map(({ json }) => json)
 
 function note(touched: Map<string, Touched>, { type, id, isOwn }: Touched): void {
   const key = `${type} ${id}`

@@ -1,35 +1,27 @@
-/** `GET /v1/changes`: server-sent events of everything that an account has. */
+/** The changes of everything that an account has, as a stream and as an answer. */
 import { auditSequences, exportAudit } from '../../db/audit/index.ts'
 import { forAccount } from '../../db/kit/account-share.ts'
-import { Problem } from '../../domain/problem.ts'
-import type { Answer, Call, Customer } from '../../kit/http/call.ts'
-import { createRoom, type Room } from '../../kit/http/channel.ts'
+import { createRoom } from '../../kit/http/channel.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { EVENT_STREAM_HEADERS, openEventStream } from '../../kit/http/event-stream.ts'
-import type { Cursors } from '../../kit/http/cursor.ts'
-import type { Route } from '../../kit/http/route.ts'
-import { streamChanges } from '../../resources/change/index.ts'
+import type { Registry } from '../../kit/sys/metrics.ts'
+import { readChanges, streamChanges } from '../../resources/change/index.ts'
 import type { Feed } from '../kit/feed.ts'
 import type { Parts } from '../kit/parts.ts'
-import type { Place, Stream } from './account.ts'
-import { openStreams, type Streams } from './streams.ts'
+import { openFeedMetrics } from './metrics.ts'
+import type { Opened } from './opened.ts'
+import { read } from './read.ts'
+import { readerOf } from './reader.ts'
+import { stream } from './stream.ts'
+import { openStreams } from './streams.ts'
 
-const STREAM_MINUTES_MAXIMUM = 30
-/** Unread characters of a stream. A reader with more is disconnected, and continues with its cursor. */
-const UNREAD_MAXIMUM = 1_500_000
 /** Unread characters of all streams of the process. Beyond it, the streams that have most are disconnected. */
-const ALL_UNREAD_MAXIMUM = 50_000_000
-
-interface Opened {
-  readonly streams: Streams
-  readonly room: Room
-  /** By type: who may use the route may follow its items. */
-  readonly routes: ReadonlyMap<string, Route>
-}
+const UNREAD_MAXIMUM = 50_000_000
 
 /** Follows the feeds from now on: opened before the caches are started. */
-export function changesEndpoint(parts: Parts, feeds: readonly Feed[]): Endpoint {
-  const { db, clock, log, caches, catchUp } = parts
+export function changesEndpoints(parts: Parts, feeds: readonly Feed[], registry: Registry): readonly Endpoint[] {
+  const { db, clock, log, caches, catchUp, cursors } = parts
+  // What another replica has sent must not be sent again in an older state.
+  for (const { kind } of feeds.flatMap(({ sources }) => sources)) catchUp.include(kind)
   const streams = openStreams({
     feeds,
     clock,
@@ -40,77 +32,14 @@ export function changesEndpoint(parts: Parts, feeds: readonly Feed[]): Endpoint 
     reach: catchUp.reach,
     forAccount,
   })
-  const opened = {
+  const opened: Opened = {
     streams,
-    room: createRoom(ALL_UNREAD_MAXIMUM),
-    routes: new Map(feeds.map(({ type, list }) => [type, list])),
+    room: createRoom(UNREAD_MAXIMUM),
+    metrics: openFeedMetrics(registry, streams.count),
   }
-  return customerEndpoint(streamChanges, (call) => open(parts, opened, call))
-}
-
-async function open(
-  { clock, cursors }: Parts,
-  { streams, room, routes }: Opened,
-  call: Call<typeof streamChanges, Customer>,
-): Promise<Answer> {
-  const { caller, query, request } = call
-  const { accountId } = caller
-  const entry = streams.enter(accountId, caller.session?.id ?? caller.token?.id ?? caller.userId)
-  const channel = openEventStream({
-    clock,
-    signal: request.signal,
-    room,
-    unreadMaximum: UNREAD_MAXIMUM,
-    endsAfterMilliseconds: STREAM_MINUTES_MAXIMUM * 60_000,
-    keepalive: () => {
-      const cursor = entry.quietCursor(stream)
-      return cursor === undefined ? ': keepalive\n\n' : `: keepalive\nid: ${cursor}\n\n`
-    },
-    onClosed: () => entry.leave(stream),
-  })
-  const wanted: readonly string[] | undefined = query.type
-  const accepts = (type: string) => wanted?.includes(type) !== false && mayRead(caller, routes.get(type))
-  const scope = scopeOf([...routes.keys()].filter(accepts), wanted)
-  const stream: Stream = {
-    accepts,
-    push: (text) => void channel.push(text),
-    cursorOf: ({ version, sequence }) => cursors.encode(scope, accountId, { sortKey: version, id: String(sequence) }),
-  }
-  try {
-    await entry.join(stream, placeOf(cursors, scope, call))
-  } catch (error) {
-    entry.leave(stream)
-    throw error
-  }
-  return { status: 200, stream: channel, headers: EVENT_STREAM_HEADERS }
-}
-
-/** Who may read the list of a type may see its items. Of a type without items only the name and ids are sent, which the
- *  audit log shows to everybody. */
-const mayRead = (caller: Customer, route: Route | undefined): boolean =>
-  route === undefined ||
-  ((route.permission === null || caller.permissions.includes(route.permission)) &&
-    route.credentials.includes(caller.kind) &&
-    !(route.isRefusedToSupport && caller.support !== undefined))
-
-/** A cursor is of use to streams of the same types only: it says that everything of these has been sent. */
-const scopeOf = (types: readonly string[], wanted: readonly string[] | undefined): string =>
-  [streamChanges.id, ...types.toSorted(), ...(wanted === undefined ? ['and the rest'] : [])].join(' ')
-
-/** A browser repeats the last id that it got in a header. A cursor of another account, of other types, or of another
- *  deployment, is no reason to refuse: a browser would never reconnect. */
-function placeOf(
-  cursors: Cursors,
-  scope: string,
-  { caller, query, request }: Call<typeof streamChanges, Customer>,
-): Place | 'start' | 'unknown' {
-  const cursor = request.header('last-event-id') ?? query.cursor ?? ''
-  if (cursor === '') return 'start'
-  try {
-    const { sortKey, id } = cursors.decode(scope, caller.accountId, cursor)
-    return { version: sortKey, sequence: Number(id) }
-  } catch (error) {
-    if (error instanceof Problem) return 'unknown'
-    throw error
-  }
+  const routes = new Map(feeds.map(({ type, list }) => [type, list]))
+  return [
+    customerEndpoint(streamChanges, (call) => stream(clock, opened, readerOf(cursors, routes, call), call)),
+    customerEndpoint(readChanges, (call) => read(clock, opened, readerOf(cursors, routes, call), call)),
+  ]
 }

@@ -11,7 +11,7 @@ import { isNewer } from '../../kit/kube/cache.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import type { Feed, Touch } from '../kit/feed.ts'
 import { AccountStreams, type Place, type Stream } from './account.ts'
-import { createTouchLog } from './log.ts'
+import { createTouchLog, type TouchLog } from './log.ts'
 
 export interface StreamsParts {
   readonly feeds: readonly Feed[]
@@ -32,11 +32,13 @@ export interface Streams {
   /** Counts the stream from now on, until `leave`. Throws 429 when the holder (a session or a token) or the account has
    *  too many, and 503 when this process has. */
   enter(accountId: string, holder: string): Entry
+  /** Of all accounts. */
+  count(): number
 }
 
 export interface Entry {
   join(stream: Stream, from: Place | 'start' | 'unknown'): Promise<void>
-  quietCursor(stream: Stream): string | undefined
+  quietPlace(stream: Stream): Place | undefined
   leave(stream: Stream): void
 }
 
@@ -47,6 +49,9 @@ const PROCESS_MAXIMUM = 2_000
 const RETRY_SECONDS = 10
 const TOO_MANY = 'Too many streams of changes are open.'
 const LOG = { namespaceMaximum: 1_000, maximum: 50_000 }
+
+/** Those with streams. */
+type Accounts = Map<string, { readonly streams: AccountStreams; readonly holders: Map<string, number> }>
 
 /** Follows the feeds from now on. */
 export function openStreams({
@@ -61,38 +66,25 @@ export function openStreams({
   // What goes on for all must not count as the work of the request that started it, nor be in its trace.
   const outside = AsyncLocalStorage.snapshot()
   const touches = createTouchLog(LOG)
-  const accounts = new Map<string, { readonly streams: AccountStreams; readonly holders: Map<string, number> }>()
-  const sources = feeds.flatMap((feed) => feed.sources.map((source) => ({ feed, source })))
+  const accounts: Accounts = new Map()
+  const sources = feeds.flatMap((feed) => feed.sources)
   const outages = new Outages({ log, clock }, 'changes were not sent')
-  let total = 0
 
   const parts = {
     clock,
     log: touches,
     outages,
     feeds: new Map(feeds.map((feed) => [feed.type, feed])),
-    syncedVersion: () => oldestVersion(sources.map(({ source }) => source.syncedVersion())),
+    syncedVersion: () => oldestVersion(sources.map((source) => source.syncedVersion())),
     readSequence: async (accountId: string) => (await readSequences([accountId])).get(accountId) ?? 0,
     inName: <Result>(accountId: string, work: () => Result) => outside(() => forAccount(accountId, work)),
     ...options,
   }
 
-  const take = (feed: Feed, isOwn: boolean, { keys, version }: Touch): void => {
-    const { type } = feed
-    if (keys === 'all') {
-      touches.raise(version)
-      for (const { streams } of accounts.values()) streams.touchAll(feed)
-      return
-    }
-    for (const { namespace, id } of keys) {
-      touches.note(namespace, { type, id, isOwn }, version)
-      accounts.get(accountOfNamespace(namespace) ?? '')?.streams.touch({ type, id, isOwn })
-    }
-  }
-  for (const { feed, source } of sources) source.follow((touch) => take(feed, source.isOwn, touch))
+  followAll(feeds, touches, accounts)
   // What was deleted before the first lists is not known.
   void ready.then(() => {
-    for (const { source } of sources) touches.raise(source.syncedVersion())
+    for (const source of sources) touches.raise(source.syncedVersion())
   })
 
   const advance = async ([accountId, sequence]: readonly [string, number]) => {
@@ -115,20 +107,19 @@ export function openStreams({
       ),
   )
 
+  const count = () => [...accounts.values()].reduce((sum, { holders }) => sum + totalOf(holders), 0)
   return {
+    count,
     enter(accountId, holder) {
-      const known = accounts.get(accountId)
-      const account = known ?? { streams: new AccountStreams(parts, accountId), holders: new Map<string, number>() }
-      const own = account.holders.get(holder) ?? 0
-      const all = [...account.holders.values()].reduce((sum, count) => sum + count, 0)
-      if (own >= HOLDER_MAXIMUM || all >= ACCOUNT_MAXIMUM) throw rateLimited(RETRY_SECONDS, TOO_MANY)
-      if (total >= PROCESS_MAXIMUM) throw fullForNow(RETRY_SECONDS, TOO_MANY)
+      const account = accounts.get(accountId) ?? {
+        streams: new AccountStreams(parts, accountId),
+        holders: new Map<string, number>(),
+      }
+      requireRoom(account.holders, holder, count())
       accounts.set(accountId, account)
-      account.holders.set(holder, own + 1)
-      total++
+      account.holders.set(holder, (account.holders.get(holder) ?? 0) + 1)
       outside(lookLater)
       return entryOf(account.streams, () => {
-        total--
         const left = (account.holders.get(holder) ?? 1) - 1
         if (left > 0) account.holders.set(holder, left)
         else account.holders.delete(holder)
@@ -136,6 +127,33 @@ export function openStreams({
       })
     },
   }
+}
+
+/** Notes what the sources touch, and passes it to the account that it belongs to. */
+function followAll(feeds: readonly Feed[], touches: TouchLog, accounts: Accounts): void {
+  const take = (feed: Feed, isOwn: boolean, { keys, version }: Touch): void => {
+    const { type } = feed
+    if (keys === 'all') {
+      touches.raise(version)
+      for (const { streams } of accounts.values()) streams.touchAll(feed)
+      return
+    }
+    for (const { namespace, id } of keys) {
+      touches.note(namespace, { type, id, isOwn }, version)
+      accounts.get(accountOfNamespace(namespace) ?? '')?.streams.touch({ type, id, isOwn })
+    }
+  }
+  for (const feed of feeds) for (const source of feed.sources) source.follow((touch) => take(feed, source.isOwn, touch))
+}
+
+const totalOf = (holders: ReadonlyMap<string, number>): number =>
+  [...holders.values()].reduce((sum, count) => sum + count, 0)
+
+/** Throws what `enter` throws. */
+function requireRoom(holders: ReadonlyMap<string, number>, holder: string, total: number): void {
+  if ((holders.get(holder) ?? 0) >= HOLDER_MAXIMUM || totalOf(holders) >= ACCOUNT_MAXIMUM)
+    throw rateLimited(RETRY_SECONDS, TOO_MANY)
+  if (total >= PROCESS_MAXIMUM) throw fullForNow(RETRY_SECONDS, TOO_MANY)
 }
 
 /** `onLeft` is called once. */
@@ -146,7 +164,7 @@ function entryOf(streams: AccountStreams, onLeft: () => void): Entry {
       await streams.join(stream, from)
       if (hasLeft) streams.leave(stream)
     },
-    quietCursor: (stream) => streams.quietCursor(stream),
+    quietPlace: (stream) => streams.quietPlace(stream),
     leave(stream) {
       if (hasLeft) return
       hasLeft = true

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Route } from '../../kit/http/route.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { Objects } from './plain/objects.ts'
@@ -25,6 +25,7 @@ export interface Touch {
 
 /** Objects that items show. */
 export interface Source {
+  readonly kind: ResourceType
   /** They are the items themselves: an item without its object is deleted. */
   readonly isOwn: boolean
   /** Calls with each change from now on. */
@@ -61,6 +62,7 @@ export const sourceOf = <Spec, Status>(
   touches: (object: KubeObject<Spec, Status>) => readonly ItemKey[] | 'all',
   { isOwn = false, part }: SourceOptions<Spec, Status> = {},
 ): Source => ({
+  kind: cache.type as ResourceType, // whatever its objects have
   isOwn,
   follow(listen) {
     cache.subscribe((change) => {

@@ -49,82 +49,85 @@ export function createRoom(sizeMaximum: number): Room {
 }
 
 /** Ends with the signal at the latest; `onClosed` is called once, however it ends. */
-export function createChannel<T>({
-  sizeMaximum,
-  room,
-  sizeOf,
-  signal,
-  onCutOff = () => {},
-  onClosed,
-}: ChannelOptions<T>): Channel<T> {
-  const queue: T[] = []
-  let size = 0
-  let hasEnded = false
-  let wake = () => {}
-  const resize = (by: number) => {
-    size += by
-    room?.change(holder, by)
-  }
-  const end = () => {
-    hasEnded = true
-    wake()
-  }
-  let isClosed = false
-  const close = () => {
-    if (isClosed) return
-    isClosed = true
-    signal.removeEventListener('abort', drop)
-    onClosed()
-  }
-  function drop(): void {
-    queue.length = 0
-    resize(-size)
-    end()
-    close()
-  }
-  let isCutOff = false
-  const cutOff = () => {
-    if (!isCutOff) onCutOff()
-    isCutOff = true
-    end()
-  }
-  const holder: Holder = {
-    giveUp() {
-      cutOff()
-      drop()
-    },
-  }
-  if (signal.aborted) {
-    end()
-    queueMicrotask(close) // whoever makes the channel has it by then
-  } else signal.addEventListener('abort', drop, { once: true })
+export const createChannel = <T>(options: ChannelOptions<T>): Channel<T> => new Queue(options)
 
-  return {
-    push(item) {
-      if (hasEnded) return false
-      queue.push(item)
-      resize(sizeOf(item))
-      if (size > sizeMaximum) cutOff()
-      else wake()
-      return !hasEnded
-    },
-    end,
-    async *[Symbol.asyncIterator]() {
-      try {
-        for (;;) {
-          const item = queue.shift()
-          if (item !== undefined) {
-            yield item
-            if (!isClosed) resize(-sizeOf(item)) // it has been written, and not only queued
-          } else if (hasEnded) return
-          else
-            await new Promise<void>((resolve) => {
-              wake = resolve
-            })
-        }
-      } finally {
-        drop()
+class Queue<T> implements Channel<T>, Holder {
+  readonly #options: ChannelOptions<T>
+  readonly #items: T[] = []
+  #size = 0
+  #hasEnded = false
+  #isCutOff = false
+  #isClosed = false
+  #wake = () => {}
+
+  constructor(options: ChannelOptions<T>) {
+    this.#options = options
+    const { signal } = options
+    if (signal.aborted) {
+      this.end()
+      queueMicrotask(() => this.#close()) // whoever makes the channel has it by then
+    } else signal.addEventListener('abort', this.#drop, { once: true })
+  }
+
+  push(item: T): boolean {
+    if (this.#hasEnded) return false
+    this.#items.push(item)
+    this.#resize(this.#options.sizeOf(item))
+    if (this.#size > this.#options.sizeMaximum) this.#cutOff()
+    else this.#wake()
+    return !this.#hasEnded
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#wake()
+  }
+
+  giveUp(): void {
+    this.#cutOff()
+    this.#drop()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    try {
+      for (;;) {
+        const item = this.#items.shift()
+        if (item !== undefined) {
+          yield item
+          if (!this.#isClosed) this.#resize(-this.#options.sizeOf(item)) // it has been written, and not only queued
+        } else if (this.#hasEnded) return
+        else
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve
+          })
       }
-    },
+    } finally {
+      this.#drop()
+    }
+  }
+
+  #resize(by: number): void {
+    this.#size += by
+    this.#options.room?.change(this, by)
+  }
+
+  #cutOff(): void {
+    if (!this.#isCutOff) this.#options.onCutOff?.()
+    this.#isCutOff = true
+    this.end()
+  }
+
+  readonly #drop = (): void => {
+    this.#items.length = 0
+    this.#resize(-this.#size)
+    this.end()
+    this.#close()
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#options.signal.removeEventListener('abort', this.#drop)
+    this.#options.onClosed()
   }
 }

@@ -58,6 +58,15 @@ const ChangeStream = z.string().meta({
   ],
 })
 
+const RANGE = {
+  cursor: Cursor.optional().describe('Id of the last event of an earlier stream; returns what changed since.'),
+  type: z
+    .array(z.enum(CHANGE_TYPES))
+    .max(CHANGE_TYPES.length)
+    .optional()
+    .describe('Returns only changes of this type; may be given more than once.'),
+}
+
 const changes = routesUnder({ path: '/v1/changes', area: 'Changes' })
 
 export const streamChanges = changes.get('stream_changes', '', {
@@ -65,21 +74,44 @@ export const streamChanges = changes.get('stream_changes', '', {
   description:
     'Server-sent events of the account. `reset`: read again what you show. `change`: the new state of a resource, as ' +
     'its list shows it, at most four times a second for each. Reconnect with the newest id as `cursor`, or in the ' +
-    'header Last-Event-ID, and with the same types, to get what changed since. A change can be sent twice. The stream ' +
-    'ends after 30 minutes, when the rights of the caller change, and when its reader is too slow. At most 4 streams ' +
-    'for each session or token, and 50 for an account.',
+    'header Last-Event-ID, and with the same types, to get what changed since. A change can be sent twice. The ' +
+    'stream ends after 30 minutes, when the rights of the caller change, and when its reader is too slow. At most 4 ' +
+    'streams for each session or token, and 50 for an account.',
   mediaType: 'text/event-stream',
-  query: z.strictObject({
-    cursor: Cursor.optional().describe('Id of the last event of an earlier stream; returns what changed since.'),
-    type: z
-      .array(z.enum(CHANGE_TYPES))
-      .max(CHANGE_TYPES.length)
-      .optional()
-      .describe('Returns only changes of this type; may be given more than once.'),
-  }),
+  query: z.strictObject(RANGE),
   answers: { 200: ChangeStream },
   events: { reset: Reset, change: Change },
   refuses: [400, 503],
 })
 
-export const CHANGE_ROUTES = [streamChanges] as const
+export const readChanges = changes.get('read_changes', '/read', {
+  summary: 'Get changes of all resources',
+  description:
+    'For programs that poll, instead of the stream: what changed after the cursor. Without a cursor, the answer only ' +
+    'has the cursor to continue from. With a reset, changes are missing: read again what you need. A change can be ' +
+    'returned twice.',
+  query: z.strictObject({
+    ...RANGE,
+    cursor: Cursor.optional().describe('cursor of an earlier answer; returns what changed since.'),
+    wait: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(30)
+      .optional()
+      .describe('Seconds to wait for a change; by default the call answers at once.'),
+  }),
+  answers: {
+    200: z.strictObject({
+      reset: z
+        .enum(RESET_REASONS)
+        .nullable()
+        .describe('Why changes are missing before these; start without a cursor; null when none are missing.'),
+      changes: z.array(Change).describe('Each resource in its newest state.'),
+      cursor: z.string().describe('Pass it as cursor in the next call.'),
+    }),
+  },
+  refuses: [400, 503],
+})
+
+export const CHANGE_ROUTES = [streamChanges, readChanges] as const

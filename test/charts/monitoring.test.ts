@@ -172,6 +172,10 @@ const WITHOUT_ALERT: Readonly<Record<string, readonly string[]>> = {
     'svccloud_server_network_transmitted_bytes_total',
   ],
   'the archive that fails has an alert, and is what is late': ['svccloud_databases_archive_lag_seconds'],
+  'a reader that starts again reads its lists': [
+    'svccloud_change_readers_cut_off_total',
+    'svccloud_change_resets_total',
+  ],
   'tenants that fail have an alert': ['svccloud_object_storage_up'],
   'limits of the process hold everywhere': ['svccloud_object_storage_bounds'],
   'lists and watches that fail have an alert; these are made good by the next list': [

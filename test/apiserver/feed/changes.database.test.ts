@@ -274,3 +274,46 @@ describe('a stream', () => {
     await streams.at(-1)?.change('network', id)
   })
 })
+
+describe('read', () => {
+  const read = async (person: Person, query = '') => (await person.send('GET', `/v1/changes/read?${query}`)).body
+  const idsIn = ({ changes }: Record<string, any>) => changes.map(({ id }: { readonly id: string }) => id)
+
+  test('answers what changed after the cursor, once, and nothing of another account', async () => {
+    const first = await read(ada)
+    expect(first).toEqual({ reset: 'start', changes: [], cursor: expect.any(String) })
+    const [mine, hers] = [await network(ada, 'polled'), await network(eve, 'foreign')]
+    let seen: string[] = []
+    let { cursor } = first
+    await expect
+      .poll(async () => {
+        const next = await read(ada, `cursor=${cursor}&type=network&wait=1`)
+        expect(next['reset']).toBe(cursor === first['cursor'] ? 'cursor_unknown' : null) // the first knows all types
+        cursor = next['cursor']
+        seen = [...seen, ...idsIn(next)]
+        return true
+      })
+      .toBe(true)
+    const all = await read(ada, `cursor=${first['cursor']}`)
+    expect(all['reset']).toBe(null)
+    expect(idsIn(all)).toContain(mine)
+    expect(idsIn(all)).not.toContain(hers)
+    expect(all['changes'].find(({ id }: { readonly id: string }) => id === mine).item).toMatchObject({ name: 'polled' })
+    expect(seen).not.toContain(hers)
+    expect(await read(ada, `cursor=${(await read(eve))['cursor']}`)).toMatchObject({ reset: 'cursor_unknown' })
+  })
+
+  test('waits for the first change', async () => {
+    const { cursor } = await read(ada)
+    const waiting = read(ada, `cursor=${cursor}&type=init_script&wait=30`)
+    expect(await waiting).toMatchObject({ reset: 'cursor_unknown' })
+    const { cursor: own } = await read(ada, 'type=init_script')
+    const next = read(ada, `cursor=${own}&type=init_script&wait=30`)
+    const script = (await ada.send('POST', '/v1/init-scripts', { body: { name: 'awaited', content: '#!/bin/sh\n' } }))
+      .body['init_script'].id
+    const { reset, changes } = (await next) as { reset: null; changes: { id: string; is: string }[] }
+    expect(reset).toBe(null)
+    expect(changes).toMatchObject([{ type: 'init_script', id: script, is: 'set', item: { name: 'awaited' } }])
+    await ada.send('DELETE', `/v1/init-scripts/${script}`)
+  })
+})

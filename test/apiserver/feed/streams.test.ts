@@ -152,32 +152,28 @@ async function connect(
     accepts = (_type: string): boolean => true,
   } = {},
 ) {
-  let text = ''
+  let got: Got[] = []
   let place: Place | undefined
   const entry = streams.enter(account, holder)
   const stream: Stream = {
     accepts,
-    push: (some) => {
-      text += some
-      const id = [...some.matchAll(/^id: (\d+)-(\d+)$/gm)].at(-1)
-      if (id !== undefined) place = { version: String(id[1]), sequence: Number(id[2]) }
+    push: (news) => {
+      if (news.reset !== undefined) got.push({ event: 'reset', data: { reason: news.reset } })
+      for (const change of news.changes) got.push({ event: 'change', data: JSON.parse(change) as Got['data'] })
+      place = news.place ?? place
     },
-    cursorOf: ({ version, sequence }) => `${version}-${sequence}`,
   }
   const joined = entry.join(stream, from)
   return {
     joined,
     place: () => place,
-    quiet: () => entry.quietCursor(stream),
+    quiet: () => entry.quietPlace(stream),
     leave: () => entry.leave(stream),
     /** What came since the last call. */
     take(): Got[] {
-      const got = [...text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, event = '', data = '']) => ({
-        event,
-        data: JSON.parse(data) as Got['data'],
-      }))
-      text = ''
-      return got
+      const taken = got
+      got = []
+      return taken
     },
   }
 }
@@ -304,7 +300,7 @@ describe('a stream', () => {
     isDatabaseUp = true
     await clock.pass(5_000)
     expect(said(ada.take())).toEqual([['ssh_key', 'k1', 'set']])
-    expect(ada.quiet()).toBe('100-1')
+    expect(ada.quiet()).toEqual({ version: '100', sequence: 1 })
   })
 
   test('works in the name of its account, whoever connected first', async () => {
@@ -365,7 +361,7 @@ describe('a cursor', () => {
     ])
     quietUntil(110)
     await clock.pass(1_000)
-    expect(second.quiet()).toBe('110-1')
+    expect(second.quiet()).toEqual({ version: '110', sequence: 1 })
     const third = await connect(streams, { from: { version: '110', sequence: 1 } })
     await third.joined
     expect(third.take()).toEqual([])
