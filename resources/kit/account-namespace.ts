@@ -1,10 +1,17 @@
 /** The namespace of an account, which holds its resources. */
+import { isUuid } from '../../domain/uuid.ts'
 import { ACCOUNT_LABEL } from './labels.ts'
 
-export const accountNamespace = (accountId: string): string => `acct-${accountId}`
-/** The account of a namespace; undefined when it is not an account's. */
-export const accountOfNamespace = (namespace: string): string | undefined =>
-  namespace.startsWith('acct-') ? namespace.slice(5) : undefined
+const PREFIX = 'acct-'
+
+export const accountNamespace = (accountId: string): string => `${PREFIX}${accountId}`
+
+/** The account of a namespace; undefined when it is not an account's. An administrator of the cluster may create any
+ *  name: an account is only what PostgreSQL can be asked for. */
+export function accountOfNamespace(namespace: string): string | undefined {
+  const id = namespace.startsWith(PREFIX) ? namespace.slice(PREFIX.length) : ''
+  return isUuid(id) ? id : undefined
+}
 
 /** The namespace with its contents, as `makeNamespace` (`kit/kube/namespaces.ts`) creates it. */
 export const accountNamespaceOf = (accountId: string) => ({
