@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { runProgram } from '../agents/node/run-program.ts'
 import { systemClock } from '../kit/sys/clock.ts'
+import { answerHelp } from '../kit/sys/help.ts'
 import { printLine, processArguments, setExitCode } from '../kit/sys/process.ts'
 import { benchmarkFiles, loadBenchmark } from './list.ts'
 import { type Outcome, page, summary } from './results.ts'
@@ -13,6 +14,7 @@ import type { BenchResult } from './runner.ts'
 /** For one benchmark, including its preparation. */
 const MINUTES_MAXIMUM = 15
 
+answerHelp(import.meta.filename)
 const { values } = parseArgs({
   args: [...processArguments()],
   options: { only: { type: 'string' }, seconds: { type: 'string', default: '1' } },

@@ -7,11 +7,13 @@ import { invoiceMonths } from '../controllers/nouns/billing/invoicing.ts'
 import { meterBatch, recordSeen } from '../db/billing/index.ts'
 import type { Database } from '../db/kit/open.ts'
 import { systemClock } from '../kit/sys/clock.ts'
+import { answerHelp } from '../kit/sys/help.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { exitProcess, printLine, processArguments } from '../kit/sys/process.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
 import { createDatabase, stopPostgres } from './postgres.ts'
 
+answerHelp(import.meta.filename)
 const { values } = parseArgs({
   args: [...processArguments()],
   options: {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Bundle } from '../controllers/network/ovn/ovn.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
+import { answerHelp } from '../kit/sys/help.ts'
 import { cpuSeconds, exitProcess, printLine, processArguments, processId, stopSignal } from '../kit/sys/process.ts'
 import { until } from '../test/eventually.ts'
 import {
@@ -27,6 +28,7 @@ const TICKS_PER_SECOND = 100
 /** A machine that also does other work takes this long. */
 const GROWN_MILLISECONDS = 3_600_000
 
+answerHelp(import.meta.filename)
 const { values } = parseArgs({
   args: [...processArguments()],
   options: {

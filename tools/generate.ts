@@ -14,6 +14,7 @@ import { CONTROLLERS } from '../controllers/index.ts'
 import { controllerRights } from '../controllers/rights.ts'
 import { NODE_RULES } from '../embedded/kubernetes/access/default-roles.ts'
 import { openApiDocument } from '../kit/http/openapi.ts'
+import { answerHelp } from '../kit/sys/help.ts'
 import { printLine, processArguments, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 import { FIELD_DESCRIPTIONS } from '../resources/descriptions.ts'
@@ -126,6 +127,7 @@ async function writeCommitted(): Promise<void> {
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename)
   if (!processArguments().includes('--client')) await writeCommitted()
   await writeClient()
 }

@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { answerHelp } from '../kit/sys/help.ts'
 import { printErrorLine, printLine, processArguments, setExitCode, stopSignal } from '../kit/sys/process.ts'
 import { ROOT, succeeds } from './test/program.ts'
 import { stress, STRESS_TIMES } from './test/stress.ts'
@@ -136,11 +137,14 @@ export function parseCommand(flags: readonly string[]): Selection | Stress | und
   }
 }
 
+const USAGE = `usage: npm test -- [--only ${NAMES.join('|')}]... [--skip-unavailable] [--changed]
+       npm test -- --stress FILE [--times N]`
+
 if (import.meta.main) {
+  answerHelp(import.meta.filename, USAGE)
   const command = parseCommand(processArguments())
   if (command === undefined) {
-    printErrorLine(`usage: npm test -- [--only ${NAMES.join('|')}]... [--skip-unavailable] [--changed]`)
-    printErrorLine('       npm test -- --stress FILE [--times N]')
+    printErrorLine(USAGE)
     setExitCode(2)
   } else {
     const isStress = 'file' in command

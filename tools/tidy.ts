@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
+import { answerHelp } from '../kit/sys/help.ts'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
@@ -563,6 +564,7 @@ export async function tidy(root: string): Promise<Finding[]> {
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename)
   const found = await tidy(join(import.meta.dirname, '..'))
   for (const { file, line, rule } of found) printLine(`${file}:${line}: ${rule}`)
   setExitCode(found.length === 0 ? 0 : 1)

@@ -50,8 +50,16 @@ export function verifyAudit(lines: Iterable<string>, start?: string): Verdict {
   }
 }
 
+const USAGE = `usage: node tools/verify-audit.ts [FILE | -] [HASH]
+
+Checks an export of the audit log. HASH is that of the entry before its first, for an export that starts later.`
+
 if (import.meta.main) {
   const [, , file = '-', start] = process.argv
+  if (file === '--help' || file === '-h') {
+    console.log(USAGE)
+    process.exit(0)
+  }
   const { isWhole, text } = verifyAudit(readFileSync(file === '-' ? 0 : file, 'utf8').split('\n'), start)
   console.log(text)
   process.exitCode = isWhole ? 0 : 1

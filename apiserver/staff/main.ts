@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
 import { type Database, migrate, openDatabase } from '../../db/kit/open.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { type Random, systemRandom } from '../../kit/sys/random.ts'
 import { settingsIn } from '../../kit/sys/settings.ts'
@@ -107,6 +108,7 @@ async function main(): Promise<string | undefined> {
   }
 }
 
+answerHelp(import.meta.filename, USAGE)
 const refusal = await main().catch((error: unknown) => (error instanceof Error ? error.message : String(error)))
 if (refusal !== undefined) {
   printErrorLine(refusal)

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Agent } from 'undici'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { comparable } from './accepted.ts'
 import { definitions } from './definitions.ts'
 import { readGolden, writeGolden } from './golden.ts'
@@ -73,6 +74,7 @@ async function difference(expected: string, actual: string): Promise<string> {
   return text
 }
 
+answerHelp(import.meta.filename)
 const { values: options } = parseArgs({
   options: {
     server: { type: 'string', default: 'both' },

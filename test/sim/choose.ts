@@ -5,6 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printLine, processArguments } from '../../kit/sys/process.ts'
 import type { ChosenSeed } from './chosen.ts'
 
@@ -15,6 +16,7 @@ interface RecordedRun {
   readonly reached: readonly string[]
 }
 
+answerHelp(import.meta.filename)
 const { values, positionals } = parseArgs({
   args: [...processArguments()],
   allowPositionals: true,

@@ -8,6 +8,7 @@
  *  `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { openPool, type SeedResult } from './pool.ts'
@@ -15,6 +16,7 @@ import { DEFENCES } from './processes.ts'
 import { connectSimulation, simulate } from './simulate.ts'
 import { ONLY_WORK } from './world.ts'
 
+answerHelp(import.meta.filename)
 const { values } = parseArgs({
   args: [...processArguments()],
   options: {

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { type KubernetesRelease, NEWEST_RELEASE, purposesOf } from '../../integrations/control-planes/programs.ts'
 import { minorOf } from '../../domain/kubernetes-cluster/rules.ts'
 import { KUBERNETES_RELEASES } from '../../domain/kubernetes-cluster/versions.ts'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { buildTool, isBuilt, releasedFileOf, type Tool, toolPath } from './build.ts'
 import { type Digests, pinReleased, readDigests, takeReleased } from './upstream.ts'
@@ -102,6 +103,7 @@ async function pin({ releases, mirror = '' }: Options): Promise<void> {
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename, USAGE)
   const options = parseBuild(processArguments())
   if (options === undefined) {
     printErrorLine(USAGE)

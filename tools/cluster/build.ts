@@ -17,6 +17,7 @@ import {
   type KUBERNETES_RELEASES,
   SNAPSHOT_KINDS_FILE,
 } from '../../domain/kubernetes-cluster/versions.ts'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { releasedFile, type UpstreamFile } from './upstream.ts'
@@ -273,6 +274,7 @@ async function downloaded(name: string, options: { readonly cwd?: string } = {})
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename)
   const names = processArguments()
   const unknown = names.filter((name) => name !== 'all' && !(name in recipes))
   if (names.length === 0 || unknown.length > 0) {

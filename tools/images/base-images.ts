@@ -6,6 +6,7 @@
  *  `--required` one without a digest is an error. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 
 export interface BaseImage {
@@ -32,6 +33,7 @@ export function baseImages(dockerfile: string, given: Readonly<Record<string, st
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename)
   const words = processArguments()
   const given = words
     .filter((word) => word !== '--required')

@@ -6,11 +6,13 @@
  *  Command line: `node tools/images/main.ts FOLDER [TAG]`; `node tools/images/main.ts --control-planes FOLDER` builds
  *  those of the programs of control planes in pods, for the built releases. */
 import { mkdir } from 'node:fs/promises'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { VERSION } from '../../domain/version.ts'
 import { builtReleases, writeControlPlaneImages } from './control-planes.ts'
 import { writeImages } from './write.ts'
 
+answerHelp(import.meta.filename)
 const words = processArguments()
 const isOfControlPlanes = words[0] === '--control-planes'
 const [folder, tag = VERSION] = isOfControlPlanes ? words.slice(1) : words

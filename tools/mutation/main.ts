@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { systemClock } from '../../kit/sys/clock.ts'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { printLine, processArguments, setExitCode, signalProcess, stopSignal } from '../../kit/sys/process.ts'
 import { type Mutant, mutantsOf, mutated } from './operators.ts'
 import { readImports, testsFor } from './related.ts'
@@ -271,6 +272,7 @@ async function main(options: Options, stop: AbortSignal): Promise<Score> {
 }
 
 if (import.meta.main) {
+  answerHelp(import.meta.filename)
   const { values, positionals } = parseArgs({
     args: [...processArguments()],
     allowPositionals: true,

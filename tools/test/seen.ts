@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { nodeBinary, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { tierOf } from '../tiers.ts'
 import { closureOf, openTree } from './inputs.ts'
@@ -13,6 +14,7 @@ import { ALWAYS } from './unchanged.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
+answerHelp(import.meta.filename)
 const [file = ''] = processArguments()
 const folder = mkdtempSync(join(tmpdir(), 'svccloud-seen-'))
 try {
