@@ -3,6 +3,7 @@
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../../kit/kube/object.ts'
+import { replacing } from '../../../kit/kube/merge-patch.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { Operable } from '../../../resources/operation/index.ts'
@@ -32,30 +33,70 @@ export interface DirectEdit extends OperationStart {
   readonly field: string
 }
 
+/** The argument of an operation that says which attempt in a row it is, from the second on. */
+const ATTEMPT = 'attempt'
+/** The wait after the first attempt that failed; twice as long after each further one. */
+const RETRY_SECONDS = 300
+const RETRY_SECONDS_MAXIMUM = 3_600
+
 /** Writes the operation into the spec, together with the edit when there is one. Its id is derived from the observed
  *  generation, so that a retry is the same operation. */
 export function startFor(
-  { metadata }: KubeObject,
+  root: KubeObject & Operable,
   start: OperationStart,
   by: { readonly actor: string; readonly now: Date },
 ): PlainAction {
+  const { metadata } = root
   const { kind, spec = {}, arguments: args } = start
   const operation = derivedStanza(kind, { seed: seedOf(metadata, metadata.generation ?? 0, start), ...by })
-  // A merge patch keeps the members of the previous stanza: those that this one lacks are set to null.
-  return { do: 'change', patch: { spec: { ...spec, operation: { ...operation, arguments: args ?? null } } } }
+  const attempt = hasFailed(root, start) ? { [ATTEMPT]: String(attemptOf(root) + 1) } : undefined
+  const given = args === undefined && attempt === undefined ? undefined : { ...args, ...attempt }
+  return {
+    do: 'change',
+    patch: {
+      spec: {
+        ...spec,
+        // A merge patch keeps the members of the previous stanza: those that this one lacks are set to null.
+        operation: {
+          ...operation,
+          arguments: given === undefined ? null : replacing(root.spec.operation?.arguments ?? {}, given),
+        },
+      },
+    },
+  }
 }
+
+const attemptOf = ({ spec }: Operable): number => Number(spec.operation?.arguments?.[ATTEMPT] ?? 1)
+
+/** When the platform starts again what failed; undefined when the newest operation did not fail. */
+export function retryAt(root: Operable): Date | undefined {
+  const { status, finishedAt = '' } = root.status?.operation ?? {}
+  const pause = Math.min(RETRY_SECONDS * 2 ** (attemptOf(root) - 1), RETRY_SECONDS_MAXIMUM)
+  return status === 'failed' ? new Date(Date.parse(finishedAt) + pause * 1_000) : undefined
+}
+
+/** Seconds until then; 0 when that is now, or nothing failed. */
+export const secondsToRetry = (root: Operable, now: Date): number =>
+  Math.max(0, ((retryAt(root)?.getTime() ?? 0) - now.getTime()) / 1_000)
 
 const seedOf = ({ uid = '' }: ObjectMeta, generation: number, { arguments: args = {} }: OperationStart): string =>
   [uid, generation, ...Object.values(args)].join('/')
 
 /** Whether `startFor` started this very operation for this spec, and it failed: since then nothing of the spec was
- *  changed. Another try would fail in the same way, again and again. */
-export function wasTriedInVain({ metadata, spec, status }: KubeObject & Operable, start: OperationStart): boolean {
+ *  changed. */
+export function hasFailed({ metadata, spec, status }: KubeObject & Operable, start: OperationStart): boolean {
   const { operation } = spec
   if (operation === undefined || status?.operation?.id !== operation.id || status.operation.status !== 'failed')
     return false
   // Writing the operation made the generation that it was derived from one higher.
   return operation.id === derivedIdOf(start.kind, seedOf(metadata, (metadata.generation ?? 0) - 1, start))
+}
+
+/** Whether the newest operation was refused, so that it would be refused again. One that ran out of time met something
+ *  that may pass: PostgreSQL, a host or a store that did not answer. */
+export const wasRefused = ({ status }: Operable): boolean => {
+  const { finishedAt = '', deadlineAt = '' } = status?.operation ?? {}
+  return Date.parse(finishedAt) < Date.parse(deadlineAt)
 }
 
 /** Writes the audit entries of requests that start no operation, like a new title. */

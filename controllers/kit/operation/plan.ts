@@ -8,7 +8,7 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
 import type { OperationDecision } from './decision.ts'
-import { type DirectEdit, isOfPlatform, startFor, wasTriedInVain } from './direct-edit.ts'
+import { type DirectEdit, hasFailed, isOfPlatform, secondsToRetry, startFor, wasRefused } from './direct-edit.ts'
 import { activeOperation, hasBegun, hasNoRequest, isPastDeadline, replacedOperation } from './stanza.ts'
 import type { Operable } from '../../../resources/operation/index.ts'
 
@@ -141,27 +141,26 @@ function decide<Root extends KubeObject & Operable, Input extends object, Decisi
   if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
   const guarded = noun.guard?.(input)
   if (guarded !== undefined) return guarded
-  const edit = editToStart(noun, root, input)
+  const edit = noun.detectEdit(input)
   const operation = activeOperation(root)
-  if (operation === undefined)
-    return edit === undefined
-      ? noun.toActions(input, noun.idle(input))
-      : [startFor(root, edit, { actor: edit.actor, now })]
+  if (operation === undefined) {
+    const seconds = edit === undefined ? undefined : secondsToStart(root, edit, now)
+    if (edit !== undefined && seconds === 0) return [startFor(root, edit, { actor: edit.actor, now })]
+    const actions = noun.toActions(input, noun.idle(input))
+    return seconds === undefined ? actions : [...actions, { do: 'wait', seconds, for: 'another attempt' }]
+  }
   if (edit !== undefined && hasBegun(root, operation)) return [startFor(root, edit, { actor: edit.actor, now })]
   const decision =
     edit === undefined ? decideFlow(noun, { ...input, operation }, now) : cancelUnbegun(noun, input, operation)
   return [...auditStart(noun, root, operation), ...noun.toActions(input, decision)]
 }
 
-/** What the platform requires has its own times for another try. An edit of a person is tried once: whoever wants
- *  another try changes the object, or requests it. */
-function editToStart<Root extends KubeObject & Operable, Input>(
-  { detectEdit }: Pick<OperatedNoun<Root, never, Input, never, never>, 'detectEdit'>,
-  root: Root,
-  input: Input,
-): (DirectEdit & { readonly actor: string }) | undefined {
-  const edit = detectEdit(input)
-  return edit === undefined || isOfPlatform(edit) || !wasTriedInVain(root, edit) ? edit : undefined
+/** Seconds until the edit gets its operation; undefined when it gets none. What the platform requires has its own times
+ *  for another attempt. An edit of a person that was refused waits for another edit or a request: it would be refused
+ *  again, and every attempt is an operation and an audit entry. One that ran out of time is tried ever more rarely. */
+function secondsToStart(root: KubeObject & Operable, edit: DirectEdit & { readonly actor: string }, now: Date) {
+  if (isOfPlatform(edit) || !hasFailed(root, edit)) return 0
+  return wasRefused(root) ? undefined : secondsToRetry(root, now)
 }
 
 function decideFlow<Input extends object, Decision extends OperationDecision<A>, A>(

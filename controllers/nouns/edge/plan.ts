@@ -14,7 +14,7 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import { planMachines } from '../managed-machine/index.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
-import { auditRequests, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
+import { auditRequests, retryAt, secondsToRetry, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
 import { type During, planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation, hasNoRequest, operationActionOf } from '../../kit/operation/stanza.ts'
 import type { RouterFacts } from '../../network/ovn/router.ts'
@@ -36,8 +36,6 @@ type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 const LOOK_SECONDS = 60
 const MACHINES_LOOK_SECONDS = 5
 const INSTALLED_LOOK_SECONDS = 1
-/** The wait after a repair that has not helped. */
-const REPAIR_AGAIN_SECONDS = 300
 /** The most servers that an event names. */
 const SERVERS_IN_EVENT_MAXIMUM = 100
 
@@ -93,12 +91,11 @@ export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | un
 /** It was complete once, and is no longer in its desired state. */
 function needsRepair(input: ReconcileInput): boolean {
   const { edge, observed, now } = input
-  const { state, operation } = edge.status ?? {}
+  const { state } = edge.status ?? {}
   if (activeOperation(edge) !== undefined || isBeingDeleted(edge) || state === undefined || state === 'creating')
     return false
   if (observed.claim === undefined || observed.network === undefined || !observed.hasNetworks) return false
-  const since = operation?.status === 'failed' ? Date.parse(operation.finishedAt ?? '') : 0
-  if (now.getTime() - since < REPAIR_AGAIN_SECONDS * 1_000) return false
+  if (secondsToRetry(edge, now) > 0) return false
   return !machinesOf(input).isSettled || !pairOf(input).isSettled
 }
 
@@ -325,12 +322,18 @@ function standing(input: ReconcileInput): Decision {
   const decision = input.observed.claim === undefined ? undefined : announced(input)
   if (decision !== undefined) return { ...decision, health: 'ready', reason: 'Announcing' }
   const pair = pairOf(input)
+  const missing = edgeDemands(input.edge, input.observed).filter(
+    ({ role }) => edgeMachine(input.observed.machines, role) === undefined,
+  )
   const faults = [
+    ...missing.map(({ role }) => `The machine ${role} is missing.`),
     ...machines.flatMap(({ name, isHealthy, healthDetail }) =>
       isHealthy ? [] : [`The machine ${name} is not healthy: ${healthDetail}`],
     ),
-    ...(pair.isSettled ? [] : [`Waiting for ${pair.waitFor}`]),
+    ...(pair.isSettled ? [] : [`Waiting for ${pair.waitFor}.`]),
   ]
+  const next = faults.length === 0 ? undefined : retryAt(input.edge)
+  if (next !== undefined) faults.push(`The next repair starts at ${next.toISOString()}.`)
   const common = { waitFor: 'a change', waitSeconds: LOOK_SECONDS }
   if (state === 'running' && faults.length === 0) return { ...common, health: 'ready', reason: 'Running' }
   const message = [...faults, ...(state === 'running' ? [] : [operation?.error ?? ''])].join(' ').trim()

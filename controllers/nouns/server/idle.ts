@@ -3,7 +3,7 @@
 import type { ServerAction } from './actions.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { ServerClaims } from '../../../db/server/index.ts'
-import { startFor, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
+import { secondsToRetry, startFor, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
 import { currentAddress } from './addresses.ts'
 import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf, removeInstances } from './drafts.ts'
@@ -19,8 +19,6 @@ import type { InstanceObject, StorageObject } from './observed.ts'
 const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
 const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
-/** The wait after a renumbering that found no free prefix. */
-const RENUMBER_AGAIN_SECONDS = 600
 
 /** What a server has once its creation succeeded. */
 interface ProvisionedInput extends ReconcileInput {
@@ -79,9 +77,7 @@ function withoutForgetting(input: ReconcileInput, { spec }: InstanceObject): Rec
 function secondsToRenumbering({ server, now }: ReconcileInput, claims: ServerClaims): number | undefined {
   const isLeaving = currentAddress(claims, 'server_ipv6_prefix')?.isDraining === true
   if (server.spec.managedBy === undefined || !isLeaving) return undefined
-  const { kind, status, finishedAt = '' } = server.status?.operation ?? {}
-  if (kind !== 'server.renumber_ipv6' || status !== 'failed') return 0
-  return Math.max(0, RENUMBER_AGAIN_SECONDS - (now.getTime() - Date.parse(finishedAt)) / 1_000)
+  return server.status?.operation?.kind === 'server.renumber_ipv6' ? secondsToRetry(server, now) : 0
 }
 
 /** An operation ended before it was known where the guest is. The move is resolved as soon as both nodes report. */

@@ -1,4 +1,5 @@
-/** An edit that controllers detect is tried once: when its operation fails, the object rests until it is changed. */
+/** An edit that controllers detect is tried once when it is refused: the object rests until it is changed. One whose
+ *  operation ran out of time is tried again, ever more rarely. */
 import { expect, test } from 'vitest'
 import { planOperations } from '../../../../controllers/kit/operation/plan.ts'
 import { SYSTEM_ACTOR } from '../../../../controllers/kit/operation/direct-edit.ts'
@@ -13,7 +14,7 @@ interface Spec {
 }
 interface Status {
   readonly size: number
-  readonly operation?: OperationProgress
+  readonly operation?: OperationProgress | undefined
 }
 type Root = KubeObject<Spec, Status>
 
@@ -59,6 +60,14 @@ const changed = (root: Root, spec: Partial<Spec>): Root => ({
   spec: { ...root.spec, ...spec },
 })
 
+/** The operation that the actions start. */
+function startedBy(actions: ReturnType<ReturnType<typeof planFor>>): OperationStanza | undefined {
+  const change = actions.find((action) => action.do === 'change')
+  return change?.do === 'change'
+    ? (change.patch as { readonly spec: Pick<Spec, 'operation'> }).spec.operation
+    : undefined
+}
+
 /** Carries the plan out as long as it writes; answers the object, and how many operations were started. */
 function rested(from: Root, actor = 'user:grace'): { readonly root: Root; readonly starts: number } {
   const plan = planFor(actor)
@@ -79,8 +88,10 @@ function rested(from: Root, actor = 'user:grace'): { readonly root: Root; readon
   return { root, starts }
 }
 
-test('an edit whose operation failed is not started again', () => {
-  expect(rested(thing).starts).toBe(1)
+test('an edit whose operation was refused is not started again, at no time', () => {
+  const { root, starts } = rested(thing)
+  expect(starts).toBe(1)
+  expect(planFor('user:grace')(root, undefined, new Date(NOW.getTime() + 7 * 86_400_000))).toEqual([])
 })
 
 test('it is started again when the object changes, also to the same', () => {
@@ -88,6 +99,49 @@ test('it is started again when the object changes, also to the same', () => {
   expect(rested(root).starts).toBe(0)
   expect(rested(changed(root, { size: 3 })).starts).toBe(1)
   expect(rested(changed(changed(root, { size: 1 }), { size: 2 })).starts).toBe(1)
+})
+
+/** Minutes after the end of each attempt at which the next one starts, when every attempt ends at its deadline. */
+function pausesAfterDeadlines(attempts: number): readonly number[] {
+  const plan = planFor('user:grace')
+  const pauses: number[] = []
+  let [root, now] = [thing, NOW]
+  while (pauses.length < attempts) {
+    const actions = plan(root, undefined, now)
+    const started = actions.find((action) => action.do === 'change')
+    if (started?.do === 'change') {
+      const { spec } = started.patch as { readonly spec: Pick<Spec, 'operation'> } // a start writes nothing else
+      const finishedAt = spec.operation?.deadlineAt ?? ''
+      root = changed(root, spec)
+      now = new Date(finishedAt)
+      root = { ...root, status: { size: 1, operation: failedAt(root, finishedAt) } }
+    }
+    const wait = plan(root, undefined, now).find((action) => action.do === 'wait')
+    if (wait?.do !== 'wait') throw new Error('nothing wakes the object for another attempt')
+    pauses.push(wait.seconds / 60)
+    const soon = new Date(now.getTime() + wait.seconds * 1_000 - 1)
+    expect(plan(root, undefined, soon)).not.toContainEqual(expect.objectContaining({ do: 'change' }))
+    now = new Date(now.getTime() + wait.seconds * 1_000)
+  }
+  return pauses
+}
+
+const failedAt = ({ spec: { operation } }: Root, finishedAt: string): OperationProgress | undefined =>
+  operation && progressOf(operation, { status: 'failed', finishedAt })
+
+test('one that ran out of time is started again: after five minutes, then ten, and at most an hour', () => {
+  expect(pausesAfterDeadlines(7)).toEqual([5, 10, 20, 40, 60, 60, 60])
+})
+
+test('the pauses start anew with another edit', () => {
+  const late = { ...thing, spec: { size: 2 } }
+  const plan = planFor('user:grace')
+  const first = startedBy(plan(late, undefined, NOW))
+  const failed = changed(late, { operation: first })
+  const stopped = { ...failed, status: { size: 1, operation: failedAt(failed, first?.deadlineAt ?? '') } } as Root
+  const afterwards = new Date(Date.parse(first?.deadlineAt ?? '') + 300_000)
+  expect(startedBy(plan(stopped, undefined, afterwards))?.arguments).toEqual({ size: '2', attempt: '2' })
+  expect(startedBy(plan(changed(stopped, { size: 3 }), undefined, afterwards))?.arguments).toEqual({ size: '3' })
 })
 
 test('what a rule of the platform requires is left to the times of that rule', () => {

@@ -6,6 +6,8 @@ import { plan } from '../../../../controllers/nouns/edge/plan.ts'
 import { type Machine, machineName } from '../../../../controllers/nouns/managed-machine/index.ts'
 import { numberOf } from '../../../../resources/load-balancer/index.ts'
 import { edgeConfiguration, Edge, type EdgeSpec, type EdgeStatus } from '../../../../resources/edge/index.ts'
+import type { OperationStanza } from '../../../../resources/kit/shapes.ts'
+import { progressOf } from '../../../progress.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T00:15:00Z')
@@ -203,11 +205,28 @@ test('error: a sync that succeeds makes it run', () => {
   })
 })
 
-test('a repair that has failed is tried again after five minutes', () => {
-  const operation = { id: 'x', status: 'failed' as const, finishedAt: NOW.toISOString() }
-  const object = asRun({ operation: operation as EdgeStatus['operation'] })
-  expect(decide(object, {}, new Date(NOW.getTime() + 299_000)).started).toBeUndefined()
-  expect(decide(object, {}, new Date(NOW.getTime() + 300_000)).started).toBeDefined()
+test('repairs that fail are tried ever more rarely, and the condition says when', () => {
+  let object = asRun()
+  let now = NOW
+  const pauses: number[] = []
+  for (let attempt = 1; attempt <= 6; attempt += 1) {
+    const started = decide(object, {}, now).started as OperationStanza
+    expect(started, `attempt ${attempt}`).toMatchObject({ kind: 'edge.sync', arguments: { action: 'repair' } })
+    const operation = { ...progressOf(started, { status: 'failed' }), finishedAt: now.toISOString() }
+    const generation = (object.metadata.generation ?? 0) + 1
+    object = edge({ operation: started }, { ...object.status, operation } as EdgeStatus, { generation })
+    const minutes = [5, 10, 20, 40, 60, 61].find(
+      (each) => decide(object, {}, new Date(now.getTime() + each * 60_000)).started !== undefined,
+    )
+    pauses.push(minutes ?? Number.NaN)
+    now = new Date(now.getTime() + (minutes ?? 0) * 60_000)
+    const waiting = plan(object, SEEN, new Date(now.getTime() - 1)).find((action) => action.do === 'status')
+    const message = `The machine combined is missing. The next repair starts at ${now.toISOString()}.`
+    expect(waiting).toMatchObject({
+      conditions: expect.arrayContaining([expect.objectContaining({ type: 'Ready', status: 'False', message })]),
+    })
+  }
+  expect(pauses).toEqual([5, 10, 20, 40, 60, 60])
 })
 
 test('what an account may not pay for is not made, by no repair either, and what it has is kept whole', () => {

@@ -146,10 +146,10 @@ describe('a machine that the platform runs', () => {
     expect(begins(standing([DRAINING], {}))).toEqual([])
   })
 
-  test('is so again ten minutes after nothing was free', () => {
-    expect(begins(refusedBefore, after(599))).toEqual([])
+  test('is so again five minutes after nothing was free', () => {
+    expect(begins(refusedBefore, after(299))).toEqual([])
     expect(lines(refusedBefore).at(-1)).toBe('wait for another prefix')
-    expect(begins(refusedBefore, after(600))).toHaveLength(1)
+    expect(begins(refusedBefore, after(300))).toHaveLength(1)
   })
 })
 
