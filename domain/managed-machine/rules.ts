@@ -69,15 +69,18 @@ export function machineOwnerOf(managedBy: string | undefined): MachineOwner | un
   return type === undefined || managedBy === undefined ? undefined : { type, id: managedBy.slice(type.length + 1) }
 }
 
-/** 409 that names the owner. */
-export const machineInUse = (managedBy: string): Problem => {
+/** 409 that names the owner of a managed machine or its disk, where it is known. */
+export function machineInUse(managedBy: string | undefined): Problem {
   const resource = machineOwnerOf(managedBy)
-  const title = resource?.type.replace('_', ' ') ?? 'platform'
-  return conflict(
-    'in_use',
-    `The server belongs to the ${title} ${resource?.id ?? ''}: change or delete that.`,
-    resource === undefined ? {} : { resource },
-  )
+  return resource === undefined
+    ? conflict('in_use', 'It is part of a managed resource: change or delete that.')
+    : conflict(
+        'in_use',
+        `The server belongs to the ${resource.type.replace('_', ' ')} ${resource.id}: change or delete that.`,
+        {
+          resource,
+        },
+      )
 }
 
 /** Actions of customers on the server of one: start and stop it, delete it, recreate it, or anything else. */

@@ -16,9 +16,10 @@ import { nodeOfNamespace } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Server } from '../../../resources/server/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
 import { auditEntry, kubernetesActor } from '../change/audit.ts'
 import { type AdmissionParts, type AdmittedChange, type Kind, writtenByPlatform } from './kind.ts'
-import { requireNoMachine } from './managed-machines.ts'
+import { type ManagedByOf, requireNoMachine } from './managed-machines.ts'
 import { type AdmissionRequest, allowed, refused } from './review.ts'
 
 export interface AdmissionOptions extends AdmissionParts {
@@ -93,10 +94,17 @@ export async function admit(
   if (operation === 'DELETE' && username === NAMESPACE_CONTROLLER) return requireLeaving(request)
   const isCleanUp = operation === 'DELETE' && isByCluster
   if (isCleanUp && !kind.validatesCleanUp) return []
-  const managedBy = (namespace: string, name: string) =>
-    parts.caches.of(Server).get({ namespace, name })?.spec.managedBy
-  if (!isCleanUp) requireNoMachine(managedBy, request, kind.refers)
+  if (!isCleanUp) requireNoMachine(managedByIn(parts), request, kind.refers)
   return kind.admit(parts, request)
+}
+
+/** The disks of a machine have names like its own, and are attached to it. */
+const managedByIn = ({ caches }: Pick<AdmissionParts, 'caches'>): ManagedByOf => {
+  const [servers, storages] = [caches.of(Server), caches.of(Storage)]
+  return (namespace, name) => {
+    const serverId = storages.get({ namespace, name })?.spec.serverId ?? name
+    return servers.get({ namespace, name: serverId })?.spec.managedBy
+  }
 }
 
 /** The namespace of an account or a node must stay as long as the account or node exists: customers' resources would be

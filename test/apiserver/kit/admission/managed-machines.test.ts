@@ -48,3 +48,8 @@ it('names the owner', async () => {
   const refused = Promise.resolve().then(() => requireNoMachine(() => 'edge:e', request('DELETE', 'servers', ID)))
   await expect(refused).rejects.toMatchObject({ members: { resource: { type: 'edge', id: 'e' } } })
 })
+
+it('says what it is where nobody knows the owner', async () => {
+  const refused = Promise.resolve().then(() => requireNoMachine(() => undefined, request('DELETE', 'storages', ID)))
+  await expect(refused).rejects.toThrow(/^It is part of a managed resource: change or delete that\.$/)
+})
