@@ -40,7 +40,7 @@ export interface AppOptions
     | 'random'
     | 'log'
     | 'hasPeers'
-    | 'isWebhookServed'
+    | 'isWebhookCalled'
     | 'loopbackTwins'
     | 'payments'
     | 'objectStorage'

@@ -29,7 +29,7 @@ import { startTraceExport } from '../kit/sys/trace-export.ts'
 import { environment, exitProcess, sendToParent } from '../kit/sys/process.ts'
 import { startProcess } from '../kit/sys/start-process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
-import { startAdmission, type WebhookOptions } from './kit/admission/start.ts'
+import { type Admission, startAdmission, type WebhookOptions } from './kit/admission/start.ts'
 import type { Listener } from './kit/admission/listener.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/index.ts'
@@ -62,8 +62,9 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
   const db = openConfiguredDatabase(settings, log)
   await prepareDatabase(settings, { db, clock, log })
   openIdentityMetrics(db, metrics)
-  const isWebhookServed = settings.webhookPort !== undefined
-  openAdmissionMetrics(metrics, isWebhookServed)
+  let admission: Admission | undefined
+  const isWebhookCalled = () => admission?.isRegistered() === true
+  openAdmissionMetrics(metrics, isWebhookCalled)
 
   const kubernetes = await openKubernetes(settings)
   const store = openStore(settings, kubernetes.transport)
@@ -90,7 +91,7 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
     ...hosts.parts,
     hasOrganisationPlatform: settings.organisationPlatformUrl !== undefined,
     kubernetes: kubernetes.transport,
-    isWebhookServed,
+    isWebhookCalled,
   })
   const isServing = () => customerApi === app.customers && !asked.aborted
   const operator = await startServer({
@@ -114,7 +115,7 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
   if (!asked.aborted)
     await look(parts).catch((error: unknown) => log.info('what is in use is not known yet', { error }))
   const looks = runLooks(parts, stop)
-  const admission = asked.aborted ? undefined : await openAdmission(settings, parts)
+  admission = asked.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.operatorHost)}:${operator.port}`
   sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
@@ -251,7 +252,7 @@ async function runInBackground(settings: ApiServerSettings, parts: BackgroundPar
 async function openAdmission(
   settings: ApiServerSettings,
   parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'areAddressesConfirmed'>,
-): Promise<Listener | undefined> {
+): Promise<Admission | undefined> {
   const {
     webhookPort: port,
     webhookCertificateFile: certificate,
@@ -274,6 +275,7 @@ async function openAdmission(
     },
     certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
     isRegistering: settings.webhookRegister,
+    configurationName: settings.webhookConfiguration,
     platformUsers: settings.platformUsers,
   })
 }

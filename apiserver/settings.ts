@@ -72,7 +72,13 @@ export const ApiServerSettings = z.strictObject({
     .string()
     .optional()
     .describe('File (PEM) with the authority of client certificates by which the Kubernetes API proves itself.'),
-  webhookRegister: Flag.default(false).describe('Register the webhook with the Kubernetes API at the start.'),
+  webhookRegister: Flag.default(false).describe(
+    'Register the webhook with the Kubernetes API, at the start and whenever its configuration is missing.',
+  ),
+  webhookConfiguration: z
+    .string()
+    .default('svccloud')
+    .describe('Name of the `ValidatingWebhookConfiguration`, which is looked at once a minute.'),
   platformUsers: List.default([]).describe("Users of the platform's own processes, whose writes are not judged."),
   logLevel,
   drainSeconds: z.coerce

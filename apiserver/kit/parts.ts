@@ -39,9 +39,9 @@ export interface Parts {
   readonly hasOrganisationPlatform?: boolean
   /** The deployment cannot send mail, so every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean | undefined
-  /** The process serves the admission webhook. Where it does not, writes past the API are judged after they are
-   *  stored. */
-  readonly isWebhookServed?: boolean
+  /** Whether the process serves the admission webhook, and the Kubernetes API calls it. Where that is not so, writes
+   *  past the API are judged after they are stored. */
+  readonly isWebhookCalled?: () => boolean
   /** Other replicas answer customers too: every replica must immediately show what another has written. */
   readonly hasPeers?: boolean
   /** Brings the caches up to what customers were shown. */

@@ -84,7 +84,7 @@ export async function openCloud(
     readonly agents?: AgentConnections
     readonly hasPeers?: boolean
     /** Default yes. */
-    readonly isWebhookServed?: boolean
+    readonly isWebhookCalled?: boolean
     /** False: no payment processor is configured. */
     readonly hasPayments?: boolean
     readonly hostClusters?: HostClustersSettings
@@ -179,7 +179,7 @@ export async function openCloud(
     checkAnswers: true,
     ...(options.hasPayments === false ? {} : { payments: payments.payments }),
     hasPeers: options.hasPeers ?? false,
-    isWebhookServed: options.isWebhookServed ?? true,
+    isWebhookCalled: () => options.isWebhookCalled ?? true,
     sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
   const app: App = {

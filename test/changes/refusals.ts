@@ -274,7 +274,7 @@ export async function openStage(db: Database) {
     admit = admission(opened)
     await opened.caches.ready()
     const url = 'https://127.0.0.1:1/admission'
-    await registerWebhook(opened.admin, { url, authority: '', platformUsers: [ADMIN.name], kinds: KINDS })
+    await registerWebhook(opened.admin, 'svccloud', { url, authority: '', platformUsers: [ADMIN.name], kinds: KINDS })
     await db.updateTable('node_capacity').set({ has_backups: true }).where('node', '=', opened.node).execute()
     for (const [name, status] of Object.entries(ZONES)) {
       const region = name === 'far' ? 'eu-2' : 'eu-1'

@@ -191,7 +191,7 @@ export async function openWorld(
   const setUp = async () => {
     await createCatalog(kubectl(serve), worldClock, hasLosses)
     if (!hasAccidents || without === 'asking') return
-    await registerWebhook(kubectl(serve), {
+    await registerWebhook(kubectl(serve), 'svccloud', {
       url: 'https://webhook.example/admission',
       authority: '',
       platformUsers: [ADMIN.name],

@@ -3,10 +3,13 @@
  *  reports it. */
 import { Gauge, type Registry } from '../../../kit/sys/metrics.ts'
 
-export function openAdmissionMetrics(registry: Registry, isServed: boolean): void {
+export function openAdmissionMetrics(registry: Registry, isWebhookCalled: () => boolean): void {
   new Gauge({
     name: 'svccloud_webhook_served',
-    help: '1 where this process serves the admission webhook, 0 where nothing judges writes before they are stored',
+    help: '1 where Kubernetes calls the admission webhook, 0 where nothing judges writes before they are stored',
     registers: [registry],
-  }).set(isServed ? 1 : 0)
+    collect() {
+      this.set(isWebhookCalled() ? 1 : 0)
+    },
+  })
 }

@@ -3,7 +3,7 @@ import type { Store } from '../../../kit/kube/store.ts'
 import { makeOwnCertificate, readCertificate } from './certificate.ts'
 import { type AdmissionOptions, openAdmission } from './admit.ts'
 import { type CallerCredentials, type Listener, startListener, WEBHOOK_PATH } from './listener.ts'
-import { registerWebhook } from './registration.ts'
+import { openRegistrar, type Registrar } from './registration.ts'
 
 export interface WebhookOptions extends AdmissionOptions {
   readonly store: Store
@@ -16,12 +16,16 @@ export interface WebhookOptions extends AdmissionOptions {
   /** Registers the webhook with the Kubernetes API, at the address that it listens on. Only for one process, because
    *  the certificate is its own. */
   readonly isRegistering: boolean
+  /** Name of the `ValidatingWebhookConfiguration`. */
+  readonly configurationName: string
 }
 
-/** Returns once it listens. Until the caches of plans, templates and zones are filled, it refuses objects that name
- *  them. */
-export async function startAdmission(options: WebhookOptions): Promise<Listener> {
-  const { store, host, port, callers, certificateFiles, platformUsers, log } = options
+export interface Admission extends Listener, Pick<Registrar, 'isRegistered'> {}
+
+/** Returns once it listens and is registered. Until the caches of plans, templates and zones are filled, it refuses
+ *  objects that name them. */
+export async function startAdmission(options: WebhookOptions): Promise<Admission> {
+  const { host, port, callers, certificateFiles, platformUsers, log } = options
   const certificate =
     certificateFiles === undefined ? await makeOwnCertificate(host, options) : await readCertificate(certificateFiles)
   if (callers.token === '') throw new Error('the token of the webhook is empty')
@@ -30,12 +34,27 @@ export async function startAdmission(options: WebhookOptions): Promise<Listener>
       settings: ['SVCCLOUD_WEBHOOK_TOKEN_FILE', 'SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE'],
     })
   const listener = await startListener({ host, port, certificate, callers, admit: openAdmission(options), log })
-  if (options.isRegistering)
-    await registerWebhook(store, {
-      url: `https://${host}:${listener.port}${WEBHOOK_PATH}`,
-      authority: certificate.certificate,
-      platformUsers,
-      kinds: options.kinds,
-    })
-  return listener
+  const registration = {
+    url: `https://${host}:${listener.port}${WEBHOOK_PATH}`,
+    authority: certificate.certificate,
+    platformUsers,
+    kinds: options.kinds,
+  }
+  const ending = new AbortController()
+  const { isRegistered, ended } = await openRegistrar(
+    { ...options, name: options.configurationName, registration: options.isRegistering ? registration : undefined },
+    ending.signal,
+  )
+  return {
+    port: listener.port,
+    isRegistered,
+    drain() {
+      ending.abort()
+      listener.drain()
+    },
+    async stop() {
+      ending.abort()
+      await Promise.all([listener.stop(), ended])
+    },
+  }
 }

@@ -35,8 +35,8 @@ const controlPlaneEndpoints = (parts: Parts): readonly Endpoint[] => [
   operatorEndpoint(routes.shrinkControlPlane, () => refuse('smaller')),
 ]
 
-const writesJudged = ({ isWebhookServed }: Parts) =>
-  isWebhookServed === true
+const writesJudged = ({ isWebhookCalled }: Parts) =>
+  isWebhookCalled?.() === true
     ? {
         type: 'WritesJudged',
         status: 'True',

@@ -123,6 +123,7 @@ const admissionWith = (caches: Caches) =>
     callers: { token: TOKEN },
     certificateFiles: undefined,
     isRegistering: true,
+    configurationName: 'svccloud',
   })
 
 async function openAccount({

@@ -54,6 +54,7 @@ beforeAll(async () => {
     callers: { token: TOKEN },
     certificateFiles: undefined,
     isRegistering: true,
+    configurationName: 'svccloud',
   })
   kubeconfig = join(folder, 'grace.kubeconfig')
   await server.issue({ user: 'grace@example.com', groups: ['system:masters'] }, kubeconfig)

@@ -27,7 +27,7 @@ test('operators see the members, the database and the version', async () => {
 })
 
 test('where no webhook is served they see that writes past the API are not judged', async () => {
-  const open = await openCloud(database.db, { isWebhookServed: false })
+  const open = await openCloud(database.db, { isWebhookCalled: false })
   await open.grant('olga', [{ resources: ['operations'], verbs: ['get'] }])
   const [condition] = (await open.operate('olga', 'GET', '/v1/operator/control-plane')).body['conditions']
   await open.close()
