@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../db/kit/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
 import { VERSION } from '../domain/version.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
+import type { ProbeOptions } from '../kit/http/probes.ts'
 import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
@@ -47,6 +48,7 @@ import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
 import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './kit/pages/operator.ts'
 import { createPages } from './kit/pages/customer.ts'
+import { openPortal, type Portal, portalPages } from './kit/pages/portal.ts'
 import { ApiServerSettings } from './settings.ts'
 import { required } from '../kit/sys/settings.ts'
 
@@ -70,8 +72,10 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
   const store = openStore(settings, kubernetes.transport)
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
+  const portal = await openPortal(settings.portalDirectory)
+  if (portal === undefined) log.info('there is no portal: it is off or not built')
   let customerApi: HttpService = notReady(random)
-  const customers = await startForCustomers(settings, { clock, random, log }, (request) => customerApi(request))
+  const customers = await startForCustomers(settings, { clock, random, log, portal }, (request) => customerApi(request))
   const apiUrl = `http://${hostInUrl(settings.host)}:${customers.port}`
 
   const mail = openMail(settings)
@@ -94,18 +98,10 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
     isWebhookCalled,
   })
   const isServing = () => customerApi === app.customers && !asked.aborted
-  const operator = await startServer({
-    host: settings.operatorHost,
-    port: settings.operatorPort,
-    service: app.operators,
-    clock,
-    random,
-    log,
-    pages: createOperatorPages(documentFor('operator'), {
-      metrics,
-      missing: async () => [...(isServing() ? [] : ['listeners']), ...(await missing(db, caches))],
-      metricsAccess: openMetricsAccess(kubernetes.transport, clock),
-    }),
+  const operator = await startForOperators(settings, { clock, random, log, portal }, app.operators, {
+    metrics,
+    missing: async () => [...(isServing() ? [] : ['listeners']), ...(await missing(db, caches))],
+    metricsAccess: openMetricsAccess(kubernetes.transport, clock),
   })
   caches.start(stop)
   const background = runInBackground(settings, { db, clock, random, log, mail, objectStorage }, stop)
@@ -154,18 +150,40 @@ async function drain(
 }
 type Drainable = Pick<Listener, 'drain'>
 
-const startForCustomers = (
-  settings: ApiServerSettings,
-  own: Pick<Parameters<typeof startServer>[0], 'clock' | 'random' | 'log'>,
-  service: HttpService,
-) =>
+interface ListenerParts extends Pick<Parameters<typeof startServer>[0], 'clock' | 'random' | 'log'> {
+  readonly portal: Portal | undefined
+}
+
+const startForCustomers = (settings: ApiServerSettings, { portal, ...own }: ListenerParts, service: HttpService) =>
   startServer({
     ...own,
     host: settings.host,
     port: settings.port,
     service,
     isSecure: settings.publicUrl?.startsWith('https:') === true,
-    pages: createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
+    pages: portalPages(
+      {
+        portal,
+        page: 'index.html',
+        home: '/dashboard',
+        publicUrl: settings.publicUrl ?? `http://${hostInUrl(settings.host)}:${settings.port}`,
+      },
+      createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
+    ),
+  })
+
+const startForOperators = (
+  settings: ApiServerSettings,
+  { portal, ...own }: ListenerParts,
+  service: HttpService,
+  probes: ProbeOptions,
+) =>
+  startServer({
+    ...own,
+    host: settings.operatorHost,
+    port: settings.operatorPort,
+    service,
+    pages: portalPages({ portal, page: 'operator.html' }, createOperatorPages(documentFor('operator'), probes)),
   })
 
 const openConfiguredDatabase = (settings: ApiServerSettings, log: Logger): Database =>

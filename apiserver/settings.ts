@@ -26,6 +26,10 @@ export const ApiServerSettings = z.strictObject({
     'Rights that the process has in namespaces of accounts and nodes through bindings there, as the chart writes them.',
   ),
   publicUrl: z.url().optional().describe('URL under which customers reach the API. With https, cookies are secure.'),
+  portalDirectory: z
+    .string()
+    .optional()
+    .describe('Folder of the built portal, or `none`. Without it, that of the installation, if it was built.'),
   smtpUrl: z
     .string()
     .optional()

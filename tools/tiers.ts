@@ -71,6 +71,8 @@ export const ENGINES: readonly string[] = [
   'containerd',
   'runc',
   'containernetworking-plugins',
+  'chromium',
+  'fonts-noto-core',
 ]
 
 const MINUTE_MILLISECONDS = 60_000
@@ -146,6 +148,13 @@ async function networkMissing(): Promise<string | undefined> {
     if (!(await answers('which', command))) return `${command} is not installed (Debian: ${command})`
   if (!(await answers('which', 'sshd'))) return 'sshd is not installed (Debian: openssh-server)'
   return qemuMissing()
+}
+
+/** A browser, and letters for it. */
+async function browserMissing(): Promise<string | undefined> {
+  return (await answers('chromium', '--version'))
+    ? undefined
+    : 'chromium is not installed (Debian: chromium and fonts-noto-core)'
 }
 
 /** A simulated management controller and a cluster of one monitor, which fencing talks to. */
@@ -356,6 +365,16 @@ const special: readonly Tier[] = [
     deadlineMinutes: 40,
     isOptIn: true,
     missing: qemuMissing,
+  }),
+  named({
+    name: 'browser',
+    setup: 'test/portal/browser/setup.ts',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 8,
+    isIsolated: false,
+    isOptIn: true,
+    missing: browserMissing,
   }),
   named({
     name: 'cluster',

@@ -57,7 +57,7 @@ export function openTree(root: string): Tree {
   })
 }
 
-const CODE = /\.(ts|js|mjs)$/
+const CODE = /\.(ts|tsx|js|mjs)$/
 const TEXT_LENGTH_MAXIMUM = 200
 /** Functions that join paths: words in their arguments are names of folders. */
 const JOINS = new Set(['join', 'resolve', 'readdir', 'cp', 'URL'])

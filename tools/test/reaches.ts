@@ -25,8 +25,9 @@ const REACHED: Reaches['reached'] = {
   'test/docs/blocks.ts': ['apiserver/staff/main.ts', 'charts', 'docs', 'examples', 'test/conformance', ...PACKAGE],
   'test/docs/guides.endurance.test.ts': PACKAGE,
   'test/e2e/product.ts': PRODUCT,
+  'test/portal/browser/setup.ts': ['client', 'domain', 'portal', 'tsconfig.json'],
   'tools/cluster/build.ts': ['tools/cluster'],
-  'tools/images/write.ts': PRODUCT,
+  'tools/images/write.ts': [...PRODUCT, 'client', 'domain', 'portal'],
 }
 
 /** Files whose texts are not names of folders of the repository, but of the data folder, of pages, or of rules. */

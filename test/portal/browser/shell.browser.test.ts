@@ -1,0 +1,41 @@
+/** The pages themselves: how they are served, and that nothing of them comes from elsewhere. */
+import { describe, expect, it } from 'vitest'
+import { accessFaults, overflow } from './kit/access.ts'
+import { usePortal, WIDTHS } from './kit/browser.ts'
+
+const portal = usePortal()
+
+describe('the portal', () => {
+  it('opens at its root, under its policy', async () => {
+    const page = await portal.page()
+    const answer = await page.goto('/')
+    expect(answer?.request().redirectedFrom()?.url()).toBe(`${portal.url}/`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(answer?.headers()['content-security-policy']).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+        "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
+        "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    )
+  })
+
+  it('has one address on this machine', async () => {
+    const page = await portal.page({ allows: [/another origin: http:\/\/localhost/] })
+    const { port } = new URL(portal.url)
+    await page.goto(`http://localhost:${port}/login?error=provider_error`)
+    expect(new URL(page.url()).origin).toBe(portal.url)
+  })
+
+  it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
+    const page = await portal.page({ theme })
+    await page.goto('/')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(await accessFaults(page)).toEqual([])
+  })
+
+  it.each(WIDTHS)('fits in %s pixels', async (width) => {
+    const page = await portal.page({ width })
+    await page.goto('/')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(await overflow(page)).toEqual([])
+  })
+})
