@@ -24,6 +24,7 @@ import { type Access, embeddedAccess, isNodeRemoved, ownAccess } from './kuberne
 import { type BmcAccess, EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, Options } from './options.ts'
+import { type PortalDecision, preparePortal } from './portal.ts'
 import { findEngine, NO_ENGINE } from './object-storage/program.ts'
 import { prepareObjectStorage, type SupervisorSettings as PreparedObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
@@ -176,6 +177,7 @@ export class Cloud {
   #objectStorage: ObjectStorageSettings = { objectStorageObstacle: NO_ENGINE }
   #archive: Pick<Agent, 'archiveAddress'> = {}
   #isolation: string | undefined
+  #portal: PortalDecision = { obstacle: '--no-portal' }
   /** Settings for the platform, or why there are none. */
   #controlPlanes: ControlPlanesSettings = {}
   #starting: Promise<unknown> = Promise.resolve()
@@ -205,6 +207,8 @@ export class Cloud {
     const machines = await Promise.all(this.#nodes.map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
+    const portal = this.#preparePortal()
+    portal.catch(() => undefined) // thrown where it is awaited
     const objectStorage = await this.#prepareObjectStorage()
     await this.#startNetwork(objectStorage?.port)
     if (options.hasFakePayments)
@@ -219,6 +223,7 @@ export class Cloud {
     const removed = await this.#startCatalog({ leftOut, access, databaseUrl, bmc: bmc.access })
     const running = machines.filter(({ name }) => !removed.includes(name))
     await noteStores(folder, this.#ownStores())
+    this.#portal = await portal
     await Promise.all([
       this.#startApiserver(access, databaseUrl, { port, operatorPort }),
       ...running.map((machine) => this.#startAgent(machine, access)),
@@ -249,6 +254,12 @@ export class Cloud {
     }
     await writeDurably(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
+  }
+
+  async #preparePortal(): Promise<PortalDecision> {
+    const { options, folder, print } = this.#options
+    if (!options.hasPortal) return this.#portal
+    return preparePortal({ print, signal: this.#stopping.signal, logFile: join(folder.logs, 'portal.log') })
   }
 
   /** The stores in the folder. A store that the user has given instead is not among them. */
@@ -314,6 +325,10 @@ export class Cloud {
   /** How servers are reached on this machine, for people; undefined when each has its own port. */
   get serversAt(): string | undefined {
     return this.#reachable?.text
+  }
+
+  get portal(): PortalDecision {
+    return this.#portal
   }
 
   /** The isolation between tenants of object storage, for people; undefined without object storage. */
@@ -474,6 +489,7 @@ export class Cloud {
         operatorPort,
         databaseUrl,
         kubeconfig: access.apiserver,
+        portalDirectory: 'directory' in this.#portal ? this.#portal.directory : 'none',
         ...webhookSettings(access, {
           host: options.webhookHost ?? LOOPBACK,
           folder,

@@ -29,6 +29,7 @@ export interface Options {
   /** Whether the machine itself gets a route to the servers. */
   readonly hasPublicRoute: boolean
   readonly mayInstall: boolean
+  readonly hasPortal: boolean
   /** The user's own Kubernetes cluster, instead of the embedded API. */
   readonly kubeconfig: string | undefined
   /** Address of this machine for that cluster, for the webhook. Without it, writes of people are not validated before
@@ -110,6 +111,7 @@ const FLAGS: readonly Flag[] = [
     description: 'With OVN: give this machine a route to the public addresses of servers, while it runs',
   },
   { name: 'no-install', description: 'Never install missing packages' },
+  { name: 'no-portal', description: 'Neither build nor serve the portal' },
   { name: 'kubeconfig', value: 'FILE', description: 'Use this Kubernetes cluster instead of the embedded API' },
   {
     name: 'webhook-host',
@@ -302,6 +304,7 @@ export function parseOptions(
     loopbackPorts: parseLoopbackPorts(text('loopback-ports')),
     hasPublicRoute: text('public-route') === 'true',
     mayInstall: text('no-install') !== 'true',
+    hasPortal: text('no-portal') !== 'true',
     kubeconfig: optional('kubeconfig'),
     webhookHost: optional('webhook-host'),
     databaseUrl: optional('database-url'),

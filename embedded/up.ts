@@ -29,6 +29,7 @@ import { setTestClock } from './test-clock.ts'
 import { CLUSTERS } from '../integrations/control-planes/programs.ts'
 import { kubernetesObstacle, missingKubernetes } from '../hosting/processes/programs.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
+import type { PortalDecision } from './portal.ts'
 import { missingImages } from './missing-images.ts'
 import { StartSettings } from './start-settings.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
@@ -65,6 +66,7 @@ interface Welcome {
   readonly settings: StartSettings
   readonly serversAt: string | undefined
   readonly isolation: string | undefined
+  readonly portal: PortalDecision
 }
 
 /** Features that are unavailable here, and why. */
@@ -84,9 +86,14 @@ async function printWelcome({
   settings,
   serversAt,
   isolation,
+  portal,
 }: Welcome): Promise<void> {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
   const lines: readonly (readonly [string, string])[] = [
+    [
+      'portal',
+      'directory' in portal ? (environment()['SVCCLOUD_PUBLIC_URL'] ?? endpoints.api_url) : `off: ${portal.obstacle}`,
+    ],
     ['API', endpoints.api_url],
     ['API documentation', `${endpoints.api_url}/docs`],
     ['operator listener', endpoints.operator_url],
@@ -147,8 +154,9 @@ async function run(options: Options, settings: StartSettings, stop: AbortSignal)
     })
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
-      const { serversAt, isolation } = cloud
-      await printWelcome({ endpoints: outcome, root, images: folder.images, options, settings, serversAt, isolation })
+      const { serversAt, isolation, portal } = cloud
+      const places = { endpoints: outcome, root, images: folder.images }
+      await printWelcome({ ...places, options, settings, serversAt, isolation, portal })
       await aborted(stop)
     }
     print('Stopping ...')

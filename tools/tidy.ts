@@ -103,6 +103,8 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'agents/node/settings.ts',
       'apiserver/settings.ts',
       'controllers/settings.ts',
+      // Whether the portal is built from these sources.
+      'portal/build/stamp.ts',
       // The sealed columns: without their key, a start is refused.
       'db/sealing-key/uses.ts',
     ],
@@ -214,7 +216,7 @@ const COMMENT_BANS: readonly Ban[] = [
 
 const TIER_NAMES =
   '(?:qemu|kubernetes|network|e2e|database|kubectl|postgresql)(?:-long)?|unit-long|objects|csi|fencing|ceph|bench|' +
-  'endurance|seeds|cluster|pods'
+  'endurance|seeds|cluster|pods|browser'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.tsx?$`)
 /** A tool loads them by their names, and reads what they export as default. */
 const FILES_OF_TOOLS = ['portal/build/vite.config.ts']

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
-import { environment } from '../../kit/sys/process.ts'
+import { defineConfig, loadEnv } from 'vite'
 import { compressFiles } from './compress.ts'
 
 const PORTAL = join(import.meta.dirname, '..')
@@ -12,9 +11,11 @@ const PORTAL = join(import.meta.dirname, '..')
 /** The locales that have texts: those of the component library without a text of ours are left out. */
 const LOCALES = ['en-US', 'de-DE']
 
-/** The API server that the development server passes requests to. */
-const API_URL = environment()['SVCCLOUD_URL'] ?? 'http://127.0.0.1:8080'
+/** The API server that the development server passes requests to, unless `SVCCLOUD_URL` names another one. */
+const API_URL = 'http://127.0.0.1:8080'
 const API_PATHS = ['/v1', '/docs', '/openapi.json', '/mcp']
+
+const apiUrlFor = (mode: string): string => loadEnv(mode, PORTAL, 'SVCCLOUD_URL')['SVCCLOUD_URL'] ?? API_URL
 
 /** Packages of the component library. */
 const ARIA = [
@@ -32,7 +33,7 @@ const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_module
 /** A page for each listener of the API server; the operators' page is an entry as soon as it exists. */
 const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name)).filter((path) => existsSync(path))
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   root: PORTAL,
   plugins: [{ ...optimizeLocales.vite({ locales: LOCALES }), enforce: 'pre' }, react(), compressFiles()],
   build: {
@@ -58,6 +59,6 @@ export default defineConfig({
     },
   },
   server: {
-    proxy: Object.fromEntries(API_PATHS.map((path) => [path, { target: API_URL, changeOrigin: true }])),
+    proxy: Object.fromEntries(API_PATHS.map((path) => [path, { target: apiUrlFor(mode), changeOrigin: true }])),
   },
-})
+}))

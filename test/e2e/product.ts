@@ -23,6 +23,8 @@ export interface ProductOptions {
   readonly data: string
   readonly flags?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
+  /** Whether it builds and serves the portal. */
+  readonly hasPortal?: boolean
   /** An ordinary user that starts it, to whom the folder belongs; the one that runs the tests when absent. */
   readonly user?: number | undefined
   /** Lines at warn that the test brings about, by killing parts of the product for example. Any other fails it. */
@@ -100,9 +102,18 @@ export class Product {
   }
 
   /** Starts and waits for `endpoints.json`. */
-  static async start({ data, flags = [], environment = {}, user, warnings }: ProductOptions): Promise<Product> {
+  static async start({
+    data,
+    flags: chosen = [],
+    environment = {},
+    hasPortal = false,
+    user,
+    warnings,
+  }: ProductOptions): Promise<Product> {
+    const ports = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
+    const flags = ['--data', data, ...ports, '--no-install', ...(hasPortal ? [] : ['--no-portal']), ...chosen]
     const { child, output } = launch(
-      ['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags],
+      flags,
       user === undefined ? environment : { HOME: data, SVCCLOUD_IMAGE_CACHE: join(data, 'images'), ...environment },
       user === undefined ? undefined : { uid: user, gid: user },
     )

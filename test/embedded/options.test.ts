@@ -25,6 +25,7 @@ it('has defaults for a first look', () => {
     loopbackPorts: [22, 80, 443],
     hasPublicRoute: false,
     mayInstall: true,
+    hasPortal: true,
     kubeconfig: undefined,
     webhookHost: undefined,
     databaseUrl: undefined,
@@ -79,8 +80,11 @@ describe('where a value comes from', () => {
   })
 
   it('reads switches from variables', () => {
-    expect(parsed([], { SVCCLOUD_NO_INSTALL: 'true', SVCCLOUD_EPHEMERAL: '1' })).toMatchObject({
+    expect(
+      parsed([], { SVCCLOUD_NO_INSTALL: 'true', SVCCLOUD_NO_PORTAL: 'yes', SVCCLOUD_EPHEMERAL: '1' }),
+    ).toMatchObject({
       mayInstall: false,
+      hasPortal: false,
       isEphemeral: true,
     })
     expect(parsed([], { SVCCLOUD_NO_INSTALL: 'false' }).mayInstall).toBe(true)
@@ -128,6 +132,7 @@ it('lists every flag in the help', () => {
     'nodes',
     'hypervisor',
     'no-install',
+    'no-portal',
     'kubeconfig',
     'database-url',
     'help',

@@ -1,0 +1,54 @@
+/** The portal of `npm start`: built beside the start of the others, whenever its sources have changed. */
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { environment, nodeBinary } from '../kit/sys/process.ts'
+import { BUILT, builtDigest, inputsDigest } from '../portal/build/stamp.ts'
+
+const run = promisify(execFile)
+const PORTAL = join(import.meta.dirname, '../portal')
+
+/** The folder of the built portal, or why there is none, for people. */
+export type PortalDecision = { readonly directory: string } | { readonly obstacle: string }
+
+const TOOLS_MISSING = 'its packages are not installed: npm ci, and another start'
+const BUILD_MILLISECONDS_MAXIMUM = 180_000
+
+export interface PortalNeeds {
+  /** Prints one line for people. */
+  readonly print: (line: string) => void
+  /** Ends a build. */
+  readonly signal: AbortSignal
+  /** Gets what a failed build printed. */
+  readonly logFile: string
+}
+
+/** Builds the portal when it is not built from these sources. Rejects only when nothing can be written. */
+export async function preparePortal({ print, signal, logFile }: PortalNeeds): Promise<PortalDecision> {
+  if ((await builtDigest(BUILT)) === (await inputsDigest())) return { directory: BUILT }
+  if (!areToolsInstalled()) return { obstacle: TOOLS_MISSING }
+  print('Building the portal, whose sources have changed since the last build ...')
+  try {
+    await run(nodeBinary(), [join(PORTAL, 'build/main.ts')], {
+      env: { ...environment(), NODE_ENV: 'production', NO_COLOR: '1' },
+      timeout: BUILD_MILLISECONDS_MAXIMUM,
+      signal,
+    })
+    return { directory: BUILT }
+  } catch (error) {
+    const printed = error instanceof Error && 'stderr' in error ? `${String(error.stderr)}\n` : ''
+    await writeFile(logFile, `${printed}${String(error)}\n`)
+    return { obstacle: `it could not be built: ${logFile}` }
+  }
+}
+
+function areToolsInstalled(): boolean {
+  try {
+    createRequire(join(PORTAL, 'package.json')).resolve('@vitejs/plugin-react')
+    return true
+  } catch {
+    return false
+  }
+}

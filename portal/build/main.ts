@@ -1,0 +1,40 @@
+/** Builds the portal unless it is built from the same sources already: `npm run portal:build`. One build at a time, and
+ *  the built folder is replaced as a whole, so that a reader of it sees the stamp change. */
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'vite'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { tryLock } from '../../kit/sys/file-lock.ts'
+import { BUILT, builtDigest, inputsDigest, STAMP } from './stamp.ts'
+
+const LOOK_MILLISECONDS = 200
+
+/** Waits for a build in progress. */
+async function lock(): Promise<() => void> {
+  for (;;) {
+    const release = tryLock(`${BUILT}.lock`)
+    if (release !== undefined) return release
+    await systemClock.sleep(LOOK_MILLISECONDS)
+  }
+}
+
+const release = await lock()
+try {
+  const digest = await inputsDigest()
+  if ((await builtDigest(BUILT)) !== digest) {
+    const [next, previous] = [`${BUILT}.next`, `${BUILT}.previous`]
+    await build({
+      configFile: join(import.meta.dirname, 'vite.config.ts'),
+      configLoader: 'native',
+      logLevel: 'warn',
+      build: { outDir: next },
+    })
+    await writeFile(join(next, STAMP), digest)
+    await rm(previous, { recursive: true, force: true })
+    await rename(BUILT, previous).catch(() => undefined) // the first build
+    await rename(next, BUILT)
+    await rm(previous, { recursive: true, force: true })
+  }
+} finally {
+  release()
+}
