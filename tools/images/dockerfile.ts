@@ -2,7 +2,8 @@
  *  that the stage runs; what the stage copies from the sources, and how its processes start, is as written there. */
 
 export interface Stage {
-  /** Paths of the repository that it copies into the working folder. */
+  /** Paths of the repository that it copies into the working folder; those that another stage builds as well, but for
+   *  the dependencies. */
   readonly copies: readonly string[]
   /** Patterns of files that are removed from the dependencies. */
   readonly leftOut: readonly string[]
@@ -34,7 +35,8 @@ export function readStage(dockerfile: string, target: string): Stage {
   const all = (word: string) => chain.filter((each) => each.word === word).map(({ rest }) => rest)
   const last = (word: string) => all(word).at(-1) ?? ''
   const copied = all('COPY')
-    .filter((rest) => !rest.startsWith('--from'))
+    .map((rest) => rest.replace(/^--from=\S+ \/svccloud\//, ''))
+    .filter((path) => !path.startsWith('node_modules '))
     .map((rest) => /^(\S+) \.\/(\1)?$/.exec(rest)?.[1] ?? fail(`COPY ${rest} moves what it copies`))
   return {
     copies: copied,

@@ -1,7 +1,10 @@
 /** The images of this repository as archives. */
+import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { ociArchive } from '../../agents/node/images/oci-archive.ts'
+import { nodeBinary } from '../../kit/sys/process.ts'
 import { readStage } from './dockerfile.ts'
 import { baseLayer, dependenciesLayer, sourcesLayer } from './layers.ts'
 
@@ -17,6 +20,7 @@ export const containerImageName = (image: keyof typeof IMAGES, tag: string): str
 /** Writes one file for each to the folder, and returns their paths. */
 export async function writeImages(folder: string, tag: string): Promise<readonly string[]> {
   const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'), 'utf8')
+  await promisify(execFile)(nodeBinary(), [join(import.meta.dirname, '../../portal/build/main.ts')])
   const base = await baseLayer()
   const dependencies = await dependenciesLayer(readStage(dockerfile, 'runtime'))
   const files: string[] = []
