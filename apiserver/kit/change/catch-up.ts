@@ -32,9 +32,9 @@ export interface CatchUpOptions {
 
 /** The name in recent writes for the end of an operation. */
 const OPERATION_END = 'operation'
-/** How long to wait for the watches before the store is read instead. */
-const PATIENCE_MILLISECONDS = 50
-const LOOK_MILLISECONDS = 10
+/** How long to wait for the watches before the store is read instead: most kinds are quiet, and always wait in vain. */
+const PATIENCE_MILLISECONDS = 10
+const LOOK_MILLISECONDS = 2
 /** Beyond this many namespaces, the oldest are forgotten, and listed again when needed. */
 const NAMESPACES_MAXIMUM = 10_000
 
