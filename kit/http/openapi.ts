@@ -13,6 +13,7 @@ import type { Descriptions } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
 import { sayExactlyOne } from './exactly-one.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
+import { isPlainRead } from './representation.ts'
 import type { Credential, Route } from './route.ts'
 import { sentence } from '../sys/sentence.ts'
 
@@ -111,6 +112,14 @@ const IDEMPOTENCY_HEADER = z.object({
     ),
 })
 
+const CONDITIONAL_HEADER = z.object({
+  'If-None-Match': z
+    .string()
+    .optional()
+    .describe('The ETag of an earlier answer: while the answer is the same, it is 304 without a body.'),
+})
+const NOT_MODIFIED = { description: 'The answer is the one with the ETag of If-None-Match.', headers: HEADERS }
+
 /** Where the operations of an area are: the first parts of their paths. */
 const placesOf = (routes: readonly Route[]): string => {
   const folders = routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path)
@@ -122,6 +131,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     ...(route.path.includes('{') ? { path: route.params as z.ZodObject } : {}), // routes declare objects
     ...(hasFields(route.query) ? { query: route.query } : {}),
     ...(takesIdempotencyKey(route) ? { header: IDEMPOTENCY_HEADER } : {}),
+    ...(isPlainRead(route) ? { header: CONDITIONAL_HEADER } : {}),
   }
   return {
     operationId: route.id,
@@ -173,6 +183,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
           }),
     }
   }
+  if (isPlainRead(route)) responses['304'] = NOT_MODIFIED
   for (const status of refusalsOf(route))
     responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses

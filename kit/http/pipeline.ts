@@ -24,6 +24,7 @@ import {
 } from './step.ts'
 import { createBuckets } from './rates.ts'
 import { renderAnswer, renderProblem, toProblem } from './render.ts'
+import { isPlainRead, represent } from './representation.ts'
 import { route, type Route } from './route.ts'
 import { authenticate } from './steps/authenticate.ts'
 import { spendBudget } from './steps/budget.ts'
@@ -119,6 +120,8 @@ interface Compiled {
   readonly steps: readonly Step[]
   /** Of routes that answer with a stream of events. */
   readonly lastingSteps: readonly Step[] | undefined
+  /** Its answers may be compressed, or left out because the client has them. */
+  readonly isPlain: boolean
   readonly handle: Endpoint['handle']
 }
 
@@ -149,6 +152,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
           route.mediaType === 'text/event-stream'
             ? ACCESS_STEPS.flatMap((make) => make(route, parts) ?? [])
             : undefined,
+        isPlain: isPlainRead(route),
       }),
     ),
   )
@@ -236,7 +240,7 @@ async function refuseUnmatched(
 }
 
 async function answer(
-  { route, steps, lastingSteps, handle }: Compiled,
+  { route, steps, lastingSteps, isPlain, handle }: Compiled,
   context: StepContext,
   options: PipelineOptions,
 ): Promise<HttpResponse> {
@@ -261,7 +265,10 @@ async function answer(
     const isRefusal = (error: unknown) => options.translate(error) instanceof ProblemError
     const work = () =>
       keys === undefined || key === undefined ? carryOut() : once({ keys, key, now, isRefusal }, context, carryOut)
-    return await (isSignedIn(caller) && forAccount !== undefined ? forAccount(caller.accountId, work) : work())
+    const response = await (isSignedIn(caller) && forAccount !== undefined
+      ? forAccount(caller.accountId, work)
+      : work())
+    return isPlain ? await represent(request, response) : response
   } catch (error) {
     const problem = await refuse(context, options.translate(error), options)
     return renderProblem(problem, context.headers, challengeOf(context.request))

@@ -52,7 +52,8 @@ export interface Route<
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
   readonly isCredentialRead: boolean
   /** Top-level fields of its answers that contain secrets. They are removed from stored answers, and so from repeated
-   *  ones. Credential reads need not name them: no answer to a GET is stored. */
+   *  ones; an answer to a GET is not stored, and with secrets it is not compressed. Credential reads need not name
+   *  them. */
   readonly secretFields: readonly string[]
   /** Support sessions are refused in every mode. */
   readonly isRefusedToSupport: boolean
@@ -68,6 +69,8 @@ export interface Route<
   readonly deprecation: { readonly at: Date; readonly sunsetAt: Date } | null
   readonly params: Params
   readonly query: Query
+  /** Query parameters of a list that select items by the field of the same name, and `q` by their texts. */
+  readonly filters: readonly string[]
   readonly body: Body | null
   /** A body that works, for the documents; null where an empty one does. */
   readonly example: z.input<Body> | null
@@ -155,6 +158,7 @@ export function route<
     starts: [],
     isDestructive: false,
     deprecation: null,
+    filters: [],
     readsBodyAs: 'json',
     isSameOriginOnly: false,
     bodyBytesMaximum: BODY_BYTES_MAXIMUM,

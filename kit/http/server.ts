@@ -39,6 +39,8 @@ const HEADER_BYTES_MAXIMUM = 16_384
 const HEADERS_MAXIMUM = 100
 const HEADERS_TIMEOUT_MILLISECONDS = 10_000
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
+/** Their length says nothing, or that of another answer. */
+const BODILESS: readonly number[] = [204, 304]
 const KEEP_ALIVE_TIMEOUT_MILLISECONDS = 65_000
 /** A client that reads nothing of its response for this long is disconnected. */
 const IDLE_TIMEOUT_MILLISECONDS = 120_000
@@ -111,10 +113,9 @@ async function handle(
   // Does not wait for the rest of the client's body: the connection ends with the response.
   if (!request.complete || stopping.aborted) response.setHeader('connection', 'close')
   if (typeof answer.body === 'string' || answer.body instanceof Uint8Array) {
-    const headers =
-      answer.status === 204
-        ? answer.headers
-        : { ...answer.headers, 'content-length': String(Buffer.byteLength(answer.body)) }
+    const headers = BODILESS.includes(answer.status)
+      ? answer.headers
+      : { ...answer.headers, 'content-length': String(Buffer.byteLength(answer.body)) }
     response.writeHead(answer.status, headers as Record<string, string | string[]>) // node:http only reads the lists
     response.end(answer.body)
     return

@@ -124,6 +124,8 @@ export const Invoice = z
 export const listInvoices = billing.get('list_invoices', '/invoices', {
   summary: 'List invoices',
   description: 'One per calendar month (UTC) with usage, newest month first.',
+  // the addresses of invoices at the payment processor
+  secretFields: ['items'],
   query: PageQuery,
   answers: { 200: pageOf(Invoice) },
 })

@@ -135,6 +135,7 @@ export const getCurrentUser = route({
   summary: 'Get the signed-in user',
   credentials: ['session'],
   permission: null,
+  secretFields: ['csrf_token'],
   answers: { 200: CurrentUser },
   refuses: [401],
 })

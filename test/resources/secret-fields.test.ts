@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { takesIdempotencyKey } from '../../kit/http/idempotency.ts'
+import { isPlainRead } from '../../kit/http/representation.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { ROUTES } from '../../resources/index.ts'
 
@@ -62,6 +63,20 @@ test('a read whose answer has a secret is a credential read, or open to sessions
     (route) => route.method === 'GET' && secretFieldsOf(route).length > 0 && !route.isCredentialRead,
   )
   expect(silent.map(({ id }) => id)).toEqual([])
+})
+
+/** Worth nothing alone, and still not to be guessed from the length of an answer; and addresses that are
+ *  credentials themselves. */
+const GUESSED = /(^|_)(csrf_token|hosted_\w+_url)$/
+
+test('an answer with a secret is not compressed', () => {
+  const told = ROUTES.filter(isPlainRead).filter((route) => {
+    const root: Schema = { ...z.toJSONSchema(route.answers[200] ?? z.null(), { unrepresentable: 'any', io: 'output' }) }
+    const isGuessed = (schema: unknown): boolean =>
+      fieldsOf(schema, root).some(([name, inner]) => GUESSED.test(name) || isGuessed(inner))
+    return isGuessed(root) || secretFieldsOf(route).length > 0
+  })
+  expect(told.map(({ id }) => id)).toEqual([])
 })
 
 test('some of them take an Idempotency-Key', () => {

@@ -1,12 +1,13 @@
 /** Pages for browsers: the documentation of the API and the small pages behind the links of mails. Everything else
  *  belongs to the API. */
-import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import express from 'express'
 import helmet from 'helmet'
+import type { HttpResponse } from '../../../kit/http/exchange.ts'
 import type { OpenApiDocument } from '../../../kit/http/openapi.ts'
+import { represent } from '../../../kit/http/representation.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 
 export interface PagesOptions {
@@ -80,12 +81,18 @@ export function createPages({
     (request, response) => response.sendFile(request.path.slice('/docs/'.length), { root: assets, maxAge: '1h' }),
   )
 
-  const text = JSON.stringify(document)
-  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
-  app.get('/openapi.json', (request, response) => {
-    response.set({ etag, 'cache-control': 'no-cache', 'access-control-allow-origin': '*' })
-    if (request.headers['if-none-match'] === etag) response.status(304).end()
-    else response.type('json').send(text)
+  const described: HttpResponse = {
+    status: 200,
+    headers: {
+      'cache-control': 'no-cache',
+      'access-control-allow-origin': '*',
+      'content-type': 'application/json; charset=utf-8',
+    },
+    body: Buffer.from(JSON.stringify(document)),
+  }
+  app.get('/openapi.json', async (request, response) => {
+    const { status, headers, body } = await represent({ header: (name) => request.get(name) }, described)
+    response.status(status).set(headers).end(body)
   })
 
   const known = new Set([

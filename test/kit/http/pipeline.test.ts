@@ -266,6 +266,24 @@ function openPipeline(
 }
 const thing = (more: object = {}) => JSON.stringify({ name: 'abc', ...more })
 
+test('answers with secrets, changes and refusals have no tag and are not compressed', async () => {
+  const { send } = openPipeline()
+  const headers = { 'accept-encoding': 'gzip' }
+  const plain = await send('/v1/things', { as: 'writer', headers })
+  expect(plain.headers).toMatchObject({ vary: 'accept-encoding', etag: expect.stringMatching(/^W\//) })
+  const { etag } = plain.headers
+  expect((await send('/v1/things', { as: 'writer', headers: { 'if-none-match': String(etag) } })).status).toBe(304)
+  for (const [target, options] of [
+    ['/v1/secret', { as: 'writer' }],
+    ['/v1/things', { as: 'writer', method: 'POST', body: thing() }],
+    ['/v1/things?limit=0', { as: 'writer' }],
+  ] as const) {
+    const response = await send(target, { ...options, headers: { ...headers, 'if-none-match': String(etag) } })
+    expect([target, response.status]).not.toEqual([target, 304])
+    for (const name of ['etag', 'vary', 'content-encoding']) expect(response.headers).not.toHaveProperty(name)
+  }
+})
+
 test(
   'every response has a separate request id, is never stored, ' + 'and carries a problem document when refused',
   async () => {
