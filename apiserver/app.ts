@@ -26,6 +26,7 @@ import { auditRefused } from './kit/change/staff-audit.ts'
 import type { SealingKey } from '../kit/sys/sealing.ts'
 import { NOUNS, openNouns } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
+import { filterList } from './kit/list/filters.ts'
 import type { Parts } from './kit/parts.ts'
 import { openCatchUp } from './kit/change/catch-up.ts'
 import { openAuditCommit } from './kit/change/commit-audit.ts'
@@ -114,7 +115,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...NOUNS.flatMap((noun) => noun.endpoints(all)),
     ...changesEndpoints(parts, feeds, options.metrics),
     mcp,
-  ])
+  ]).map((endpoint) => filterList(endpoint, options))
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
   customers = createPipeline({ ...shared, endpoints: of('customer') })
   return {

@@ -110,19 +110,30 @@ export async function openChain(tx: Transaction<Tables>, accountId: string): Pro
     .execute()
 }
 
-/** Newest first, below the sequence `before` when it is given. */
+export interface AuditPage {
+  readonly actions?: readonly string[] | undefined
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+  /** Only entries below this sequence. */
+  readonly before?: number | undefined
+  readonly limit: number
+}
+
+/** Newest first. */
 export async function listAudit(
   queries: Queries,
   accountId: string,
-  page: { readonly before?: number; readonly limit: number },
+  { actions, from, to, before, limit }: AuditPage,
 ): Promise<AuditEntry[]> {
-  const rows = await selectWhere(queries, 'audit_entry', { account_id: accountId })
+  let query = selectWhere(queries, 'audit_entry', { account_id: accountId })
     .select(['body', 'entry_hash'])
-    .$if(page.before !== undefined, (query) => query.where('sequence', '<', page.before ?? 0))
     .orderBy('sequence', 'desc')
-    .limit(page.limit)
-    .execute()
-  return rows.map(entryOfRow)
+    .limit(limit)
+  if (before !== undefined) query = query.where('sequence', '<', before)
+  if (actions !== undefined) query = query.where('action', 'in', actions)
+  if (from !== undefined) query = query.where('at', '>=', from)
+  if (to !== undefined) query = query.where('at', '<', to)
+  return (await query.execute()).map(entryOfRow)
 }
 
 /** Oldest first, above the sequence `after`. */

@@ -1,9 +1,11 @@
 /** Operations that have ended, kept long after their Kubernetes objects are deleted. A row never changes. */
+import { type Expression, expressionBuilder, type SqlBool } from 'kysely'
 import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine/rules.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { selectWhere } from '../kit/where.ts'
+import type { Tables } from '../tables.ts'
 
 /** Records the operation. The first record of an id stays. */
 export async function recordOperation(
@@ -41,23 +43,43 @@ export async function findOperation(
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
 
+/** Only operations that match every member that is given. */
 export interface OperationFilter {
+  readonly ids?: readonly string[] | undefined
+  readonly kinds?: readonly string[] | undefined
+  readonly statuses?: readonly string[] | undefined
+  readonly target?: FinishedOperation['target'] | undefined
+  readonly from?: Date | undefined
+  readonly before?: Date | undefined
+}
+
+interface OperationPage extends OperationFilter {
   /** Only operations after it, newest first. */
   readonly after: ListPlace | undefined
-  readonly ids: readonly string[] | undefined
-  readonly status: string | undefined
-  readonly target: FinishedOperation['target'] | undefined
   readonly limit: number
+}
+
+/** The condition for rows; the same as `isListed` of an operation. */
+const matching = ({ ids, kinds, statuses, target, from, before }: OperationFilter): Expression<SqlBool> => {
+  const { and, eb } = expressionBuilder<Tables, 'operation_history'>()
+  return and([
+    ...(ids === undefined ? [] : [eb('id', 'in', ids)]),
+    ...(kinds === undefined ? [] : [eb('kind', 'in', kinds)]),
+    ...(statuses === undefined ? [] : [eb('status', 'in', statuses)]),
+    ...(target === undefined ? [] : [eb('target_type', '=', target.type), eb('target_id', '=', target.id)]),
+    ...(from === undefined ? [] : [eb('created_at', '>=', from)]),
+    ...(before === undefined ? [] : [eb('created_at', '<', before)]),
+  ])
 }
 
 /** Of one account, newest first, without those of managed machines that customers do not see. */
 export async function listOperationRows(
   db: Queries,
   accountId: string,
-  { after, ids, status, target, limit }: OperationFilter,
+  { after, limit, ...filter }: OperationPage,
 ): Promise<FinishedOperation[]> {
-  if (ids?.length === 0) return []
-  let query = selectWhere(db, 'operation_history', { account_id: accountId })
+  if (filter.ids?.length === 0) return []
+  const query = selectWhere(db, 'operation_history', { account_id: accountId })
     .select('body')
     .where((row) =>
       row.or([
@@ -68,9 +90,7 @@ export async function listOperationRows(
         ]),
       ]),
     )
-  if (ids !== undefined) query = query.where('id', 'in', ids)
-  if (status !== undefined) query = query.where('status', '=', status)
-  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
+    .where(matching(filter))
   const rows = await newestFirst(query, after, limit).execute()
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }
@@ -81,26 +101,12 @@ export async function findOperationOfAny(db: Queries, id: string): Promise<Finis
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
 
-export interface OperatorFilter {
-  /** Only operations after it, newest first. */
-  readonly after: ListPlace | undefined
-  readonly kind: string | undefined
-  readonly status: string | undefined
-  readonly target: FinishedOperation['target'] | undefined
-  readonly createdBefore: Date | undefined
-  readonly limit: number
-}
-
 /** Of all accounts and the platform, newest first. */
 export async function listOperationRowsOfAll(
   db: Queries,
-  { after, kind, status, target, createdBefore, limit }: OperatorFilter,
+  { after, limit, ...filter }: OperationPage,
 ): Promise<FinishedOperation[]> {
-  let query = db.selectFrom('operation_history').select('body')
-  if (kind !== undefined) query = query.where('kind', '=', kind)
-  if (status !== undefined) query = query.where('status', '=', status)
-  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
-  if (createdBefore !== undefined) query = query.where('created_at', '<', createdBefore)
+  const query = db.selectFrom('operation_history').select('body').where(matching(filter))
   const rows = await newestFirst(query, after, limit).execute()
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }

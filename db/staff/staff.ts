@@ -204,6 +204,8 @@ export interface AccountPage {
   readonly id?: string | undefined
   readonly email?: string | undefined
   readonly name?: string | undefined
+  /** A part of the id, the name, or the address of the owner. */
+  readonly q?: string | undefined
   readonly after?: ListPlace | undefined
   readonly limit: number
 }
@@ -211,7 +213,7 @@ export interface AccountPage {
 /** Newest first; by id, by the address of any member, or by a part of the name. */
 export async function listAccounts(
   queries: Queries,
-  { id, email, name, after, limit }: AccountPage,
+  { id, email, name, q, after, limit }: AccountPage,
 ): Promise<AccountRow[]> {
   let query = queries.selectFrom('account').select([
     'id',
@@ -235,6 +237,17 @@ export async function listAccounts(
       )`,
     )
   if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
+  if (q !== undefined)
+    query = query.where(
+      sql<boolean>`(
+        position(lower(${q}) in lower(account.name)) > 0
+        or position(lower(${q}) in account.id::text) > 0
+        or exists (
+          select from membership join app_user on app_user.id = user_id
+          where account_id = account.id and role = 'owner' and position(lower(${q}) in email) > 0
+        )
+      )`,
+    )
   return (await newestFirst(query, after, limit).execute()).map((row) => ({
     ...row,
     member_count: Number(row.member_count),

@@ -1,5 +1,6 @@
 /** The audit log of an account: public shapes and routes. */
 import { z } from 'zod'
+import { Period, repeated } from '../kit/filters.ts'
 import { Cursor, DateTime, pageOf, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
@@ -48,7 +49,26 @@ const audit = routesUnder({ path: '/v1/audit', area: 'Compute: operations, audit
 export const listAuditEntries = audit.get('list_audit_entries', '', {
   summary: 'List audit entries',
   description: 'Newest first, 100 per page.',
-  query: z.strictObject({ cursor: Cursor.optional() }),
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    action: repeated(z.string().regex(/^[a-z0-9_]+(\.[a-z0-9_]+)+$/, 'must be an action, as in server.create')),
+    resource: z
+      .string()
+      .max(300)
+      .regex(/^[a-z0-9_]+(:.+)?$/, 'must be a type, or a type and an id, as in server:<id>')
+      .optional()
+      .describe('Returns only entries about resources of a type, or about one, as in server:<id>.'),
+    actor: z
+      .string()
+      .min(1)
+      .max(254)
+      .optional()
+      .describe(
+        'Returns only entries of this actor: the id of a user, of a token or of staff, an email or a token name.',
+      ),
+    outcome: repeated(AuditEntry.shape.outcome),
+    ...Period,
+  }),
   answers: { 200: pageOf(AuditEntry) },
 })
 

@@ -3,8 +3,19 @@
  *  Routes (`kit/http/route.ts`) are what the API offers for a noun. */
 import type { z } from 'zod'
 import type { StaffRule } from '../../domain/permissions.ts'
+import { type NoParameters, type Route, route as plainRoute, type RouteInput } from '../../kit/http/route.ts'
+import { filtersOf } from './filters.ts'
 
-export { exactlyOneOf, route } from '../../kit/http/route.ts'
+export { exactlyOneOf } from '../../kit/http/route.ts'
+
+/** A route as `kit/http/route.ts` makes it. A list also takes the filters that follow from its items. */
+export const route = <
+  Params extends z.ZodType = typeof NoParameters,
+  Query extends z.ZodType = typeof NoParameters,
+  Body extends z.ZodType = z.ZodNull,
+>(
+  input: RouteInput<Params, Query, Body>,
+): Route<Params, Query, Body> => plainRoute({ ...input, ...filtersOf(input) })
 
 /** For a route of the operator listener: operators authenticate with their Kubernetes token, and need that staff
  *  role. */

@@ -8,10 +8,10 @@ import {
   NoParameters,
   type OperatorAccess,
   type Route,
-  route,
   type RouteInput,
 } from '../../kit/http/route.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
+import { route } from './define.ts'
 import { ById, completeListOf, pageOf, PageQuery } from './shapes.ts'
 
 type Rights = 'audience' | 'credentials' | 'permission' | 'staffRole' | 'access'

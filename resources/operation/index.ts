@@ -11,6 +11,7 @@ import {
   stepsOf,
 } from '../../domain/operations.ts'
 import { resource, route } from '../kit/define.ts'
+import { Period, repeated } from '../kit/filters.ts'
 import { nodeNamespace } from '../instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../kit/labels.ts'
 import {
@@ -313,7 +314,12 @@ export const idleFactsOf = (stored: Stored<Operable['spec'], Operable['status']>
 
 const AREA = 'Operations'
 export const WAIT_SECONDS_MAXIMUM = 30
-const IDS_MAXIMUM = 50
+/** Filters by what an operation does and by its outcome. */
+export const OperationFilters = {
+  kind: repeated(z.enum(OPERATION_KINDS)),
+  status: repeated(z.enum(OPERATION_STATUSES)),
+  ...Period,
+} as const
 
 export const listOperations = route({
   id: 'list_operations',
@@ -327,8 +333,8 @@ export const listOperations = route({
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: Limit,
-    id: z.array(Id).max(IDS_MAXIMUM).optional().describe('Returns only these; may be given more than once.'),
-    status: z.enum(OPERATION_STATUSES).optional(),
+    id: repeated(Id),
+    ...OperationFilters,
     resource: z
       .string()
       .max(300)

@@ -1,7 +1,6 @@
 /** Operators' view of the platform: the operations of all accounts, and the capacity of its zones. */
 import { z } from 'zod'
-import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
-import { OperationEnvelope, OperationView } from '../operation/index.ts'
+import { OperationEnvelope, OperationFilters, OperationView } from '../operation/index.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
@@ -22,8 +21,7 @@ export const listOperatorOperations = operations.get('list_operator_operations',
   description: 'Newest first, without their events.',
   access: access('list', 'operations'),
   query: PageQuery.extend({
-    kind: z.enum(OPERATION_KINDS).optional(),
-    status: z.enum(OPERATION_STATUSES).optional(),
+    ...OperationFilters,
     node_id: Id.optional().describe('Returns only operations of the node itself.'),
     older_than: DateTime.optional().describe('Returns only operations requested before this time.'),
   }),

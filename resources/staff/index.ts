@@ -6,6 +6,7 @@ import { Credit } from '../credit/index.ts'
 import { forOperators, route } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { Email, Impersonation, Password } from '../identity/index.ts'
+import { SearchedText } from '../kit/filters.ts'
 import { completeListOf, DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 
@@ -138,6 +139,7 @@ export const getCurrentStaff = route({
   method: 'GET',
   path: '/v1/admin/auth/me',
   summary: 'Get the signed-in staff member',
+  secretFields: ['csrf_token'],
   answers: { 200: z.strictObject({ staff: Staff, csrf_token: z.string() }) },
   refuses: [403],
 })
@@ -147,6 +149,7 @@ const accounts = routesUnder({ path: '/v1/admin/accounts', area: AREA, staff: { 
 export const listAccountsAsStaff = accounts.get('list_accounts_as_staff', '', {
   summary: 'List accounts',
   query: PageQuery.extend({
+    q: SearchedText.optional().describe('Part of the id, the name, or the address of the owner.'),
     email: z.string().max(254).optional(),
     name: z.string().max(200).optional(),
     id: z.string().max(253).optional(),

@@ -86,8 +86,9 @@ test('what nobody has decided does not compile', () => {
   things.read('get_thing', { summary, permission: null })
   // @ts-expect-error: customers have no role of the staff
   things.read('get_thing', { summary, staffRole: 'any' })
+  const operated = routesUnder({ path: '/v1/operator/things', area, staff: 'any' })
   // @ts-expect-error: operators have no permission of an account
-  routesUnder({ path: '/v1/operator/things', area, staff: 'any' }).get('get', '', { summary, permission: 'read' })
+  operated.get('get', '', { summary, permission: 'read', answers: { 200: Thing } })
   // @ts-expect-error: the example is not one of the body
   things.create('create_thing', { summary, body: Thing, example: { size: 'large' } })
 })

@@ -3,12 +3,14 @@
 import type { ListPlace } from '../../../db/kit/page.ts'
 import type { Caller } from '../../../kit/http/call.ts'
 import type { Cursors, Position } from '../../../kit/http/cursor.ts'
+import type { Route } from '../../../kit/http/route.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
+import { type Facets, facetsOf as fieldsOf, matchesOf } from './filters.ts'
 import { positionOf, sortNewestFirst } from './newest-first.ts'
 
 /** A call that requests a page. */
 export interface ListCall {
-  readonly route: { readonly id: string }
+  readonly route: Pick<Route, 'id' | 'filters'>
   readonly caller: Caller
   readonly query: { readonly cursor?: string | undefined; readonly limit: number }
 }
@@ -19,22 +21,64 @@ export interface Page<Item> {
   readonly nextCursor: string | null
 }
 
+/** How many items a request with filters reads at a time, and about how many in all. */
+const BATCH_ITEMS = 500
+export const READ_ITEMS_MAXIMUM = 10_000
+
+export interface PageOptions<Item, View> {
+  /** Renders items; it may look up at once what all of them need. */
+  readonly viewsOf: ViewsOf<Item, View>
+  /** By which filters judge an item; by default its fields. */
+  readonly facetsOf?: (view: View) => Facets
+  /** Whether the query asks for an item, besides by the filters that every list has. */
+  readonly matches?: ((view: View) => boolean) | undefined
+  readonly batchItems?: number
+}
+
 /** `find` returns the items after the position in the order of the list, from its start when that is undefined, and at
- *  least `count` of them when there are so many. Throws a Problem (400) for a cursor of another list. */
-export async function readPage<Item>(
+ *  least `count` of them when there are so many. With filters, a request reads a bounded number of items: when only few
+ *  of them match, the page is short, and its cursor continues behind what was read. Throws a Problem (400) for a cursor
+ *  of another list. */
+export async function readPage<Item, View>(
   cursors: Cursors,
-  { route, caller, query: { cursor, limit } }: ListCall,
+  call: ListCall,
   find: (after: Position | undefined, count: number) => Promise<readonly Item[]> | readonly Item[],
   positionOf: (item: Item) => Position,
-): Promise<Page<Item>> {
+  { viewsOf, facetsOf = fieldsOf, matches: isAsked, batchItems = BATCH_ITEMS }: PageOptions<Item, View>,
+): Promise<Page<View>> {
+  const {
+    route,
+    caller,
+    query: { cursor, limit },
+  } = call
+  const isFiltered = matchesOf(route, call.query)
   const owner = 'accountId' in caller ? caller.accountId : NOBODY
-  const found = await find(cursor === undefined ? undefined : cursors.decode(route.id, owner, cursor), limit + 1)
-  const items = found.slice(0, limit)
-  const last = items.at(-1)
-  return {
-    items,
-    nextCursor:
-      found.length > items.length && last !== undefined ? cursors.encode(route.id, owner, positionOf(last)) : null,
+  const cursorAt = (item: Item | undefined) =>
+    item === undefined ? null : cursors.encode(route.id, owner, positionOf(item))
+  let after = cursor === undefined ? undefined : cursors.decode(route.id, owner, cursor)
+  if (isFiltered === undefined && isAsked === undefined) {
+    const found = await find(after, limit + 1)
+    const items = found.slice(0, limit)
+    return { items: await viewsOf(items), nextCursor: found.length > limit ? cursorAt(items.at(-1)) : null }
+  }
+  const matches = (view: View) => (isAsked?.(view) ?? true) && (isFiltered?.(facetsOf(view)) ?? true)
+  const kept: { readonly item: Item; readonly view: View }[] = []
+  for (let read = 0; ; ) {
+    const found = await find(after, batchItems + 1)
+    const batch = found.slice(0, batchItems)
+    const views = await viewsOf(batch)
+    for (const [index, item] of batch.entries()) {
+      const view = views[index]
+      if (view !== undefined && matches(view)) kept.push({ item, view })
+      if (kept.length > limit) break
+    }
+    read += batch.length
+    const items = kept.slice(0, limit).map(({ view }) => view)
+    const last = batch.at(-1)
+    if (kept.length > limit) return { items, nextCursor: cursorAt(kept[limit - 1]?.item) }
+    if (found.length <= batchItems || last === undefined) return { items, nextCursor: null }
+    if (read >= READ_ITEMS_MAXIMUM) return { items, nextCursor: cursorAt(last) }
+    after = positionOf(last)
   }
 }
 
@@ -42,12 +86,13 @@ export async function readPage<Item>(
 const NOBODY = ''
 
 /** A page of a list that is ordered by creation time, newest first, as the rows of PostgreSQL are. */
-export const readPageByTime = <Item>(
+export const readPageByTime = <Item, View>(
   cursors: Cursors,
   call: ListCall,
   find: (after: ListPlace | undefined, count: number) => Promise<readonly Item[]>,
   placeOf: (item: Item) => ListPlace,
-): Promise<Page<Item>> =>
+  options: PageOptions<Item, View>,
+): Promise<Page<View>> =>
   readPage(
     cursors,
     call,
@@ -56,6 +101,7 @@ export const readPageByTime = <Item>(
       const { createdAt, id } = placeOf(item)
       return { sortKey: String(createdAt.getTime()), id }
     },
+    options,
   )
 
 export interface ListAnswer {
@@ -63,8 +109,7 @@ export interface ListAnswer {
   readonly body: { readonly items: readonly object[]; readonly next_cursor: string | null }
 }
 
-/** Renders the items of a page; it may look up at once what all of them need. */
-type ViewsOf<Item> = (items: readonly Item[]) => Promise<readonly object[]> | readonly object[]
+type ViewsOf<Item, View = object> = (items: readonly Item[]) => Promise<readonly View[]> | readonly View[]
 
 /** A list that is never longer than one page. */
 export const completeList = (items: readonly object[]): ListAnswer => ({
@@ -78,7 +123,7 @@ export const pageOfRows = async <Item extends ListPlace>(
   call: ListCall,
   find: (after: ListPlace | undefined, count: number) => Promise<readonly Item[]>,
   viewsOf: ViewsOf<Item>,
-): Promise<ListAnswer> => answerOf(await readPageByTime(cursors, call, find, (item) => item), viewsOf)
+): Promise<ListAnswer> => answerOf(await readPageByTime(cursors, call, find, (item) => item, { viewsOf }))
 
 /** A page of objects from the caches, newest first. */
 export const pageOfObjects = async <Item extends KubeObject>(
@@ -87,9 +132,10 @@ export const pageOfObjects = async <Item extends KubeObject>(
   objects: readonly Item[],
   viewsOf: ViewsOf<Item>,
 ): Promise<ListAnswer> =>
-  answerOf(await readPage(cursors, call, (after) => sortNewestFirst(objects, after), positionOf), viewsOf)
+  answerOf(await readPage(cursors, call, (after) => sortNewestFirst(objects, after), positionOf, { viewsOf }))
 
-const answerOf = async <Item>({ items, nextCursor }: Page<Item>, viewsOf: ViewsOf<Item>): Promise<ListAnswer> => ({
+/** The answer with a page. */
+export const answerOf = ({ items, nextCursor }: Page<object>): ListAnswer => ({
   status: 200,
-  body: { items: await viewsOf(items), next_cursor: nextCursor },
+  body: { items, next_cursor: nextCursor },
 })

@@ -17,7 +17,8 @@ import type { Acceptance } from '../change/accept.ts'
 import type { CatchUp } from '../change/catch-up.ts'
 import { createEncodedPages } from '../list/encoded-pages.ts'
 import { newestFirst, positionOf, sortNewestFirst } from '../list/newest-first.ts'
-import { readPage } from '../list/page.ts'
+import { type Facets, facetsOf } from '../list/filters.ts'
+import { READ_ITEMS_MAXIMUM, readPage } from '../list/page.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 
@@ -44,6 +45,7 @@ export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
 }
 
 export interface Filter {
+  readonly ids?: readonly string[] | undefined
   readonly labels?: readonly { readonly key: string; readonly value: string }[]
   /** By the names of the noun's fields; undefined for any value. */
   readonly fields?: Readonly<Record<string, string | undefined>>
@@ -76,6 +78,8 @@ export interface Objects<Spec, Status, View> {
   viewOf(object: KubeObject<Spec, Status>): View
   /** The view as JSON in UTF-8. */
   jsonOf(object: KubeObject<Spec, Status>): Buffer
+  /** What filters and the search read of the view. */
+  facetsOf(object: KubeObject<Spec, Status>): Facets
 }
 
 export const etagOfObject = ({ metadata }: KubeObject): string => etagOf(metadata.generation ?? 0)
@@ -124,7 +128,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
     requireOwn,
     page: (accountId, filter, after, count) => select(accountNamespace(accountId), filter, after, count),
     viewOf: (object) => toView(storedOf(object), surroundingsOf(object)),
-    jsonOf: openEncoding(noun),
+    ...openEncoding(noun),
   }
 }
 
@@ -142,7 +146,7 @@ function openSelection<Spec, Status, Surroundings extends object, View>(
   const ordered = newestFirst(cache, isShown)
   return (
     namespace: string,
-    { labels = [], fields: wanted = {} }: Filter,
+    { ids, labels = [], fields: wanted = {} }: Filter,
     after: Position | undefined,
     count: number,
   ): readonly KubeObject<Spec, Status>[] => {
@@ -152,7 +156,7 @@ function openSelection<Spec, Status, Surroundings extends object, View>(
       ...values.map(({ field, value }) => ({ index: field, key: value })),
       ...(label === undefined ? [] : [{ index: LABEL_INDEX, key: `${label.key}=${label.value}` }]),
     ]
-    if (first === undefined) return ordered.page(namespace, after, count)
+    if (first === undefined && ids === undefined) return ordered.page(namespace, after, count)
     const matches = ({ spec }: KubeObject<Spec, Status>): boolean => {
       const own = labelsOf(spec)
       return (
@@ -160,24 +164,38 @@ function openSelection<Spec, Status, Surroundings extends object, View>(
         labels.every(({ key, value }) => Object.hasOwn(own, key) && own[key] === value)
       )
     }
-    const candidates = cache.by(first.index, within(namespace, first.key)).filter(isShown)
+    const found =
+      ids?.flatMap((name) => cache.get({ namespace, name }) ?? []) ??
+      (first === undefined ? [] : cache.by(first.index, within(namespace, first.key)))
+    const candidates = [...new Set(found)].filter(isShown)
     return sortNewestFirst(candidates.filter(matches), after).slice(0, count)
   }
 }
 
-/** Encodes an object again when it, or something else that its view shows, has changed. */
+/** Renders an object again when it, or something else that its view shows, has changed. */
 function openEncoding<Spec, Status, Surroundings extends object, View>({
   surroundingsOf,
   toView,
-}: ObjectNoun<Spec, Status, Surroundings, View>): (object: KubeObject<Spec, Status>) => Buffer {
-  const encoded = new WeakMap<object, { readonly surroundings: Surroundings; readonly json: Buffer }>()
-  return (object) => {
+}: ObjectNoun<Spec, Status, Surroundings, View>) {
+  type Rendered = { readonly surroundings: Surroundings; json?: Buffer; facets?: Facets }
+  const rendered = new WeakMap<object, Rendered>()
+  const rememberedOf = (object: KubeObject<Spec, Status>): Rendered => {
     const surroundings = surroundingsOf(object)
-    const known = encoded.get(object)
-    if (known !== undefined && isSame(known.surroundings, surroundings)) return known.json
-    const json = Buffer.from(JSON.stringify(toView(storedOf(object), surroundings)))
-    encoded.set(object, { surroundings, json })
-    return json
+    const known = rendered.get(object)
+    if (known !== undefined && isSame(known.surroundings, surroundings)) return known
+    const fresh = { surroundings }
+    rendered.set(object, fresh)
+    return fresh
+  }
+  return {
+    jsonOf(object: KubeObject<Spec, Status>): Buffer {
+      const known = rememberedOf(object)
+      return (known.json ??= Buffer.from(JSON.stringify(toView(storedOf(object), known.surroundings))))
+    },
+    facetsOf(object: KubeObject<Spec, Status>): Facets {
+      const known = rememberedOf(object)
+      return (known.facets ??= facetsOf(toView(storedOf(object), known.surroundings)))
+    },
   }
 }
 
@@ -218,12 +236,14 @@ export const listObjects = <Spec, Status, View, Query extends ListQuery>(
     route,
     async ({ caller, ...call }: Call<Route<z.ZodType, z.ZodType<ListQuery>>, Customer>) => {
       await objects.catchUp(caller.accountId)
-      const filter = filterOf(call.query as Query) // the route's own schema has parsed it
+      const query = call.query as Query & { readonly id?: readonly string[] } // the route's own schema has parsed it
+      const filter = { ...filterOf(query), ids: query.id }
       const { items, nextCursor } = await readPage(
         cursors,
         { ...call, caller },
         (after, count) => objects.page(caller.accountId, filter, after, count),
         positionOf,
+        { viewsOf: (found) => found, facetsOf: objects.facetsOf, batchItems: READ_ITEMS_MAXIMUM },
       )
       return { status: 200, json: pages.join(items.map(objects.jsonOf), nextCursor) }
     },

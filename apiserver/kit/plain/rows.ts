@@ -17,7 +17,7 @@ import { newUuid } from '../../../kit/sys/random.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { idOf } from '../change/id-of.ts'
 import { type Feed, rowFeed } from '../feed.ts'
-import { readPageByTime } from '../list/page.ts'
+import { answerOf, readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 
 export type RowParts = Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>
@@ -66,13 +66,14 @@ export const listRows = <Item extends Row>(
   route: ListRoute,
 ): Endpoint =>
   customerEndpoint(route, async (call) => {
-    const { items, nextCursor } = await readPageByTime(
+    const page = await readPageByTime(
       cursors,
       call,
       (after, count) => noun.list(db, call.caller.accountId, after, count),
       ({ created_at: createdAt, id }) => ({ createdAt, id }),
+      { viewsOf: (rows) => rows.map(noun.toView) },
     )
-    return { status: 200, body: { items: items.map(noun.toView), next_cursor: nextCursor } }
+    return answerOf(page)
   })
 
 export const getRow = <Item extends Row>({ db }: RowParts, noun: RowNoun<Item>, route: RouteOfOne): Endpoint =>

@@ -1,4 +1,5 @@
 /** The audit log: list, export, integrity. */
+import type { AuditEntry } from '../../../domain/audit/chain.ts'
 import { appendAudit, exportAudit, listAudit, readIntegrity } from '../../../db/audit/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { type Endpoint, customerEndpoint } from '../../../kit/http/endpoint.ts'
@@ -11,7 +12,7 @@ import {
 } from '../../../resources/audit/index.ts'
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
-import { readPage } from '../../kit/list/page.ts'
+import { answerOf, readPage } from '../../kit/list/page.ts'
 import { viewOf } from '../../../resources/kit/view.ts'
 import { noun } from '../../kit/noun.ts'
 
@@ -26,17 +27,36 @@ const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
 
 async function list(parts: IdentityParts, call: Call<typeof listAuditEntries, Customer>): Promise<Answer> {
   const { route, caller, query } = call
-  const { items, nextCursor } = await readPage(
+  const page = await readPage(
     parts.cursors,
     { route, caller, query: { ...query, limit: AUDIT_PAGE_ENTRIES } },
-    (after, limit) =>
-      listAudit(parts.db, caller.accountId, {
-        ...(after === undefined ? {} : { before: Number(after.sortKey) }),
+    (after, limit) => {
+      const before = after === undefined ? undefined : Number(after.sortKey)
+      return listAudit(parts.db, caller.accountId, {
+        actions: query.action,
+        from: instant(query.from),
+        to: instant(query.to),
+        before,
         limit,
-      }),
+      })
+    },
     ({ sequence, id }) => ({ sortKey: String(sequence), id }),
+    { viewsOf: (entries) => entries, matches: matchesOf(query) },
   )
-  return { status: 200, body: { items, next_cursor: nextCursor } }
+  return answerOf(page)
+}
+
+const instant = (text: string | undefined): Date | undefined => (text === undefined ? undefined : new Date(text))
+
+/** Whether the query asks for an entry, by what only its body has; undefined when it asks for all. */
+function matchesOf({ resource, actor, outcome }: Call<typeof listAuditEntries>['query']) {
+  if (resource === undefined && actor === undefined && outcome === undefined) return undefined
+  const isAbout = ({ resource_type: type, resource_id: id }: AuditEntry) =>
+    resource === undefined || resource === type || resource === `${type}:${id}`
+  const isOf = ({ user_id, token_id, staff_id, actor_email, token_name }: AuditEntry) =>
+    actor === undefined || [user_id, token_id, staff_id, actor_email, token_name].includes(actor)
+  return (entry: AuditEntry): boolean =>
+    isAbout(entry) && isOf(entry) && (outcome === undefined || outcome.includes(entry.outcome))
 }
 
 async function startExport(parts: IdentityParts, call: Call<typeof exportAuditEntries, Customer>): Promise<Answer> {

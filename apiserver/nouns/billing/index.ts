@@ -7,7 +7,7 @@ import { type BillLine, billMonth, monthBefore, sumOf } from '../../../domain/bi
 import { type Month, monthAround } from '../../../domain/billing/transfer.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { type Endpoint, customerEndpoint } from '../../../kit/http/endpoint.ts'
-import { readPage } from '../../kit/list/page.ts'
+import { answerOf, readPage } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { noun } from '../../kit/noun.ts'
 
@@ -23,13 +23,14 @@ const billingEndpoints = (parts: BillingParts): readonly Endpoint[] => [
   customerEndpoint(routes.listBillingLog, (call) => listLog(parts, call)),
   customerEndpoint(routes.listInvoices, async (call) => {
     const { accountId } = call.caller
-    const { items, nextCursor } = await readPage(
+    const page = await readPage(
       parts.cursors,
       call,
       (after, limit) => listInvoices(parts.db, { accountId, before: after?.sortKey, limit }),
       ({ period, id }) => ({ sortKey: period, id }),
+      { viewsOf: (invoices) => invoices.map(invoiceView) },
     )
-    return { status: 200, body: { items: items.map(invoiceView), next_cursor: nextCursor } }
+    return answerOf(page)
   }),
 ]
 
@@ -98,16 +99,14 @@ async function listLog(parts: BillingParts, call: Call<typeof routes.listBilling
     caller: { accountId },
     now,
   } = call
-  const { items, nextCursor } = await readPage<LogLine>(
+  const page = await readPage(
     parts.cursors,
     call,
     (after, count) => listLogLines(parts.db, accountId, now, after && { date: after.sortKey, key: after.id }, count),
     ({ day, key }) => ({ sortKey: day.date, id: key }),
+    { viewsOf: (lines) => lines.map(({ line, day }) => routes.toBillingLogEntry(line, day)) },
   )
-  return {
-    status: 200,
-    body: { items: items.map(({ line, day }) => routes.toBillingLogEntry(line, day)), next_cursor: nextCursor },
-  }
+  return answerOf(page)
 }
 
 /** Month by month, because days are differences within their month. */

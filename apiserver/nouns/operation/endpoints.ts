@@ -20,8 +20,17 @@ import {
   type OperationView,
   toOperationView,
 } from '../../../resources/operation/index.ts'
-import { listedViews, ofHistory, ofObject, type OperationObject, operationPlace, withProgress } from './views.ts'
-import { readPageByTime } from '../../kit/list/page.ts'
+import {
+  filterOf,
+  isListed,
+  listedViews,
+  ofHistory,
+  ofObject,
+  type OperationObject,
+  operationPlace,
+  withProgress,
+} from './views.ts'
+import { answerOf, readPageByTime } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 import type { Targets } from '../../kit/change/targets.ts'
 import { type Cancellables, markCancelled } from './cancel.ts'
@@ -153,33 +162,25 @@ async function list(
 ): Promise<Answer> {
   const {
     caller: { accountId },
-    query: { id: ids, status, resource },
+    query: { id: ids, resource },
   } = call
   const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
   const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
-  const isWanted = (operation: OperationObject) =>
-    !isHiddenTarget(operation.spec.target) &&
-    (ids === undefined || ids.includes(operation.metadata.name)) &&
-    (status === undefined || status === (operation.status?.status ?? 'pending')) &&
-    (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
-  const { items, nextCursor } = await readPageByTime(
+  const filter = { ...filterOf(call.query), ids, target }
+  const isWanted = (operation: OperationObject) => !isHiddenTarget(operation.spec.target) && isListed(operation, filter)
+  const page = await readPageByTime(
     cursors,
     call,
     async (after, limit) => {
-      const finished = await listOperationRows(db, accountId, {
-        after,
-        ids: ids?.filter(isUuid),
-        status,
-        target,
-        limit,
-      })
+      const finished = await listOperationRows(db, accountId, { ...filter, ids: ids?.filter(isUuid), after, limit })
       const namespace = accountNamespace(accountId)
       const views = listedViews(finished, cache.inNamespace(namespace).filter(isWanted), after)
       return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
     },
     operationPlace,
+    { viewsOf: (views) => views },
   )
-  return { status: 200, body: { items, next_cursor: nextCursor } }
+  return answerOf(page)
 }
 
 const splitOnce = (text: string): [string, string] => [

@@ -3,7 +3,7 @@ import { cancelling, isCancellableByOperators, isFinal } from '../../../domain/o
 import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../../domain/node/rules.ts'
 import { conflict, notFound } from '../../../domain/problem.ts'
 import { isUuid } from '../../../domain/uuid.ts'
-import { findOperationOfAny, listOperationRowsOfAll } from '../../../db/operation/index.ts'
+import { findOperationOfAny, listOperationRowsOfAll, type OperationFilter } from '../../../db/operation/index.ts'
 import type { Answer, Call, Operator } from '../../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
@@ -24,10 +24,10 @@ import {
 import { Node } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
-import { listedViews, ofHistory, ofObject, type OperationObject, operationPlace, withProgress } from './views.ts'
+import { filterOf, isListed, listedViews, ofHistory, ofObject, operationPlace, withProgress } from './views.ts'
 import { changeAsOperator } from '../../kit/change/operator-change.ts'
 import type { OperatorAct } from '../../kit/change/staff-audit.ts'
-import { readPageByTime } from '../../kit/list/page.ts'
+import { answerOf, readPageByTime } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 import type { Targets } from '../../kit/change/targets.ts'
 import { openEnds } from './seen.ts'
@@ -167,28 +167,29 @@ async function list(
   { db, caches, cursors }: Parts,
   call: Call<typeof listOperatorOperations, Operator>,
 ): Promise<Answer> {
-  const { kind, status, node_id: node, older_than } = call.query
-  const createdBefore = older_than === undefined ? undefined : new Date(older_than)
-  const isWanted = (operation: OperationObject) =>
-    (kind === undefined || operation.spec.kind === kind) &&
-    (status === undefined || (operation.status?.status ?? 'pending') === status) &&
-    (node === undefined || (operation.spec.target.type === 'node' && operation.spec.target.id === node)) &&
-    (createdBefore === undefined || Date.parse(operation.spec.createdAt) < createdBefore.getTime())
-  const { items, nextCursor } = await readPageByTime(
+  const { node_id: node, older_than: olderThan } = call.query
+  const asked = filterOf(call.query)
+  const bounds = [asked.before, olderThan === undefined ? undefined : new Date(olderThan)]
+  const [before] = bounds.filter((at) => at !== undefined).sort((one, other) => one.getTime() - other.getTime())
+  const filter: OperationFilter = {
+    ...asked,
+    before,
+    target: node === undefined ? undefined : { type: 'node', id: node },
+  }
+  const page = await readPageByTime(
     cursors,
     call,
     async (after, limit) => {
-      const finished = await listOperationRowsOfAll(db, {
+      const finished = await listOperationRowsOfAll(db, { ...filter, after, limit })
+      const objects = caches.of(Operation).list()
+      return listedViews(
+        finished,
+        objects.filter((operation) => isListed(operation, filter)),
         after,
-        kind,
-        status,
-        createdBefore,
-        target: node === undefined ? undefined : { type: 'node', id: node },
-        limit,
-      })
-      return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
+      )
     },
     operationPlace,
+    { viewsOf: (views) => views },
   )
-  return { status: 200, body: { items, next_cursor: nextCursor } }
+  return answerOf(page)
 }

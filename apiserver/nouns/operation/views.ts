@@ -1,6 +1,7 @@
 /** Operations as the API shows them: from their object, or from the history. */
 import { type FinishedOperation, stepsOf } from '../../../domain/operations.ts'
 import type { ListPlace } from '../../../db/kit/page.ts'
+import type { OperationFilter } from '../../../db/operation/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import {
   type OperationSpec,
@@ -20,6 +21,37 @@ export const operationPlace = (view: Pick<OperationView, 'created_at' | 'id'>): 
   createdAt: new Date(view.created_at),
   id: view.id,
 })
+
+interface OperationQuery {
+  readonly kind?: readonly string[] | undefined
+  readonly status?: readonly string[] | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+const instant = (text: string | undefined): Date | undefined => (text === undefined ? undefined : new Date(text))
+
+/** What a query asks for, for rows and for objects. */
+export const filterOf = ({ kind, status, from, to }: OperationQuery): OperationFilter => ({
+  kinds: kind,
+  statuses: status,
+  from: instant(from),
+  before: instant(to),
+})
+
+/** Whether the operation matches the filter, as its row does once it has ended. */
+export function isListed({ metadata, spec, status }: OperationObject, filter: OperationFilter): boolean {
+  const { ids, kinds, statuses, target, from, before } = filter
+  const createdAt = new Date(spec.createdAt)
+  return (
+    (ids?.includes(metadata.name) ?? true) &&
+    (kinds?.includes(spec.kind) ?? true) &&
+    (statuses?.includes(status?.status ?? 'pending') ?? true) &&
+    (target === undefined || (spec.target.type === target.type && spec.target.id === target.id)) &&
+    (from === undefined || createdAt >= from) &&
+    (before === undefined || createdAt < before)
+  )
+}
 
 /** Negative when `one` comes first. */
 const compareNewestFirst = (one: ListPlace, other: ListPlace): number =>

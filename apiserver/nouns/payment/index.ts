@@ -23,7 +23,7 @@ import {
 import { CURRENCY } from '../../../resources/billing/index.ts'
 import { type AuditedCall, auditEntryOf } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
-import { readPage } from '../../kit/list/page.ts'
+import { answerOf, readPage } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { noun } from '../../kit/noun.ts'
 
@@ -92,31 +92,28 @@ async function readMethods(parts: PaymentParts, accountId: string): Promise<Cust
 
 const compareText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
+const methodView = (method: PaymentMethod, defaultId: string | undefined) => ({
+  id: method.id,
+  type: method.type,
+  brand: method.brand,
+  last4: method.last4,
+  exp_month: method.expiresMonth,
+  exp_year: method.expiresYear,
+  is_default: method.id === defaultId,
+})
+
 async function list(parts: PaymentParts, call: Call<typeof routes.listPaymentMethods, Customer>): Promise<Answer> {
   const { methods, defaultId } = await readMethods(parts, call.caller.accountId)
   const sorted = [...methods].sort((one, other) => compareText(one.id, other.id))
-  const { items, nextCursor } = await readPage<PaymentMethod>(
+  const page = await readPage(
     parts.cursors,
     call,
     (after, count) => sorted.filter(({ id }) => after === undefined || id > after.id).slice(0, count),
     ({ id }) => ({ sortKey: id, id }),
+    { viewsOf: (found) => found.map((method) => methodView(method, defaultId)) },
   )
   await audit(parts, call)
-  return {
-    status: 200,
-    body: {
-      items: items.map((method) => ({
-        id: method.id,
-        type: method.type,
-        brand: method.brand,
-        last4: method.last4,
-        exp_month: method.expiresMonth,
-        exp_year: method.expiresYear,
-        is_default: method.id === defaultId,
-      })),
-      next_cursor: nextCursor,
-    },
-  }
+  return answerOf(page)
 }
 
 const audit = (parts: PaymentParts, call: AuditedCall, resourceId = ''): Promise<void> =>

@@ -22,7 +22,7 @@ import { newUuid } from '../../../kit/sys/random.ts'
 import * as routes from '../../../resources/staff/index.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import { auditStaff } from '../../kit/change/staff-audit.ts'
-import { readPage, readPageByTime } from '../../kit/list/page.ts'
+import { answerOf, readPage, readPageByTime } from '../../kit/list/page.ts'
 import { integrityView, readTestimony } from '../audit/index.ts'
 import { creditView } from '../credit/index.ts'
 import { impersonationView } from '../support/index.ts'
@@ -93,17 +93,15 @@ async function accountView(parts: IdentityParts, id: string) {
 }
 
 async function list(parts: IdentityParts, call: Call<typeof routes.listAccountsAsStaff, Operator>): Promise<Answer> {
-  const { id, email, name } = call.query
-  const { items, nextCursor } = await readPageByTime(
+  const { id, email, name, q } = call.query
+  const page = await readPageByTime(
     parts.cursors,
     call,
-    (after, limit) => listAccounts(parts.db, { id, email, name, after, limit }),
+    (after, limit) => listAccounts(parts.db, { id, email, name, q, after, limit }),
     (row) => ({ createdAt: row.created_at, id: row.id }),
+    { viewsOf: (rows) => Promise.all(rows.map((row) => toView(parts, row))) },
   )
-  return {
-    status: 200,
-    body: { items: await Promise.all(items.map((row) => toView(parts, row))), next_cursor: nextCursor },
-  }
+  return answerOf(page)
 }
 
 type AccountCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now' | 'route'> & {
@@ -369,7 +367,7 @@ async function listAudit(
 ): Promise<Answer> {
   const { account_id: accountId, action, from, to } = call.query
   const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text))
-  const { items, nextCursor } = await readPage(
+  const page = await readPage(
     parts.cursors,
     call,
     (after, limit) => {
@@ -377,8 +375,9 @@ async function listAudit(
       return listStaffAudit(parts.db, { accountId, action, from: instant(from), to: instant(to), before, limit })
     },
     ({ sequence, id }) => ({ sortKey: String(sequence), id }),
+    { viewsOf: (entries) => entries },
   )
-  return { status: 200, body: { items, next_cursor: nextCursor } }
+  return answerOf(page)
 }
 
 async function verifyChain(

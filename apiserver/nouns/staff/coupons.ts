@@ -7,7 +7,7 @@ import { newUuid } from '../../../kit/sys/random.ts'
 import * as routes from '../../../resources/staff/index.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import { auditStaff } from '../../kit/change/staff-audit.ts'
-import { readPageByTime } from '../../kit/list/page.ts'
+import { answerOf, readPageByTime } from '../../kit/list/page.ts'
 
 const COLUMNS = [
   'id',
@@ -51,13 +51,14 @@ const toView = (row: CouponRow) => ({
 const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
 
 async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons, Operator>): Promise<Answer> {
-  const { items, nextCursor } = await readPageByTime(
+  const page = await readPageByTime(
     parts.cursors,
     call,
     (after, count) => newestFirst(parts.db.selectFrom('coupon').select(COLUMNS), after, count).execute(),
     ({ created_at: createdAt, id }) => ({ createdAt, id }),
+    { viewsOf: (rows) => rows.map(toView) },
   )
-  return { status: 200, body: { items: items.map(toView), next_cursor: nextCursor } }
+  return answerOf(page)
 }
 
 async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon, Operator>): Promise<Answer> {
