@@ -2,11 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import type { Endpoints } from '../../../embedded/cloud.ts'
-import { isRoot } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
+import { launchServer } from './kit/chromium.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -16,13 +15,9 @@ declare module 'vitest' {
   }
 }
 
-const CHROMIUM = '/usr/bin/chromium'
-/** The sandbox of Chromium needs an ordinary user. */
-const FLAGS = isRoot() ? ['--no-sandbox', '--disable-dev-shm-usage'] : []
-
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const data = await mkdtemp(join(tmpdir(), 'svccloud-portal-'))
-  const browser = await chromium.launchServer({ executablePath: CHROMIUM, args: FLAGS })
+  const browser = await launchServer()
   try {
     const product = await Product.start({
       data,

@@ -18,6 +18,40 @@ describe('the portal', () => {
     )
   })
 
+  it.each([
+    [
+      'a style in the page',
+      "document.body.append(Object.assign(document.createElement('style'), { textContent: 'p{}' }))",
+      [/inline style violates/, /policy: style-src-elem refused inline/],
+    ],
+    [
+      'markup from a text',
+      "Promise.resolve().then(() => void (document.body.innerHTML = '<b>x</b>')).catch(() => {})",
+      [/requires 'TrustedHTML'/, /policy: require-trusted-types-for refused/],
+    ],
+    [
+      'a script from a text',
+      "document.body.append(Object.assign(document.createElement('script'), { async: true }))\n" +
+        "try { document.querySelector('body > script').text = 'x()' } catch {}",
+      [/requires 'TrustedScript'/, /policy: require-trusted-types-for refused/],
+    ],
+    [
+      'another origin',
+      "fetch('https://elsewhere.example/').catch(() => {})",
+      [
+        /Connecting to .https:\/\/elsewhere/,
+        /Fetch API cannot load/,
+        /policy: connect-src refused https:\/\/elsewhere/,
+      ],
+    ],
+  ])('refuses %s, and its tests notice', async (_name, script, allows) => {
+    const page = await portal.page({ allows })
+    await page.goto('/')
+    const reported = page.waitForEvent('console', (message) => message.text().startsWith('policy: '))
+    await page.evaluate(script)
+    await reported
+  })
+
   it('has one address on this machine', async () => {
     const page = await portal.page({ allows: [/another origin: http:\/\/localhost/] })
     const { port } = new URL(portal.url)

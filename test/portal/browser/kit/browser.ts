@@ -1,23 +1,10 @@
 /** Pages of the tier's Chromium at the tier's product. Each test has a context for itself: cookies, storage and tabs. A
  *  test fails when its pages violate their policy, request anything from another origin, or report an error that the
  *  test did not name. */
-import { randomInt, randomUUID } from 'node:crypto'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
 import type { Endpoints } from '../../../../embedded/cloud.ts'
-import { Customer, PASSWORD } from '../../../e2e/customer.ts'
-
-/** A user with a new account. */
-export interface Person {
-  readonly email: string
-  readonly password: string
-  /** What changes the account beside the browser. */
-  readonly customer: Customer
-  /** Those of a session. */
-  readonly cookies: readonly { readonly name: string; readonly value: string }[]
-  /** The address that requests come from: rates of addresses are not shared. */
-  readonly address: string
-}
+import { newAddress, type Person, signUp } from './person.ts'
 
 export interface PageOptions {
   /** Who is signed in; nobody when absent. */
@@ -27,7 +14,8 @@ export interface PageOptions {
   readonly height?: number
   readonly theme?: 'light' | 'dark'
   readonly locale?: string
-  /** Errors in the console that the test brings about, with the address that they concern: `…/v1/servers`. */
+  /** Errors in the console that the test brings about, with the address that they concern: `…/v1/servers`. The test
+   *  fails too when one of them does not appear. */
   readonly allows?: readonly RegExp[]
 }
 
@@ -84,6 +72,8 @@ export function usePortal(): PortalTests {
         const expected = [...allows, ...(as === undefined ? [SIGNED_OUT] : [])]
         const unexpected = faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))
         if (unexpected.length > 0) throw new Error(`the page reported:\n${unexpected.join('\n')}`)
+        const absent = allows.filter((pattern) => !faults.some((fault) => pattern.test(fault)))
+        if (absent.length > 0) throw new Error(`the page did not report ${absent.join(', ')}`)
       })
       await context.addInitScript(REPORT_VIOLATIONS)
       if (as !== undefined) await context.addCookies(as.cookies.map((cookie) => ({ ...cookie, url })))
@@ -105,28 +95,4 @@ function watch(context: BrowserContext, url: string): readonly string[] {
     if (!isOwn) faults.push(`a request to another origin: ${address}`)
   })
   return faults
-}
-
-/** One of a block for private networks. */
-const newAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`
-
-async function signUp(endpoints: Endpoints): Promise<Person> {
-  const email = `${randomUUID()}@example.com`
-  const address = newAddress()
-  const headers = { 'x-forwarded-for': address }
-  const customer = await Customer.signUp(() => ({ endpoints }), email, headers)
-  return { email, password: PASSWORD, customer, address, cookies: await signIn(endpoints.api_url, email, headers) }
-}
-
-async function signIn(url: string, email: string, headers: Readonly<Record<string, string>>) {
-  const response = await fetch(`${url}/v1/auth/login`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password: PASSWORD }),
-  })
-  if (response.status !== 200) throw new Error(`signing in answered ${response.status}: ${await response.text()}`)
-  return response.headers.getSetCookie().map((text) => {
-    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
-    return { name, value }
-  })
 }

@@ -1,0 +1,130 @@
+/** Pictures of the portal for people: `npm run portal:shots [FOLDER]` starts the product with simulated guests, fills
+ *  an account, follows every link and writes pictures of each page (light, dark, narrow), and one sheet of all of
+ *  them. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { printLine, processArguments } from '../../../kit/sys/process.ts'
+import { Product } from '../../e2e/product.ts'
+import { launch } from './kit/chromium.ts'
+import { type Person, signUp } from './kit/person.ts'
+
+const FOLDER = join(import.meta.dirname, '../../../test-results/portal')
+const VIEWS = [
+  { name: 'light', theme: 'light', width: 1360 },
+  { name: 'dark', theme: 'dark', width: 1360 },
+  { name: 'narrow', theme: 'light', width: 390 },
+] as const
+const HEIGHT = 900
+/** Pages of people who are not signed in. */
+const OUTSIDE = ['/login', '/login?error=provider_error', '/signup', '/reset-password', '/verify-email']
+const PAGES_MAXIMUM = 200
+/** For what a page loads: streams never end, so nothing says that it has everything. */
+const QUIET_MILLISECONDS = 2_000
+
+const ID = /[0-9a-f]{8}-[0-9a-f-]{27}/g
+
+/** Paths of one page of each kind, in the order in which a person finds them. */
+async function findPages(browser: Browser, url: string, person: Person): Promise<readonly string[]> {
+  const context = await browser.newContext({ baseURL: url })
+  await context.addCookies(person.cookies.map((cookie) => ({ ...cookie, url })))
+  const page = await context.newPage()
+  const found = new Map([['/dashboard', '/dashboard']])
+  // The iteration over a map includes items that are added meanwhile.
+  for (const path of found.values()) {
+    if (found.size > PAGES_MAXIMUM) break
+    await page.goto(path)
+    await page.waitForTimeout(QUIET_MILLISECONDS)
+    const links = await page.evaluate<readonly string[]>(`[...document.querySelectorAll('a[href^="/"]')]
+      .filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href'))`)
+    for (const link of links) {
+      const kind = link.replace(ID, ':id').replace(/[?#].*$/, '')
+      if (!/^\/(v1|docs)/.test(kind) && !found.has(kind)) found.set(kind, link)
+    }
+  }
+  await context.close()
+  return [...found.values()]
+}
+
+interface Shot {
+  readonly path: string
+  /** In the order of VIEWS. */
+  readonly files: readonly string[]
+}
+
+async function shoot(
+  browser: Browser,
+  { url, folder, person }: { readonly url: string; readonly folder: string; readonly person: Person | undefined },
+  paths: readonly string[],
+): Promise<readonly Shot[]> {
+  const files = new Map<string, string[]>(paths.map((path) => [path, []]))
+  for (const { name, theme, width } of VIEWS) {
+    const context = await browser.newContext({ baseURL: url, colorScheme: theme, viewport: { width, height: HEIGHT } })
+    if (person !== undefined) await context.addCookies(person.cookies.map((cookie) => ({ ...cookie, url })))
+    const page = await context.newPage()
+    for (const path of paths) {
+      await page.goto(path)
+      await page.waitForTimeout(QUIET_MILLISECONDS)
+      const file = `${path
+        .replace(ID, 'id')
+        .replaceAll(/[^a-z0-9]+/gi, '-')
+        .replace(/^-/, '')}-${name}.png`
+      await page.screenshot({ path: join(folder, file) })
+      files.get(path)?.push(file)
+    }
+    await context.close()
+  }
+  return [...files].map(([path, all]) => ({ path, files: all }))
+}
+
+/** A page with all pictures, and its own picture. */
+async function writeSheet(browser: Browser, folder: string, shots: readonly Shot[]): Promise<string> {
+  const rows = shots.map(({ path, files }) => {
+    const pictures = files.map((file) => `<img src="${file}" height="300">`)
+    return `<h2>${path.replace(ID, ':id')}</h2><div>${pictures.join(' ')}</div>`
+  })
+  const sheet = join(folder, 'sheet.html')
+  const style = '<style>body{font:14px sans-serif}</style>'
+  await writeFile(sheet, `<!doctype html><meta charset="utf-8">${style}${rows.join('')}`)
+  const page = await browser.newPage({ viewport: { width: 1100, height: HEIGHT } })
+  await page.goto(`file://${sheet}`)
+  await page.screenshot({ path: join(folder, 'sheet.png'), fullPage: true })
+  return sheet
+}
+
+/** Something of most kinds, so that pages are not empty. */
+async function fill({ customer }: Person): Promise<void> {
+  await customer.addSshKey()
+  const { server, operation } = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: 'web-1',
+    plan: 'tiny',
+    template: 'tiny-linux',
+  })
+  await customer.finished(operation.id)
+  await customer.createServer({ zone: 'eu-1b', hostname: 'web-2', plan: 'tiny', template: 'tiny-linux' })
+  await customer.request('POST', '/v1/storages', { zone: 'eu-1a', name: 'data', size_gib: 10 })
+  await customer.request('POST', '/v1/init-scripts', { name: 'first-boot', content: '#!/bin/sh\necho hello\n' })
+  await customer.change('POST', `/v1/servers/${server.id}/restart`)
+}
+
+const folder = resolve(processArguments()[0] ?? FOLDER)
+await rm(folder, { recursive: true, force: true })
+await mkdir(folder, { recursive: true })
+const data = await mkdtemp(join(tmpdir(), 'svccloud-shots-'))
+const flags = ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments']
+const product = await Product.start({ data, flags, hasPortal: true, warnings: [/./] })
+const browser = await launch()
+try {
+  const url = product.endpoints.api_url
+  const person = await signUp(product.endpoints)
+  await fill(person)
+  const outside = await shoot(browser, { url, folder, person: undefined }, OUTSIDE)
+  const inside = await shoot(browser, { url, folder, person }, await findPages(browser, url, person))
+  printLine(await writeSheet(browser, folder, [...outside, ...inside]))
+} finally {
+  await browser.close()
+  await product.stop()
+  await rm(data, { recursive: true, force: true })
+}
