@@ -32,6 +32,7 @@ import type { Noun } from './kit/noun.ts'
 import { network } from './nouns/network/index.ts'
 import { objectStorage } from './nouns/object-storage/index.ts'
 import { operation } from './nouns/operation/index.ts'
+import { overview } from './nouns/overview/index.ts'
 import { organisation } from './nouns/organisation/index.ts'
 import type { Parts } from './kit/parts.ts'
 import { payment } from './nouns/payment/index.ts'
@@ -75,6 +76,7 @@ export const IDENTITY_NOUNS: readonly Noun<IdentityParts>[] = [
 
 const OTHER_NOUNS = [
   catalog,
+  overview,
   price,
   quota,
   initScript,

@@ -17,6 +17,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'ObjectStorage.endpoint': 'URL for S3 clients; empty while nothing serves the zone.',
   'ObjectStorage.backend': 'Product that stores the objects: rgw with copies, svc-s3-single on one machine.',
   account: 'The account.',
+  audit: 'Verification of the audit log.',
   account_id: 'Id of the account.',
   account_name: 'Name of the account.',
   action: 'Action that was performed, as in server.create.',

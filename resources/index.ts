@@ -36,7 +36,8 @@ import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
 import { PAYMENT_ROUTES } from './payment/index.ts'
 import { Playground, PLAYGROUND_ROUTES } from './playground/index.ts'
-import { Price } from './price/index.ts'
+import { OVERVIEW_ROUTES } from './overview/index.ts'
+import { Price, PRICE_ROUTES } from './price/index.ts'
 import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool/index.ts'
 import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
@@ -104,6 +105,8 @@ export const ROUTES: readonly Route[] = [
   ...ACCOUNT_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
+  ...PRICE_ROUTES,
+  ...OVERVIEW_ROUTES,
   ...AUDIT_ROUTES,
   ...CATALOG_ROUTES,
   ...SERVER_ROUTES,

@@ -11,7 +11,7 @@ export {
   recordSeen,
   recordVanished,
 } from './metering.ts'
-export { recordCurrentPrice, recordDatedPrices } from './prices.ts'
+export { listPrices, recordCurrentPrice, recordDatedPrices } from './prices.ts'
 export { firstUsageAt, readMonthUsage } from './usage.ts'
 export {
   type Invoice,

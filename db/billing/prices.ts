@@ -59,3 +59,17 @@ export async function recordCurrentPrice(
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
+
+/** What one unit of everything costs: the prices that are valid now, by which hours are metered, and later ones. In the
+ *  order of type, plan and validity. */
+export async function listPrices(queries: Queries, now: Date): Promise<readonly DatedPrice[]> {
+  const { rows } = await sql<DatedPrice>`
+    select resource_type as "resourceType", plan, valid_from as "validFrom", unit_millicents as "unitMillicents"
+    from price
+    where valid_from > ${now} or valid_from = (
+      select max(valid_from) from price valid
+      where valid.resource_type = price.resource_type and valid.plan = price.plan and valid.valid_from <= ${now}
+    )
+    order by resource_type collate "C", plan collate "C", valid_from`.execute(queries)
+  return rows
+}

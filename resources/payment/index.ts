@@ -6,6 +6,25 @@ import { routesUnder } from '../kit/verbs.ts'
 
 const WEBHOOK_BYTES_MAXIMUM = 262_144
 
+export const AccountStanding = z
+  .strictObject({
+    requires_billing_approval: z
+      .boolean()
+      .describe('Whether paid usage needs an approval besides a saved payment method.'),
+    can_create_resources: z.boolean().describe('Whether the account may create billable resources.'),
+    reason: z
+      .enum(['payment_method_required', 'owner_approval_required', 'account_suspended'])
+      .nullable()
+      .describe('Reason why it may not.'),
+    suspended_for_payment_at: DateTime.nullable().describe(
+      'Time since when an invoice is overdue beyond the grace period; paying it lifts this suspension.',
+    ),
+    suspended_by_staff_at: DateTime.nullable().describe(
+      'Time when staff suspended the account; paying does not lift this suspension.',
+    ),
+  })
+  .meta({ id: 'AccountStanding' })
+
 export const PaymentConfiguration = z
   .strictObject({
     payments_configured: z
@@ -17,24 +36,7 @@ export const PaymentConfiguration = z
       .string()
       .nullable()
       .describe('Publishable key of the payment processor, for pages that use its scripts.'),
-    standing: z
-      .strictObject({
-        requires_billing_approval: z
-          .boolean()
-          .describe('Whether paid usage needs an approval besides a saved payment method.'),
-        can_create_resources: z.boolean().describe('Whether the account may create billable resources.'),
-        reason: z
-          .enum(['payment_method_required', 'owner_approval_required', 'account_suspended'])
-          .nullable()
-          .describe('Reason why it may not.'),
-        suspended_for_payment_at: DateTime.nullable().describe(
-          'Time since when an invoice is overdue beyond the grace period; paying it lifts this suspension.',
-        ),
-        suspended_by_staff_at: DateTime.nullable().describe(
-          'Time when staff suspended the account; paying does not lift this suspension.',
-        ),
-      })
-      .meta({ id: 'AccountStanding' }),
+    standing: AccountStanding,
   })
   .meta({ id: 'PaymentConfiguration' })
 

@@ -1,7 +1,10 @@
-/** Operators' prices for everything without a plan: storage, addresses, and other usage billed by unit. */
+/** Operators' prices for everything without a plan: storage, addresses, and other usage billed by unit. What customers
+ *  see of them, and of the prices of plans. */
 import { z } from 'zod'
+import { type BilledType, FREE_UNITS, PRICE_UNITS, unitOf } from '../../domain/billing/units.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
+import { completeListOf, Conditions, DateTime, ObservedGeneration } from '../kit/shapes.ts'
+import { routesUnder } from '../kit/verbs.ts'
 
 export const Price = resource({
   kind: 'Price',
@@ -58,3 +61,47 @@ export const Price = resource({
   ],
 })
 export type PriceSpec = z.infer<typeof Price.spec>
+
+/** The price of one billed unit in a month. */
+const PriceLine = z
+  .strictObject({
+    resource_type: z.string().describe('Type of the resource, as in usage and invoices.'),
+    plan: z.string().describe('Plan or tier; empty when the resource has none.'),
+    unit: z
+      .enum(PRICE_UNITS)
+      .describe(
+        'each: one resource. gibibyte: a GiB that is stored. gibibyte_transmitted: a GiB that is sent in the month.',
+      ),
+    monthly_millicents: z.int().min(0).describe('Price of one unit and month in thousandths of a cent.'),
+    free_units: z.int().min(0).describe('Units that cost nothing in a month; of transfer, for each server.'),
+    valid_from: DateTime.describe('Start of its validity; 1970-01-01T00:00:00.000Z when nothing was valid before.'),
+  })
+  .meta({ id: 'PriceLine' })
+
+const prices = routesUnder({ path: '/v1/prices', area: 'Payments, invoices, usage' })
+
+export const listPrices = prices.get('list_prices', '', {
+  summary: 'List prices',
+  description:
+    'The prices by which usage and invoices are computed: those that are valid now, and announced ones. Everything ' +
+    'without a line is free. Databases, clusters, edges and load balancers also cost the plans of their machines, ' +
+    'which are lines of the type server. A month costs at most monthly_millicents, an hour a 730th of it.',
+  answers: { 200: completeListOf(PriceLine) },
+})
+
+export const PRICE_ROUTES = [listPrices] as const
+
+/** `monthlyMillicents` is of one unit. */
+export const toPriceLine = (price: {
+  readonly resourceType: BilledType
+  readonly plan: string
+  readonly monthlyMillicents: number
+  readonly validFrom: Date
+}): z.infer<typeof PriceLine> => ({
+  resource_type: price.resourceType,
+  plan: price.plan,
+  unit: unitOf(price.resourceType),
+  monthly_millicents: price.monthlyMillicents,
+  free_units: FREE_UNITS[price.resourceType] ?? 0,
+  valid_from: price.validFrom.toISOString(),
+})

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { route } from '../kit/define.ts'
 import { completeListOf } from '../kit/shapes.ts'
 
-const Quota = z
+export const Quota = z
   .strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.enum(['account', 'zone']) })
   .meta({ id: 'Quota' })
 

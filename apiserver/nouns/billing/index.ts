@@ -59,19 +59,22 @@ async function summarize({ db }: BillingParts, call: Call<typeof routes.getUsage
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (tx) => {
-      const month = monthAround(now)
-      const lines = billMonth(month, await readMonthUsage(tx, accountId, month, now))
-      const { meteredThrough } = await readMetering(tx)
-      return {
-        status: 200,
-        body: routes.toUsageSummary(month, lines, {
-          meteredThrough,
-          daily: await sumDays(tx, accountId, month, lines, now),
-          creditBalanceCents: await creditBalance(tx, accountId, now),
-          creditNextExpiry: await nextCreditExpiry(tx, accountId, now),
-        }),
-      }
+      const { month, lines, ...rest } = await readMonthCost(tx, accountId, now)
+      const daily = await sumDays(tx, accountId, month, lines, now)
+      return { status: 200, body: routes.toUsageSummary(month, lines, { ...rest, daily }) }
     })
+}
+
+/** The cost of the month that contains the time, and the credits that pay it. */
+export async function readMonthCost(queries: Queries, accountId: string, now: Date) {
+  const month = monthAround(now)
+  return {
+    month,
+    lines: billMonth(month, await readMonthUsage(queries, accountId, month, now)),
+    meteredThrough: (await readMetering(queries)).meteredThrough,
+    creditBalanceCents: await creditBalance(queries, accountId, now),
+    creditNextExpiry: await nextCreditExpiry(queries, accountId, now),
+  }
 }
 
 /** The cost of each of the last days, oldest first. */

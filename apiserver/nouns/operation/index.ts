@@ -9,6 +9,8 @@ import type { Cancellables } from './cancel.ts'
 import { operationEndpoints } from './endpoints.ts'
 import { operatorOperationEndpoints } from './operator-endpoints.ts'
 
+export { runningOperations } from './running.ts'
+
 export const operation = noun<Parts & Cancellables & { readonly nodes: Nodes; readonly targets: Targets }>({
   name: 'operation',
   kinds: [kind(Operation, { access: 'write' })],

@@ -1,7 +1,8 @@
 /** Payment methods of accounts, at the payment processor, and the events that it sends. */
+import type { z } from 'zod'
 import * as routes from '../../../resources/payment/index.ts'
 import { Problem, Unavailable, notFound } from '../../../domain/problem.ts'
-import { standingOf } from '../../../domain/account/standing.ts'
+import { type StandingFacts, standingOf } from '../../../domain/account/standing.ts'
 import { readStanding } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
@@ -60,21 +61,24 @@ async function readConfiguration(
   { db, payments }: PaymentParts,
   { caller, now }: Call<typeof routes.getPaymentConfiguration, Customer>,
 ): Promise<Answer> {
-  const facts = await readStanding(db, caller.accountId, now)
-  const { canCreateResources, reason } = standingOf(facts)
   return {
     status: 200,
     body: {
       payments_configured: payments !== undefined,
       publishable_key: payments?.publishableKey ?? null,
-      standing: {
-        requires_billing_approval: facts.requiresBillingApproval,
-        can_create_resources: canCreateResources,
-        reason,
-        suspended_for_payment_at: facts.suspendedForPaymentAt?.toISOString() ?? null,
-        suspended_by_staff_at: facts.suspendedByStaffAt?.toISOString() ?? null,
-      },
+      standing: standingView(await readStanding(db, caller.accountId, now)),
     },
+  }
+}
+
+export function standingView(facts: StandingFacts): z.infer<typeof routes.AccountStanding> {
+  const { canCreateResources, reason } = standingOf(facts)
+  return {
+    requires_billing_approval: facts.requiresBillingApproval,
+    can_create_resources: canCreateResources,
+    reason,
+    suspended_for_payment_at: facts.suspendedForPaymentAt?.toISOString() ?? null,
+    suspended_by_staff_at: facts.suspendedByStaffAt?.toISOString() ?? null,
   }
 }
 

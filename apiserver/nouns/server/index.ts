@@ -14,6 +14,7 @@ import { renumberIpv6Endpoint } from './renumber-ipv6.ts'
 import { openServers, type Servers, sourcesOfServers } from './objects.ts'
 
 export { moveOf, requireDestination, requireBeforeCutover } from './destination.ts'
+export { serversWithWork } from './work.ts'
 export { chooseKeys } from './create.ts'
 export type { ServerObject, Servers } from './objects.ts'
 

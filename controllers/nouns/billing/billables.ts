@@ -1,6 +1,7 @@
 /** THE list of what costs by the hour, one line for each. */
 import { billedArchiveGibibytes } from '../../../domain/database/archive-room.ts'
 import { billedBytes } from '../../../domain/billing/metered-bytes.ts'
+import type { HourlyType } from '../../../domain/billing/units.ts'
 import type { SeenResource } from '../../../db/billing/index.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
@@ -29,14 +30,14 @@ export interface Billed extends Pick<SeenResource, 'name'> {
 
 export interface Billable {
   /** Its name in usage and invoices. */
-  readonly resourceType: string
+  readonly resourceType: HourlyType
   readonly kind: ResourceType
   /** Undefined while the object costs nothing. */
   readonly of: (object: KubeObject, caches: Caches, now: Date) => Billed | undefined
 }
 
 const billable = <Spec, Status>(
-  resourceType: string,
+  resourceType: HourlyType,
   kind: ResourceType<Spec, Status>,
   of: (object: KubeObject<Spec, Status>, caches: Caches, now: Date) => Billed | undefined,
 ): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is called with objects of `kind` only
