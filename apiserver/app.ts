@@ -54,6 +54,8 @@ export interface AppOptions
   readonly agents: AgentConnections
   /** Origin of the portal. Cookies are sent over HTTPS only when it is https. */
   readonly publicUrl: string
+  /** URL of the portal of the staff; undefined where its address is not known. */
+  readonly staffPortalUrl?: string | undefined
   readonly canSendMail: boolean
   /** Keys that seal authenticator secrets, the newest first. */
   readonly sealingKeys?: readonly SealingKey[]

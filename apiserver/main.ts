@@ -195,6 +195,7 @@ const openConfiguredDatabase = (settings: ApiServerSettings, log: Logger): Datab
 
 /** The parts of the application that only settings decide. */
 const appSettings = (settings: ApiServerSettings) => ({
+  staffPortalUrl: settings.staffPortalUrl,
   needsReadOnlyConsent: settings.supportReadNeedsConsent,
   sealingKeys: parseSealingKeys(settings.sealingKeys),
   providers: parseProviders(settings.identityProviders),

@@ -30,6 +30,10 @@ export const ApiServerSettings = z.strictObject({
     .string()
     .optional()
     .describe('Folder of the built portal, or `none`. Without it, that of the installation, if it was built.'),
+  staffPortalUrl: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('URL of the portal of the staff. With it, the end of a support session answers a whole address there.'),
   smtpUrl: z
     .string()
     .optional()

@@ -41,6 +41,8 @@ export interface IdentityOptions {
   readonly log: Logger
   /** Origin of the portal: links in mails start with it. */
   readonly publicUrl: string
+  /** URL of the portal of the staff; undefined where its address is not known. */
+  readonly staffPortalUrl?: string | undefined
   /** False when neither an SMTP server nor a folder for mails is configured. */
   readonly canSendMail: boolean
   /** Keys that seal authenticator secrets, the newest first; none: second factors are not available. */
@@ -86,6 +88,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const parts: IdentityParts = {
     ...options,
     origin: new URL(options.publicUrl).origin,
+    staffOrigin: options.staffPortalUrl === undefined ? '' : new URL(options.staffPortalUrl).origin,
     callers,
     csrfTokenOf,
     cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)),

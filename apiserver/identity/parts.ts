@@ -21,6 +21,8 @@ export interface IdentityParts {
   readonly log: Logger
   /** Origin of the portal, without a slash at the end. */
   readonly origin: string
+  /** Origin of the portal of the staff, without a slash at the end; empty when it is not known. */
+  readonly staffOrigin: string
   readonly canSendMail: boolean
   readonly cursors: Cursors
   readonly callers: Callers

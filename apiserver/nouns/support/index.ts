@@ -177,7 +177,11 @@ async function leave(
     throw conflict('state_not_allowed', 'This is not a support session.')
   await parts.db.transaction().execute((tx) => closeSupportSession(tx, parts, session.id, request))
   parts.callers.forget()
-  return { status: 200, body: { redirect: `/admin/accounts/${caller.accountId}` }, cookies: CLEARED_COOKIES }
+  return {
+    status: 200,
+    body: { redirect: `${parts.staffOrigin}/admin/accounts/${caller.accountId}` },
+    cookies: CLEARED_COOKIES,
+  }
 }
 
 export const support = noun<IdentityParts>({ name: 'support', endpoints: supportEndpoints })

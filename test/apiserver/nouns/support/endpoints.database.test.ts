@@ -170,6 +170,24 @@ test('what support may not do, in either mode; and both identities are in the au
   expect((await owner.send('POST', '/v1/auth/end-impersonation')).status).toBe(409)
 })
 
+test('the end of a session answers a whole address where the portal of the staff is known', async () => {
+  const owner = await harness.signUpAndIn('elsewhere@example.com')
+  const support = await enter(owner, 'elevated')
+  const account = await accountOf(owner)
+  const other = await openHarness(database.db, {
+    sealingKeys: [key],
+    staffPortalUrl: 'https://staff.example.com:8443/start',
+    startsAt: harness.clock.now().toISOString(),
+  })
+  const browser = other.openBrowser()
+  for (const [name, value] of support.cookies) browser.cookies.set(name, value)
+  const left = await browser.send('POST', '/v1/auth/end-impersonation')
+  expect([left.status, left.body]).toEqual([
+    200,
+    { redirect: `https://staff.example.com:8443/admin/accounts/${account}` },
+  ])
+})
+
 test('a session ends when the customer revokes, when staff end it, and after an hour', async () => {
   const owner = await harness.signUpAndIn('ending@example.com')
   const alive = async (browser: Browser) => (await browser.send('GET', '/v1/auth/me')).status
