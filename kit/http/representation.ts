@@ -78,7 +78,7 @@ export async function represent(request: Pick<RequestFacts, 'header'>, response:
 }
 
 /** Weak comparison; `*` has no meaning for a client that wants to know whether something changed. */
-const hasTag = (wanted: string | undefined, tag: string): boolean =>
+export const hasTag = (wanted: string | undefined, tag: string): boolean =>
   wanted !== undefined && wanted.split(',').some((each) => weak(each.trim()) === tag)
 const weak = (tag: string): string => (tag.startsWith('W/') ? tag : `W/${tag}`)
 

@@ -4,13 +4,13 @@ import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { codingOf, hasTag } from './representation.ts'
 
 export interface StaticFile {
   readonly type: string
   /** Weak: the same for every coding. */
   readonly tag: string
   readonly bytes: Buffer
-  /** The smallest first. */
   readonly coded: readonly CodedForm[]
 }
 
@@ -22,7 +22,7 @@ interface CodedForm {
 /** By their paths, with a slash at the beginning. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>
 
-/** Behind the name of a file. The smallest first. */
+/** Behind the name of a file. */
 const SUFFIXES = [
   ['br', '.br'],
   ['gzip', '.gz'],
@@ -89,9 +89,10 @@ export function sendStaticFile(
     etag: file.tag,
     vary: vary === undefined ? 'Accept-Encoding' : `Accept-Encoding, ${vary}`,
   }
-  if (isKnown(request.headers['if-none-match'], file.tag)) return void response.writeHead(304, shared).end()
-  const accepted = String(request.headers['accept-encoding'] ?? '')
-  const form = file.coded.find(({ coding }) => isAccepted(accepted, coding))
+  if (hasTag(request.headers['if-none-match'], file.tag)) return void response.writeHead(304, shared).end()
+  const accepted = request.headers['accept-encoding']
+  const coding = codingOf(typeof accepted === 'string' ? accepted : undefined)
+  const form = file.coded.find((each) => each.coding === coding)
   const body = form?.bytes ?? file.bytes
   response
     .writeHead(200, {
@@ -102,13 +103,3 @@ export function sendStaticFile(
     })
     .end(request.method === 'HEAD' ? undefined : body)
 }
-
-const isKnown = (tags: string | undefined, tag: string): boolean =>
-  tags !== undefined && tags.split(',').some((each) => each.trim() === tag)
-
-/** Whether the header names the coding, and not with the quality 0. */
-const isAccepted = (accepted: string, coding: string): boolean =>
-  accepted.split(',').some((part) => {
-    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-    return name === coding && !parameters.some((text) => /^q=0(\.0*)?$/.test(text))
-  })

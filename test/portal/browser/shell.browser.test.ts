@@ -59,6 +59,17 @@ describe('the portal', () => {
     expect(new URL(page.url()).origin).toBe(portal.url)
   })
 
+  it('is loaded again when a server of another release has none of its files', async () => {
+    const page = await portal.page({ allows: [/status of 404 .*\/assets\/.*\.js$/] })
+    let refusals = 0
+    await page.route(/\/assets\/index-.*\.js$/, (route) =>
+      refusals++ === 0 ? route.fulfill({ status: 404 }) : route.continue(),
+    )
+    await page.goto('/')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(refusals).toBe(2)
+  })
+
   it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
     const page = await portal.page({ theme })
     await page.goto('/')
