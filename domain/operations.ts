@@ -169,6 +169,8 @@ export interface FinishedOperation {
 
 /** The newest events that an operation keeps. */
 export const OPERATION_EVENTS_MAXIMUM = 100
+/** Of the text that names who requested it. */
+export const ACTOR_LENGTH_MAXIMUM = 512
 
 /** The minimum time that remains when a guest has used all its time to shut down. */
 const MINUTES_AFTER_GRACE = 5

@@ -7,7 +7,7 @@ export const PEM_BYTES_MAXIMUM = 32_768
 export const CHAIN_MAXIMUM = 10
 const RSA_BITS = { least: 2_048, most: 8_192 } as const
 const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1']
-const DNS_NAMES_MAXIMUM = 100
+export const DNS_NAMES_MAXIMUM = 100
 
 export interface CheckedCertificate {
   /** The chain as PEM, the leaf first, without anything around it. */

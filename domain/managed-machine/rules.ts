@@ -60,6 +60,7 @@ export const isHiddenTarget = ({ type, id }: { readonly type: string; readonly i
 export const MACHINE_ID_PATTERN = `${ID_START}%`
 export const SEEN_MACHINE_ID_PATTERNS: readonly string[] = Object.values(SEEN_STARTS).map((start) => `${start}%`)
 
+export const MANAGED_BY_LENGTH_MAXIMUM = 280
 /** `edge:<id>`, in the form of `managed_by`. */
 export const managedByOf = ({ type, id }: MachineOwner): string => `${type}:${id}`
 

@@ -8,6 +8,11 @@ export interface PublicKey {
   readonly fingerprint: string
 }
 
+/** Of its line. */
+export const SSH_KEY_LENGTH_MAXIMUM = 16_384
+/** Keys that may sign in to one machine. */
+export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
+
 const RSA_BITS_MINIMUM = 2048
 const RSA_BITS_MAXIMUM = 16_384
 const TYPES = [

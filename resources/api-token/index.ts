@@ -4,6 +4,7 @@ import { PERMISSIONS } from '../../domain/permissions.ts'
 import { route } from '../kit/define.ts'
 import { DateTime, pageOf, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const AREA = 'API tokens'
 export const ALLOWED_CIDRS_MAXIMUM = 50
@@ -71,7 +72,7 @@ export const revokeApiToken = tokens.remove('revoke_api_token', {
   summary: 'Revoke an API token',
   description: 'All replicas refuse it within a second.',
   audit: 'account.token_revoked',
-  params: z.strictObject({ id: z.string().max(253) }),
+  params: z.strictObject({ id: ObjectName }),
   refuses: [404],
 })
 

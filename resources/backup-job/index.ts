@@ -3,9 +3,10 @@
 import { z } from 'zod'
 import { resource } from '../kit/define.ts'
 import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 export const BACKUP_JOB_WORK = ['write', 'copy', 'restore', 'verify', 'remove'] as const
-const BACKUPS_MAXIMUM = 2_000
+export const COMPLETE_BACKUPS_MAXIMUM = 2_000
 /** Feature of a node with a place for backups: NodeReport.spec.features. */
 export const BACKUPS_FEATURE = 'backups'
 const SOURCE_FEATURE = 'backups-from:'
@@ -54,17 +55,17 @@ export const BackupJob = resource({
     .strictObject({
       backup: z
         .strictObject({
-          namespace: z.string().max(253).describe('Namespace of the account.'),
+          namespace: ObjectName.describe('Namespace of the account.'),
           name: BackupName.describe('Name of the Backup, and of its manifest in the store.'),
           uid: z.string().max(63).describe('uid of that Backup.'),
         })
         .describe('Backup that the work is for.'),
       work: z.enum(BACKUP_JOB_WORK).describe('Kind of work.'),
       accountId: z.string().max(63).describe('Account whose part of the store is used.'),
-      secretName: z.string().max(253).describe("Secret of this namespace with the account's key."),
-      storageId: z.string().max(253).describe('Storage that was backed up.'),
+      secretName: ObjectName.describe("Secret of this namespace with the account's key."),
+      storageId: ObjectName.describe('Storage that was backed up.'),
       objectStorageZone: ObjectStorageZone,
-      volume: z.string().max(253).optional().describe('Volume to read (write) or to write (restore).'),
+      volume: ObjectName.optional().describe('Volume to read (write) or to write (restore).'),
       copyOf: z
         .strictObject({
           zone: z.string().max(63).describe('Zone whose store has the backup.'),
@@ -78,7 +79,7 @@ export const BackupJob = resource({
       ),
       completeBackups: z
         .array(BackupName)
-        .max(BACKUPS_MAXIMUM)
+        .max(COMPLETE_BACKUPS_MAXIMUM)
         .optional()
         .describe('For remove: the other backups of the account. Chunks that none of them refers to are removed too.'),
     })

@@ -8,7 +8,6 @@ import {
   Id,
   ObservedGeneration,
   PageQuery,
-  Printable,
   ReportedOperation,
   RequestedOperation,
   type Stored,
@@ -19,6 +18,7 @@ import { defined } from '../../domain/defined.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
+import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
 
 export const BACKUP_STATES = ['creating', 'online', 'error', 'deleting'] as const
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const
@@ -39,12 +39,12 @@ export const Backup = resource({
     .strictObject({
       storageId: z.string().min(1).max(253).describe('Name of the Storage to back up. Cannot be changed.'),
       zone: ZoneName.optional().describe('Zone of the storage. Written by the platform when absent.'),
-      title: z.string().max(255).default('').describe('Title: one line of free text.'),
+      title: StoredTitle.default('').describe('Title: one line of free text.'),
       kind: z.enum(BACKUP_KINDS).default('manual').describe('Whether a user or a schedule created it.'),
       expiresAt: Instant.optional().describe('Time when the platform deletes it; absent for never.'),
       copyOf: z
         .strictObject({
-          name: z.string().max(253).describe('Name of the Backup.'),
+          name: ObjectName.describe('Name of the Backup.'),
           zone: ZoneName.describe('Its zone.'),
         })
         .optional()
@@ -78,8 +78,8 @@ export const Backup = resource({
         .describe('Backup whose unchanged data it shares. It does not depend on any other backup.'),
       origin: z
         .strictObject({
-          name: z.string().max(253).describe('Name of the template.'),
-          version: z.string().max(253).describe('Version of its image.'),
+          name: ObjectName.describe('Name of the template.'),
+          version: ObjectName.describe('Version of its image.'),
         })
         .optional()
         .describe('Template version that the disk was created from. The guest boots the kernel of that version.'),
@@ -91,7 +91,7 @@ export const Backup = resource({
         .describe('Missing or damaged data that the last verification found.'),
       lastRestore: z
         .strictObject({
-          operationId: z.string().max(253).describe('Id of the operation.'),
+          operationId: ObjectName.describe('Id of the operation.'),
           outcome: z
             .enum(['succeeded', 'untouched', 'failed'])
             .describe('untouched: nothing was written. failed: a part was written, or may have been.'),
@@ -207,7 +207,7 @@ export function backupFactsOf(backup: StoredBackup): BackupFacts {
 
 export const CreateBackup = z
   .strictObject({
-    title: Printable.max(255).default(''),
+    title: Title.default(''),
     expires_at: z.iso.datetime().nullish().describe('Time when the platform deletes it; null or absent for never.'),
   })
   .meta({ id: 'CreateBackup' })

@@ -11,6 +11,7 @@ import {
   RequestedOperation,
   ZoneName,
 } from '../kit/shapes.ts'
+import { AddressText, CidrText, Cores, StoredDiskGibibytes, MemoryMebibytes, StoredTitle } from '../kit/fields.ts'
 
 const KNOWN = 'Observed state. Written by its controller.'
 const Observed = z
@@ -111,19 +112,16 @@ export const Zone = resource({
             .max(63)
             .describe('Name of the external network on the hosts of the zone (ovn-bridge-mappings).'),
           addresses: z
-            .array(z.string().min(1).max(49))
+            .array(CidrText.min(1))
             .min(1)
             .max(4)
             .describe(
               "External addresses of the zone's router, with prefix length. Upstream routers send the pools of " +
                 'the zone to them.',
             ),
-          gateways: z
-            .array(z.string().min(1).max(45))
-            .max(2)
-            .describe('Default gateways of the router, one per protocol.'),
+          gateways: z.array(AddressText.min(1)).max(2).describe('Default gateways of the router, one per protocol.'),
           dnsServers: z
-            .array(z.string().min(1).max(45))
+            .array(AddressText.min(1))
             .max(3)
             .optional()
             .describe('Resolvers that DHCP gives to servers with a public IPv4 address; none when absent.'),
@@ -283,13 +281,11 @@ export const Plan = resource({
   spec: z
     .strictObject({
       family: z.enum(['starter', 'premium', 'cloud_native']).describe('Group of plans in which it is listed.'),
-      cores: z.int().min(1).max(512).describe('Virtual cores. Cannot be changed.'),
-      memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB. Cannot be changed.'),
-      storageGibibytes: z
-        .int()
-        .min(1)
-        .max(65_536)
-        .describe('Default and minimum size of the boot storage in GiB. Cannot be changed.'),
+      cores: Cores.describe('Virtual cores. Cannot be changed.'),
+      memoryMebibytes: MemoryMebibytes.describe('Memory in MiB. Cannot be changed.'),
+      storageGibibytes: StoredDiskGibibytes.describe(
+        'Default and minimum size of the boot storage in GiB. Cannot be changed.',
+      ),
       priceMonthlyCents: z.int().min(0).max(100_000_000).describe('Price per month in euro cents.'),
       cpuPool: z
         .string()
@@ -326,7 +322,7 @@ export const Template = resource({
     'template for another image.',
   spec: z
     .strictObject({
-      title: z.string().min(1).max(255).describe('Display name.'),
+      title: StoredTitle.min(1).describe('Display name.'),
       osFamily: z.string().min(1).max(63).describe('Family of the operating system; lists filter by it.'),
       osVersion: z.string().max(63).describe('Version of the operating system.'),
       architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture of the image.'),
@@ -335,8 +331,8 @@ export const Template = resource({
         .max(GUEST_USER_LENGTH_MAXIMUM)
         .regex(GUEST_USER_PATTERN)
         .describe('User who gets the SSH keys of the server.'),
-      minStorageGibibytes: z.int().min(1).max(65_536).describe('Minimum boot storage in GiB.'),
-      minMemoryMebibytes: z.int().min(32).max(4_194_304).describe('Minimum memory in MiB.'),
+      minStorageGibibytes: StoredDiskGibibytes.describe('Minimum boot storage in GiB.'),
+      minMemoryMebibytes: MemoryMebibytes.describe('Minimum memory in MiB.'),
       zones: z
         .array(ZoneName)
         .max(256)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { COUPON_OUTCOMES } from '../../domain/billing/coupon.ts'
 import { DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { CouponCode } from '../kit/fields.ts'
 
 export const Credit = z
   .strictObject({
@@ -28,7 +29,7 @@ export const redeemCoupon = credits.post('redeem_coupon', '/coupons', {
   isRefusedToSupport: true,
   needs: 'verified',
   audit: 'account.coupon_redeemed',
-  body: z.strictObject({ code: z.string().trim().min(1).max(200) }),
+  body: z.strictObject({ code: CouponCode.trim().min(1) }),
   example: { code: 'WELCOME' },
   answers: { 201: z.strictObject({ credit: Credit }) },
   refuses: [400, 422],

@@ -10,7 +10,6 @@ import {
   Id,
   Labels,
   ObservedGeneration,
-  Printable,
   ReportedOperation,
   RequestedOperation,
   type Stored,
@@ -18,9 +17,10 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
+import { TEMPLATE_URL_LENGTH_MAXIMUM } from '../catalog/index.ts'
 
 export const CUSTOM_IMAGE_STATES = ['creating', 'online', 'error', 'deleting'] as const
-const URL_LENGTH_MAXIMUM = 2_048
 const CHECKSUM = /^[0-9a-fA-F]{64}$/
 const SOURCES = ['url', 'storageId', 'snapshotId', 'backupId', 'imageId'] as const
 
@@ -37,24 +37,22 @@ export const CustomImage = resource({
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone in which servers can be created from it. Cannot be changed.'),
-      title: z.string().max(255).describe('Title: one line of free text.'),
+      title: StoredTitle.describe('Title: one line of free text.'),
       source: z
         .strictObject({
           url: z
             .string()
-            .max(URL_LENGTH_MAXIMUM)
+            .max(TEMPLATE_URL_LENGTH_MAXIMUM)
             .regex(/^https:\/\//)
             .optional()
             .describe('HTTPS URL on the public Internet of a raw or qcow2 disk.'),
           checksum: z.string().max(64).regex(CHECKSUM).optional().describe('SHA-256 of the file at url, in hex.'),
-          storageId: z
-            .string()
-            .max(253)
-            .optional()
-            .describe('Storage in the zone to copy; no running server may have it attached.'),
-          snapshotId: z.string().max(253).optional().describe('Snapshot in the zone to copy.'),
-          backupId: z.string().max(253).optional().describe('Backup in the zone to read.'),
-          imageId: z.string().max(253).optional().describe('Custom image in another zone to copy.'),
+          storageId: ObjectName.optional().describe(
+            'Storage in the zone to copy; no running server may have it attached.',
+          ),
+          snapshotId: ObjectName.optional().describe('Snapshot in the zone to copy.'),
+          backupId: ObjectName.optional().describe('Backup in the zone to read.'),
+          imageId: ObjectName.optional().describe('Custom image in another zone to copy.'),
         })
         .describe(
           'Source of the disk: exactly one of url, storageId, snapshotId, backupId and imageId. Cannot be changed.',
@@ -73,8 +71,8 @@ export const CustomImage = resource({
       minMemoryMebibytes: z.int().min(1).optional().describe('Minimum memory of a server created from it, if known.'),
       origin: z
         .strictObject({
-          name: z.string().max(253).describe('Name of the template.'),
-          version: z.string().max(253).describe('Version of its image.'),
+          name: ObjectName.describe('Name of the template.'),
+          version: ObjectName.describe('Version of its image.'),
         })
         .optional()
         .describe('Template version that its data was created from. The guest boots the kernel of that version.'),
@@ -197,10 +195,10 @@ export const isReading = (
 export const CreateCustomImage = exactlyOneOf(
   z.strictObject({
     zone: ZoneName,
-    title: Printable.min(1).max(255),
+    title: Title.min(1),
     source_url: z
       .url({ protocol: /^https$/ })
-      .max(URL_LENGTH_MAXIMUM)
+      .max(TEMPLATE_URL_LENGTH_MAXIMUM)
       .optional()
       .describe('HTTPS URL on the public Internet of a raw or qcow2 disk. The disk must not depend on another file.'),
     checksum_sha256: z
@@ -248,7 +246,7 @@ export const getCustomImage = verbs.read('get_custom_image', { summary: 'Get a c
 export const updateCustomImage = verbs.change('update_custom_image', {
   summary: 'Update title or labels of a custom image',
   description: 'A JSON merge patch; labels replace all labels. With If-Match only that version is changed.',
-  body: z.strictObject({ title: Printable.min(1).max(255).optional(), labels: Labels.optional() }),
+  body: z.strictObject({ title: Title.min(1).optional(), labels: Labels.optional() }),
 })
 
 export const copyCustomImage = verbs.post('copy_custom_image', '/{id}/copy', {

@@ -11,6 +11,7 @@ import {
   IDENTIFIER_PATTERN,
 } from '../../domain/database/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
+import { ARCHIVE_BACKUPS_MAXIMUM, ARCHIVE_GAPS_MAXIMUM } from '../managed-machine/index.ts'
 import {
   Conditions,
   Metered,
@@ -19,10 +20,8 @@ import {
   RequestedOrEditedOperation,
   ZoneName,
 } from '../kit/shapes.ts'
+import { AddressText, StoredDisplayName } from '../kit/fields.ts'
 
-const ADDRESS_LENGTH_MAXIMUM = 45
-const GAPS_MAXIMUM = 16
-const BACKUPS_MAXIMUM = 64
 const Identifier = z.string().min(1).max(63).regex(IDENTIFIER_PATTERN)
 
 const Moment = z.string().max(64).meta({ format: 'date-time' })
@@ -39,7 +38,7 @@ const Backups = z.strictObject({
         to: Moment.describe('First restorable time after the gap.'),
       }),
     )
-    .max(GAPS_MAXIMUM)
+    .max(ARCHIVE_GAPS_MAXIMUM)
     .describe('Gaps to which it cannot be restored.'),
   shortenedAt: Moment.optional().describe(
     'Time when the full archive removed a backup early; absent when no backup is missing now.',
@@ -63,7 +62,7 @@ const Backups = z.strictObject({
         isRestorable: z.boolean().describe('Whether the database can be restored from it.'),
       }),
     )
-    .max(BACKUPS_MAXIMUM)
+    .max(ARCHIVE_BACKUPS_MAXIMUM)
     .describe('Full backups, oldest first.'),
 })
 
@@ -79,7 +78,7 @@ export const Database = resource({
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of the database. Cannot be changed.'),
-      name: z.string().min(1).max(100).describe('Display name, unique among the databases of the account.'),
+      name: StoredDisplayName.describe('Display name, unique among the databases of the account.'),
       networkId: z
         .string()
         .min(1)
@@ -142,7 +141,7 @@ export const Database = resource({
         .max(1024)
         .optional()
         .describe('Human-readable description of the problem; empty when there is none.'),
-      host: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address in the network.'),
+      host: AddressText.optional().describe('Its address in the network.'),
       isConfigurationApplied: z.boolean().optional().describe('Whether its machine runs its newest configuration.'),
       passwordGeneration: z
         .int()

@@ -3,15 +3,14 @@ import { z } from 'zod'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../server/index.ts'
+import { SSH_KEY_LENGTH_MAXIMUM, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { Conditions, ObservedGeneration, StoredLabels, ZoneName } from '../kit/shapes.ts'
+import { CidrText } from '../kit/fields.ts'
 
 const Name = z.string().min(1).max(253)
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
-const KEY_LENGTH_MAXIMUM = 16_384
 const PEM_LENGTH_MAXIMUM = 4_096
-const ADDRESS_LENGTH_MAXIMUM = 49
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
 export const DevCluster = resource({
@@ -37,7 +36,7 @@ export const DevCluster = resource({
       publicIpv4: z.boolean().default(false).describe('Whether it also has a public IPv4 address. Cannot be changed.'),
       networkId: Name.optional().describe('Name of an additional Network for its server. Cannot be changed.'),
       sshKeys: z
-        .array(z.string().min(1).max(KEY_LENGTH_MAXIMUM))
+        .array(z.string().min(1).max(SSH_KEY_LENGTH_MAXIMUM))
         .min(1)
         .max(SSH_KEYS_PER_SERVER_MAXIMUM)
         .describe('Public keys that may sign in to its server as root. Cannot be changed.'),
@@ -60,8 +59,8 @@ export const DevCluster = resource({
         .optional()
         .describe('Human-readable reason for the error; absent when there is none. Only deletion ends the error.'),
       version: z.string().max(64).optional().describe('Release reported by its API.'),
-      ipv6Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Public IPv6 address of its server.'),
-      ipv4Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Public IPv4 address of its server.'),
+      ipv6Address: CidrText.optional().describe('Public IPv6 address of its server.'),
+      ipv4Address: CidrText.optional().describe('Public IPv4 address of its server.'),
       certificateAuthority: z
         .string()
         .max(PEM_LENGTH_MAXIMUM)

@@ -1,5 +1,6 @@
 /** Public shape and routes of network edges, and the conversion from the stored shape. */
 import { z } from 'zod'
+import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
 import { BASTION_USER, memberId } from '../../domain/edge/document.ts'
 import {
@@ -18,8 +19,7 @@ import { DateTime, Id, pageOf, PrintableName, type Stored } from '../kit/shapes.
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { edgeConfiguration, type EdgeSpec, type EdgeStatus } from './stored.ts'
-
-const SSH_KEYS_MAXIMUM = 100
+import { Port } from '../kit/fields.ts'
 
 const MachineView = z.strictObject({
   id: z.string(),
@@ -147,8 +147,6 @@ export const toEdgeView = (edge: StoredEdge): EdgeView => ({
   })),
 })
 
-const Port = z.int().min(1).max(65_535)
-
 export const EdgeMemberInput = z
   .strictObject({
     name: z
@@ -169,7 +167,7 @@ export const EdgeMemberInput = z
 export type EdgeMemberInput = z.infer<typeof EdgeMemberInput>
 
 const Roles = z.array(z.enum(EDGE_ROLES)).min(1).max(EDGE_ROLES.length).transform(canonicalRoles)
-const KeyIds = z.array(z.string().min(1).max(253)).max(SSH_KEYS_MAXIMUM)
+const KeyIds = z.array(z.string().min(1).max(253)).max(SSH_KEYS_PER_SERVER_MAXIMUM)
 const Members = z.array(EdgeMemberInput).max(EDGE_MEMBERS_MAXIMUM)
 const PlanName = z.string().min(1).max(63)
 

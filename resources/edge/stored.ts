@@ -4,7 +4,6 @@ import { canonicalAddress } from '../../domain/network/addresses.ts'
 import {
   canonicalRoles,
   EDGE_MEMBERS_MAXIMUM,
-  EDGE_NAME_LENGTH_MAXIMUM,
   EDGE_PLACEMENTS,
   EDGE_ROLES,
   EDGE_STATES,
@@ -18,14 +17,13 @@ import {
   RequestedOrEditedOperation,
   ZoneName,
 } from '../kit/shapes.ts'
+import { AddressText, CidrText, ObjectName, Port, PublicKeys, StoredDisplayName } from '../kit/fields.ts'
 
-const ADDRESS_LENGTH_MAXIMUM = 45
 const FINGERPRINT_LENGTH_MAXIMUM = 64
 const MACHINES_MAXIMUM = 8
 const HOST_KEY_LENGTH_MAXIMUM = 256
 const ADDRESSES_OF_BALANCER_MAXIMUM = 64
-const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
-const Port = z.int().min(1).max(65_535)
+const Address = AddressText.min(1)
 const Roles = z.array(z.enum(EDGE_ROLES)).max(EDGE_ROLES.length).meta({ 'x-kubernetes-list-type': 'set' })
 
 const Members = z
@@ -47,7 +45,7 @@ const Members = z
   .max(EDGE_MEMBERS_MAXIMUM)
 
 const Machine = z.strictObject({
-  id: z.string().max(253).describe('Name of its Server.'),
+  id: ObjectName.describe('Name of its Server.'),
   name: z.string().max(63).describe('Name of the machine within the edge.'),
   roles: Roles.describe('Roles of the machine.'),
   state: z.string().max(63).describe('State of its Server.'),
@@ -55,7 +53,7 @@ const Machine = z.strictObject({
   healthDetail: z.string().max(1024).describe('Human-readable reason why it is not healthy.'),
   publicIpv4: Address.optional().describe('Its public IPv4 address.'),
   publicIpv6: Address.optional().describe('Its public IPv6 address.'),
-  publicIpv6Prefix: z.string().max(49).optional().describe('Its public IPv6 prefix.'),
+  publicIpv6Prefix: CidrText.optional().describe('Its public IPv6 prefix.'),
   privateIpv4: Address.optional().describe('Its IPv4 address in the network.'),
   privateIpv6: Address.optional().describe('Its IPv6 address in the network.'),
 })
@@ -74,18 +72,16 @@ export const Edge = resource({
     .strictObject({
       zone: ZoneName.describe('Zone of its network. Cannot be changed.'),
       networkId: z.string().min(1).max(253).describe('Name of its Network. Cannot be changed.'),
-      name: z.string().min(1).max(EDGE_NAME_LENGTH_MAXIMUM).describe('Display name.'),
+      name: StoredDisplayName.describe('Display name.'),
       roles: Roles.min(1).describe('Roles of the edge.'),
       placement: z
         .enum(EDGE_PLACEMENTS)
         .default('combined')
         .describe('Whether each role has a separate machine, or all share one. Cannot be changed.'),
       plan: z.string().min(1).max(63).describe('Plan of its machines.'),
-      sshKeys: z
-        .array(z.string().max(16_384))
-        .max(100)
-        .default([])
-        .describe('Public keys in one-line OpenSSH format that may sign in to its bastion.'),
+      sshKeys: PublicKeys.default([]).describe(
+        'Public keys in one-line OpenSSH format that may sign in to its bastion.',
+      ),
       members: Members.default([]).describe('Services in the network that its load balancer forwards to.'),
       operation: RequestedOrEditedOperation,
     })
@@ -108,7 +104,7 @@ export const Edge = resource({
       machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
       balancer: z
         .strictObject({
-          id: z.string().max(253).describe('Name of the LoadBalancer.'),
+          id: ObjectName.describe('Name of the LoadBalancer.'),
           isHealthy: z.boolean().describe('Whether both of its machines are healthy.'),
           healthDetail: z.string().max(1024).describe('Human-readable reason why it is not healthy.'),
           publicIpv4: Address.optional().describe('Its public IPv4 address.'),

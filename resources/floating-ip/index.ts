@@ -15,8 +15,8 @@ import {
 } from '../kit/shapes.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { AddressText, ObjectName } from '../kit/fields.ts'
 
-const ADDRESS_LENGTH_MAXIMUM = 45
 const TARGET_LENGTH_MAXIMUM = 253 + 'private:'.length
 
 export const FloatingIp = resource({
@@ -42,11 +42,7 @@ export const FloatingIp = resource({
           '`public` for the public address of the server, or `private:` with the name of a Network for its ' +
             'interface there; public when absent.',
         ),
-      address: z
-        .string()
-        .max(ADDRESS_LENGTH_MAXIMUM)
-        .optional()
-        .describe('Address that the API allocated. Written by the platform only.'),
+      address: AddressText.optional().describe('Address that the API allocated. Written by the platform only.'),
       operation: RequestedOrEditedOperation,
     })
     .describe('Target of the floating IP.'),
@@ -54,8 +50,8 @@ export const FloatingIp = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address.'),
-      serverId: z.string().max(253).optional().describe('Name of the assigned Server.'),
+      address: AddressText.optional().describe('Its address.'),
+      serverId: ObjectName.optional().describe('Name of the assigned Server.'),
       target: z
         .string()
         .max(TARGET_LENGTH_MAXIMUM)

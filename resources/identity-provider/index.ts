@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { route } from '../kit/define.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const LINK_AREA = 'Sign-in identities, e-mail verification, password'
 
@@ -85,7 +86,7 @@ export const finishIdentityProviderLoginAtProvider = signIn.get(
   '/callback/{provider}',
   {
     summary: 'Complete a sign-in after the redirect of a named provider',
-    params: z.strictObject({ provider: z.string().max(253) }),
+    params: z.strictObject({ provider: ObjectName }),
     query: CallbackQuery,
     answers: { 302: null },
     refuses: [503],
@@ -103,7 +104,7 @@ export const unlinkSignInIdentity = route({
   isRefusedToSupport: true,
   audit: 'account.identity_unlinked',
   isDestructive: true,
-  params: z.strictObject({ id: z.string().max(253) }),
+  params: z.strictObject({ id: ObjectName }),
   answers: { 204: null },
   refuses: [404, 409],
 })

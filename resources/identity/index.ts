@@ -6,12 +6,15 @@ import { route } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { DateTime, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { CouponCode } from '../kit/fields.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'
 
-/** Trimmed and lower-cased; 254 is the maximum length of an address in mail. */
-export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
+/** Of an address in mail. */
+export const EMAIL_LENGTH_MAXIMUM = 254
+/** Trimmed and lower-cased. */
+export const Email = z.string().trim().toLowerCase().max(EMAIL_LENGTH_MAXIMUM).pipe(z.email())
 const PersonName = z
   .string()
   .trim()
@@ -93,7 +96,7 @@ export const signUp = signIn.post('sign_up', '/signup', {
     email: Email,
     password: Password,
     account_name: PersonName.optional(),
-    coupon_code: z.string().max(200).optional(),
+    coupon_code: CouponCode.optional(),
   }),
   example: { name: 'Ada', email: 'ada@example.com', password: EXAMPLE.password, account_name: 'Example' },
   answers: { 202: MailSent },

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
 import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
-import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
+import { IsRemoved, MigrationSecretName, OperationId, Origin } from './parts.ts'
+import { StoredDiskGibibytes, ObjectName, Port } from '../kit/fields.ts'
 
 export const IMAGE_GIBIBYTES_MAXIMUM = 1_024
 
@@ -20,9 +21,9 @@ export const Image = resource({
     .strictObject({
       image: z
         .strictObject({
-          namespace: z.string().max(253).describe('Namespace of the object; empty for a Template.'),
-          name: z.string().max(253).describe('Its name.'),
-          uid: z.string().max(253).describe('Its uid.'),
+          namespace: ObjectName.describe('Namespace of the object; empty for a Template.'),
+          name: ObjectName.describe('Its name.'),
+          uid: ObjectName.describe('Its uid.'),
         })
         .describe('CustomImage or Template whose data it holds. Cannot be changed.'),
       url: z.string().max(2_048).optional().describe('URL from which the node downloads the file. Cannot be changed.'),
@@ -36,25 +37,23 @@ export const Image = resource({
           `Maximum size of the disk in the file at url, in GiB; ${IMAGE_GIBIBYTES_MAXIMUM} when absent. A ` +
             'larger disk waits until this is raised.',
         ),
-      volume: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Volume of this node to copy while no guest has it open. Cannot be changed.'),
+      volume: ObjectName.optional().describe(
+        'Volume of this node to copy while no guest has it open. Cannot be changed.',
+      ),
       snapshot: z
         .strictObject({
           name: z.string().max(63).describe('Name of the snapshot in the disk.'),
-          volume: z.string().max(253).describe('Volume of the snapshot.'),
+          volume: ObjectName.describe('Volume of the snapshot.'),
           pool: z.string().max(63).optional().describe("Shared storage of the volume; this node's disks when absent."),
         })
         .optional()
         .describe('Snapshot of a volume to copy. Cannot be changed.'),
       backup: z
         .strictObject({
-          name: z.string().max(253).describe('Name of the Backup.'),
-          sizeGibibytes: z.int().min(1).max(65_536).describe('Size of the disk in GiB.'),
+          name: ObjectName.describe('Name of the Backup.'),
+          sizeGibibytes: StoredDiskGibibytes.describe('Size of the disk in GiB.'),
           accountId: z.string().max(63).describe('Account whose part of the store is read.'),
-          secretName: z.string().max(253).describe("Secret of this node's namespace with the account's key."),
+          secretName: ObjectName.describe("Secret of this node's namespace with the account's key."),
           objectStorageZone: ObjectStorageZone,
         })
         .optional()
@@ -62,7 +61,7 @@ export const Image = resource({
       copyFrom: z
         .strictObject({
           id: OperationId,
-          host: z.string().max(253).describe('Host that serves the image.'),
+          host: ObjectName.describe('Host that serves the image.'),
           port: Port.describe('Port of that host.'),
           secretName: MigrationSecretName,
         })
@@ -99,7 +98,7 @@ export const Image = resource({
       serving: z
         .strictObject({
           id: OperationId,
-          host: z.string().max(253).describe('Host that serves it.'),
+          host: ObjectName.describe('Host that serves it.'),
           port: Port.describe('Port on which it is served.'),
         })
         .optional()

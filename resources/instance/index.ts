@@ -5,18 +5,29 @@ import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../kit/shapes.ts'
-import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
+import { IsRemoved, MigrationSecretName, OperationId, Origin } from './parts.ts'
+import {
+  AddressText,
+  CidrText,
+  Cores,
+  StoredDiskGibibytes,
+  MemoryMebibytes,
+  ObjectName,
+  Port,
+  PublicKeys,
+  StoredTitle,
+} from '../kit/fields.ts'
 
 export * from './image.ts'
 
 const Reference = z.strictObject({
-  namespace: z.string().max(253).describe('Namespace of its account.'),
-  name: z.string().max(253).describe('Its name.'),
+  namespace: ObjectName.describe('Namespace of its account.'),
+  name: ObjectName.describe('Its name.'),
   uid: z.string().max(64).describe('Its uid, which is unique.'),
 })
 const Attempt = z.int().min(1).max(100)
 const MirroredVolumes = z
-  .array(z.string().max(253))
+  .array(ObjectName)
   .max(32)
   .describe('Volumes to copy from the sender while the guest runs; the others are shared.')
 const HypervisorName = z
@@ -25,9 +36,9 @@ const HypervisorName = z
 
 /** Networking of a guest. */
 const InterfaceAddress = z.strictObject({
-  address: z.string().max(45).describe('The address.'),
+  address: AddressText.describe('The address.'),
   prefix: z.int().min(0).max(128).describe('Length of the network prefix in bits.'),
-  gateway: z.string().max(45).describe('Default gateway.'),
+  gateway: AddressText.describe('Default gateway.'),
 })
 
 /** More than the maximum of a server besides the first one. */
@@ -49,7 +60,7 @@ const NetworkInterface = z.strictObject({
   ipv4: InterfaceAddress.optional().describe('Its IPv4 address.'),
   ipv6: InterfaceAddress.optional().describe('Its IPv6 address: the first one of its prefix.'),
   routedPrefixes: z
-    .array(z.string().max(49))
+    .array(CidrText)
     .max(PREFIXES_OF_SERVER_MAXIMUM)
     .optional()
     .describe(
@@ -74,7 +85,7 @@ const Receive = z.strictObject({
 const Send = z.strictObject({
   id: OperationId,
   attempt: Attempt.describe('A higher number starts again.'),
-  host: z.string().max(253).describe('Host on which the receiver listens.'),
+  host: ObjectName.describe('Host on which the receiver listens.'),
   port: Port.describe('Port for memory and device state.'),
   diskPort: Port.optional().describe('Port for the copies of mirrored volumes.'),
   mirroredVolumes: MirroredVolumes,
@@ -89,18 +100,16 @@ const Send = z.strictObject({
 
 const GuestMetadata = z.strictObject({
   isEnabled: z.boolean().describe('Whether the metadata service gives the guest the other values.'),
-  id: z.string().max(253).describe('Id of the server.'),
-  title: z.string().max(255).describe('Title of the server.'),
+  id: ObjectName.describe('Id of the server.'),
+  title: StoredTitle.describe('Title of the server.'),
   zone: z.string().max(63).describe('Zone of the server.'),
   region: z.string().max(63).describe('Region of the zone.'),
   plan: z.string().max(63).describe('Plan of the server.'),
-  publicKeys: z.array(z.string().max(16_384)).max(100).describe('SSH keys of its default user, in OpenSSH format.'),
+  publicKeys: PublicKeys.describe('SSH keys of its default user, in OpenSSH format.'),
   labels: StoredLabels.describe('Labels of the server.'),
-  userDataSecretName: z
-    .string()
-    .max(253)
-    .optional()
-    .describe("Secret of this node's namespace whose key userData holds the user data."),
+  userDataSecretName: ObjectName.optional().describe(
+    "Secret of this node's namespace whose key userData holds the user data.",
+  ),
 })
 
 const Transfer = z.strictObject({
@@ -116,7 +125,7 @@ const Transfer = z.strictObject({
         'knows whether the guest arrived. A receiver that still waits after its sender has completed has lost ' +
         'what was sent.',
     ),
-  host: z.string().max(253).optional().describe('Host on which the receiver listens.'),
+  host: ObjectName.optional().describe('Host on which the receiver listens.'),
   port: z.int().optional().describe('Port for memory and device state.'),
   diskPort: z.int().optional().describe('Port for the copies of mirrored volumes.'),
   iteration: z.int().min(0).describe('Number of passes over the memory.'),
@@ -150,12 +159,12 @@ export const Instance = resource({
       stop: StopRequest.optional().describe(
         'How to stop a running guest when power is stopped or the incarnation increases.',
       ),
-      cores: z.int().min(1).max(512).describe('Virtual cores.'),
-      memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB.'),
+      cores: Cores.describe('Virtual cores.'),
+      memoryMebibytes: MemoryMebibytes.describe('Memory in MiB.'),
       disks: z
         .array(
           z.strictObject({
-            volume: z.string().max(253).describe("Volume in this node's namespace."),
+            volume: ObjectName.describe("Volume in this node's namespace."),
             serial: z.string().max(20).describe('Serial number of the disk in the guest.'),
             slot: z
               .int()
@@ -169,7 +178,7 @@ export const Instance = resource({
         .max(32)
         .describe('Disks in order; the guest boots from the first one.'),
       forcedVolumes: z
-        .array(z.string().max(253))
+        .array(ObjectName)
         .max(32)
         .optional()
         .describe('Volumes to remove from the guest even when it does not release them.'),
@@ -219,13 +228,9 @@ export const Instance = resource({
         .describe('Last completed stop request.'),
       transfer: Transfer.optional().describe('Progress of the last attempt of spec.receive or spec.send.'),
       isRemoved: IsRemoved,
-      volumes: z
-        .array(z.string().max(253))
-        .max(32)
-        .optional()
-        .describe('Volumes of the guest; none while there is no guest.'),
+      volumes: z.array(ObjectName).max(32).optional().describe('Volumes of the guest; none while there is no guest.'),
       unheldVolumes: z
-        .array(z.string().max(253))
+        .array(ObjectName)
         .max(32)
         .optional()
         .describe('Volumes that only its host has open, without a device in the guest.'),
@@ -239,7 +244,7 @@ export const Instance = resource({
         .array(
           z.strictObject({
             guestPort: z.int().describe('Port in the guest.'),
-            host: z.string().max(253).describe('Address of the host that is forwarded to it.'),
+            host: ObjectName.describe('Address of the host that is forwarded to it.'),
             hostPort: z.int().describe('Port of the host that is forwarded to it.'),
           }),
         )
@@ -287,7 +292,7 @@ export const Volume = resource({
   spec: z
     .strictObject({
       storage: Reference.describe('Storage whose data it holds. Cannot be changed.'),
-      sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB; it may grow.'),
+      sizeGibibytes: StoredDiskGibibytes.describe('Size in GiB; it may grow.'),
       source: z
         .strictObject({
           kind: z
@@ -298,13 +303,10 @@ export const Volume = resource({
                 'data arrives with the running guest. copy: all data of another node as in copyFrom, before the ' +
                 'volume is ready.',
             ),
-          name: z
-            .string()
-            .max(253)
-            .describe(
-              'Name of the template, the Image, the Snapshot, the Backup, or the operation that moves the data.',
-            ),
-          volume: z.string().max(253).optional().describe('For a snapshot: its volume.'),
+          name: ObjectName.describe(
+            'Name of the template, the Image, the Snapshot, the Backup, or the operation that moves the data.',
+          ),
+          volume: ObjectName.optional().describe('For a snapshot: its volume.'),
           pool: z
             .string()
             .max(63)
@@ -315,11 +317,9 @@ export const Volume = resource({
             .max(63)
             .optional()
             .describe('For a backup: the account whose part of the store is read.'),
-          secretName: z
-            .string()
-            .max(253)
-            .optional()
-            .describe("For a backup: Secret in this node's namespace with the account's key."),
+          secretName: ObjectName.optional().describe(
+            "For a backup: Secret in this node's namespace with the account's key.",
+          ),
           objectStorageZone: ObjectStorageZone,
         })
         .optional()
@@ -327,7 +327,7 @@ export const Volume = resource({
       copyFrom: z
         .strictObject({
           id: OperationId,
-          host: z.string().max(253).describe('Host that serves the disk.'),
+          host: ObjectName.describe('Host that serves the disk.'),
           port: Port.describe('Port of that host.'),
           secretName: MigrationSecretName,
         })
@@ -366,13 +366,9 @@ export const Volume = resource({
           'For shared storage: hosts proven to run nothing, so this host takes over from them. Any other host ' +
             'that has the disk keeps it.',
         ),
-      arrivingFor: z
-        .string()
-        .max(253)
-        .optional()
-        .describe(
-          'For data that both nodes of a move see: the operation of the move, until the server is on this node.',
-        ),
+      arrivingFor: ObjectName.optional().describe(
+        'For data that both nodes of a move see: the operation of the move, until the server is on this node.',
+      ),
       snapshots: z
         .array(
           z.strictObject({
@@ -403,7 +399,7 @@ export const Volume = resource({
       serving: z
         .strictObject({
           id: OperationId,
-          host: z.string().max(253).describe('Host that serves it.'),
+          host: ObjectName.describe('Host that serves it.'),
           port: Port.describe('Port on which it is served.'),
         })
         .optional()
@@ -499,10 +495,10 @@ export const NodeReport = resource({
         .max(NETWORK_OBSTACLE_CHARACTERS)
         .optional()
         .describe('Human-readable reason why the host has no network for servers; absent when it has one.'),
-      migrationHost: z.string().max(253).optional().describe('Address of this host for incoming migrations.'),
+      migrationHost: ObjectName.optional().describe('Address of this host for incoming migrations.'),
       endpoint: z
         .strictObject({
-          url: z.string().max(253).describe('Address of the HTTPS listener.'),
+          url: ObjectName.describe('Address of the HTTPS listener.'),
           certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
         })
         .optional()
@@ -517,7 +513,7 @@ export const NodeReport = resource({
         .array(
           z.strictObject({
             kind: z.enum(['Instance', 'Volume', 'Image']).describe('Kind of the missing object.'),
-            name: z.string().max(253).describe('Expected name of the object.'),
+            name: ObjectName.describe('Expected name of the object.'),
             since: z.string().max(64).describe('Time of the first such observation, RFC 3339.'),
           }),
         )
@@ -529,11 +525,11 @@ export const NodeReport = resource({
       unnamed: z
         .array(
           z.strictObject({
-            name: z.string().max(253).describe('Expected name of its Instance.'),
+            name: ObjectName.describe('Expected name of its Instance.'),
             server: z
               .strictObject({
                 namespace: z.string().max(63).describe('Namespace of its account.'),
-                name: z.string().max(253).describe('Id of the server.'),
+                name: ObjectName.describe('Id of the server.'),
               })
               .optional()
               .describe('Its server; absent when the host does not know it.'),
@@ -573,7 +569,7 @@ export const Observation = resource({
     .strictObject({
       endpoint: z
         .strictObject({
-          url: z.string().max(253).describe('HTTPS address of the listener.'),
+          url: ObjectName.describe('HTTPS address of the listener.'),
           certificateFingerprint: z
             .string()
             .max(64)

@@ -1,13 +1,12 @@
 /** Parts that several kinds in a node's namespace share. */
 import { z } from 'zod'
+import { ObjectName } from '../kit/fields.ts'
 
 /** The operation that a part of the spec is for, so that the result for another is never mistaken for its own. */
-export const OperationId = z.string().max(253).describe('Id of the operation that it is for.')
-export const Port = z.int().min(1).max(65_535)
-export const MigrationSecretName = z
-  .string()
-  .max(253)
-  .describe("Secret in this node's namespace whose key `psk` both ends know (64 hex digits).")
+export const OperationId = ObjectName.describe('Id of the operation that it is for.')
+export const MigrationSecretName = ObjectName.describe(
+  "Secret in this node's namespace whose key `psk` both ends know (64 hex digits).",
+)
 export const IsRemoved = z
   .boolean()
   .optional()
@@ -16,6 +15,6 @@ export const IsRemoved = z
       'can remove it.',
   )
 export const Origin = z.strictObject({
-  name: z.string().max(253).describe('Name of the template.'),
-  version: z.string().max(253).describe('Version of its image.'),
+  name: ObjectName.describe('Name of the template.'),
+  version: ObjectName.describe('Version of its image.'),
 })

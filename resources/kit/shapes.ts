@@ -1,7 +1,7 @@
 /** Shapes that more than one noun uses, public (snake_case) and stored (camelCase). */
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../../domain/backup/schedule.ts'
 import { z } from 'zod'
-import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
+import { ACTOR_LENGTH_MAXIMUM, OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
 
 /** The id of a resource in the API: a UUID, or the DNS label that a person chose with kubectl. */
 export const Id = z
@@ -36,38 +36,43 @@ export const Hostname = z
 
 /** One line of text for people. */
 export const Printable = z.string().regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+export const NAME_LENGTH_MAXIMUM = 100
 export const PrintableName = z
   .string()
   .trim()
   .min(1)
-  .max(100)
+  .max(NAME_LENGTH_MAXIMUM)
   .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
 
 export const LABELS_MAXIMUM = 64
+const LABEL_KEY_LENGTH_MAXIMUM = 63
+const LABEL_VALUE_LENGTH_MAXIMUM = 255
 const LabelKey = z
   .string()
   .min(1)
-  .max(63)
+  .max(LABEL_KEY_LENGTH_MAXIMUM)
   .regex(
     /^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$/,
     'must be 1 to 63 letters, digits, ".", "_", "/" or "-", starting and ending with a letter or digit',
   )
 const LabelValue = z
   .string()
-  .max(255)
+  .max(LABEL_VALUE_LENGTH_MAXIMUM)
   .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
 export const Labels = z
   .record(LabelKey, LabelValue)
   .refine((labels) => Object.keys(labels).length <= LABELS_MAXIMUM, `at most ${LABELS_MAXIMUM} labels`)
 /** Labels as far as a CRD can describe them; the exact rule is `Labels`, applied by the facade and by admission. */
-export const StoredLabels = z.record(z.string(), z.string().max(255)).meta({ maxProperties: LABELS_MAXIMUM })
+export const StoredLabels = z
+  .record(z.string(), z.string().max(LABEL_VALUE_LENGTH_MAXIMUM))
+  .meta({ maxProperties: LABELS_MAXIMUM })
 
 const LABEL_FILTERS_MAXIMUM = 16
 /** `key=value`; the value is everything after the first `=`. */
 const LabelFilter = z
   .string()
   .min(1)
-  .max(63 + 1 + 255)
+  .max(LABEL_KEY_LENGTH_MAXIMUM + 1 + LABEL_VALUE_LENGTH_MAXIMUM)
   .regex(/^[^=]+=/, 'must be key=value')
 /** Filter of lists: an object must have every named label. */
 export const LabelFilters = z
@@ -130,6 +135,8 @@ export const Conditions = z
   )
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
 
+export const Actor = z.string().max(ACTOR_LENGTH_MAXIMUM)
+export const RequestId = z.string().max(128)
 /** The change in progress on a resource, written together with the desired state in one conditional write. At most one
  *  is active: `status.operation` of the same id is final before the next may be written. */
 export const OperationStanza = z.strictObject({
@@ -141,8 +148,8 @@ export const OperationStanza = z.strictObject({
     .max(64)
     .meta({ format: 'date-time' })
     .describe('Time after which it fails if it is not complete.'),
-  actor: z.string().max(512).describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
-  requestId: z.string().max(128).describe('Id of the request, as in its answer and in the audit log.'),
+  actor: Actor.describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
+  requestId: RequestId.describe('Id of the request, as in its answer and in the audit log.'),
   traceparent: z.string().max(64).optional().describe('W3C traceparent of the request, when traces are recorded.'),
   arguments: z
     .record(z.string(), z.string().max(1024))
@@ -162,7 +169,7 @@ export const OperationProgress = z.strictObject({
   stepIndex: z.int().min(0).max(100).describe('Number of completed steps.'),
   stepCount: z.int().min(0).max(100).describe('Number of steps.'),
   error: z.string().max(4096).describe('Reason for the failure; empty otherwise.'),
-  actor: z.string().max(512).describe('Who requested it.'),
+  actor: Actor.describe('Who requested it.'),
   createdAt: z.string().max(64).describe('Time of the request.'),
   deadlineAt: z.string().max(64).describe('Time after which it fails if it is not complete.'),
   startedAt: z.string().max(64).optional().describe('Time when it started.'),

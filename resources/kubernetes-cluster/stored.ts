@@ -18,11 +18,11 @@ import {
   StoredLabels,
   ZoneName,
 } from '../kit/shapes.ts'
+import { EndpointUrl } from '../kit/fields.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
 const PEM_LENGTH_MAXIMUM = 8_192
-const URL_LENGTH_MAXIMUM = 300
 const COUNT_MAXIMUM = 1_000
 /** Maximum kept of each kind; each kind may have one more that is being removed. */
 export const STORED_SNAPSHOTS_MAXIMUM = SNAPSHOT_KINDS.length * (SNAPSHOT_RETENTION.most + 1)
@@ -98,7 +98,7 @@ export const KubernetesCluster = resource({
       kubernetesVersion: z.string().max(16).optional().describe('Release that all its API servers run.'),
       availableUpgrade: Minor.optional().describe('Next minor version; absent when there is none.'),
       replicas: z.int().optional().describe('Number of API servers, and of etcd members.'),
-      endpoint: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('URL of its API.'),
+      endpoint: EndpointUrl.optional().describe('URL of its API.'),
       certificateAuthority: z
         .string()
         .max(PEM_LENGTH_MAXIMUM)
@@ -145,7 +145,7 @@ export const KubernetesCluster = resource({
           state: z.enum(REGISTRATION_STATES).describe('State of its registration in the organisation platform.'),
           organisationId: z.string().max(36).optional().describe('Organisation in which it is registered.'),
           clusterId: z.string().max(100).optional().describe('Its id on the organisation platform.'),
-          url: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('Its page there.'),
+          url: EndpointUrl.optional().describe('Its page there.'),
           reason: z.string().max(1024).describe('Reason why it is not in its desired state; empty when it is.'),
           attempts: z.int().min(0).describe('Consecutive attempts that the platform did not answer.'),
           operationId: z.string().max(36).optional().describe('Newest operation that tried it.'),

@@ -16,6 +16,7 @@ import {
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -57,7 +58,7 @@ export const KubernetesHost = resource({
             .string()
             .max(1024)
             .describe('Human-readable reason why it is not in its desired state; empty when it is.'),
-          address: z.string().max(253).optional().describe('Address of its load balancer; absent until it has one.'),
+          address: ObjectName.optional().describe('Address of its load balancer; absent until it has one.'),
         })
         .optional()
         .describe('The host process in the cluster; absent until it exists.'),

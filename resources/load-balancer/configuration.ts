@@ -33,6 +33,7 @@ import {
   type StoredBackend,
   type StoredCertificate,
 } from './stored.ts'
+import { AddressText, CidrText, Port } from '../kit/fields.ts'
 
 type StoredFrontend = LoadBalancerSpec['frontends'][number]
 type StoredMember = StoredBackend['members'][number]
@@ -43,12 +44,8 @@ export const ConfigurationName = z
     NAME_PATTERN,
     'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit',
   )
-const Port = z.int().min(1).max(65_535)
 const within = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most)
-const MemberAddress = z
-  .string()
-  .max(45)
-  .refine((text) => parseAddress(text) !== undefined, 'must be an address')
+const MemberAddress = AddressText.refine((text) => parseAddress(text) !== undefined, 'must be an address')
   .transform(canonicalAddress)
   .describe('An IPv4 host of the network, or an IPv6 address.')
 const Weight = within(WEIGHT).describe(
@@ -93,7 +90,7 @@ const FrontendFields = {
   backend: ConfigurationName.describe('Name of the backend that receives the traffic.'),
 }
 const CertificateIds = z.array(Id).max(CERTIFICATES_OF_FRONTEND_MAXIMUM)
-const AllowedCidrs = z.array(z.string().max(49).transform(canonicalCidr)).max(ALLOWED_CIDRS_MAXIMUM)
+const AllowedCidrs = z.array(CidrText.transform(canonicalCidr)).max(ALLOWED_CIDRS_MAXIMUM)
 
 export const FrontendInput = z
   .strictObject({

@@ -1,5 +1,7 @@
 /** LoadBalancer: distributes traffic over servers of a private network, as it is stored. */
 import { z } from 'zod'
+import { DNS_NAMES_MAXIMUM } from '../../domain/load-balancer/certificate.ts'
+import { Port } from '../kit/fields.ts'
 import {
   ALGORITHMS,
   ALLOWED_CIDRS_MAXIMUM,
@@ -36,18 +38,14 @@ import {
   StoredLabels,
   ZoneName,
 } from '../kit/shapes.ts'
+import { AddressText, CidrText, ManagedByText, ObjectName } from '../kit/fields.ts'
 
-const ADDRESS_LENGTH_MAXIMUM = 45
-const CIDR_LENGTH_MAXIMUM = 49
 const MACHINES_MAXIMUM = 4
 const ADDRESSES_OF_MACHINE_MAXIMUM = 16
 const MEMBERS_REPORTED_MAXIMUM = 1_000
-const DNS_NAMES_MAXIMUM = 100
-const PORTS = { least: 1, most: 65_535 } as const
 
 const Name = z.string().min(1).max(63).regex(NAME_PATTERN)
-const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
-const Port = z.int().min(PORTS.least).max(PORTS.most)
+const Address = AddressText.min(1)
 const within = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most)
 
 const StoredFrontend = z.strictObject({
@@ -63,7 +61,7 @@ const StoredFrontend = z.strictObject({
       'Certificates for https, selected by the name that the client requests. The first one is used when none matches.',
     ),
   allowedCidrs: z
-    .array(z.string().min(1).max(CIDR_LENGTH_MAXIMUM))
+    .array(CidrText.min(1))
     .max(ALLOWED_CIDRS_MAXIMUM)
     .default([])
     .describe('Networks that may connect; empty for any.'),
@@ -142,7 +140,7 @@ const StoredBackend = z.strictObject({
 const StoredCertificate = z.strictObject({
   id: z.string().min(1).max(63).describe('Its id in the API.'),
   name: Name.describe('Unique among the certificates.'),
-  dnsNames: z.array(z.string().max(253)).max(DNS_NAMES_MAXIMUM).describe('DNS names in the certificate.'),
+  dnsNames: z.array(ObjectName).max(DNS_NAMES_MAXIMUM).describe('DNS names in the certificate.'),
   notBefore: z.string().max(64).describe('Start of its validity.'),
   notAfter: z.string().max(64).describe('Time when it expires.'),
   fingerprint: z.string().max(128).describe('SHA-256 of it.'),
@@ -188,11 +186,9 @@ export const LoadBalancer = resource({
         })
         .optional()
         .describe('Version of the configuration. Written by the platform only.'),
-      managedBy: z
-        .string()
-        .max(280)
-        .optional()
-        .describe('edge:<id> when it is part of that edge. Written by the platform only.'),
+      managedBy: ManagedByText.optional().describe(
+        'edge:<id> when it is part of that edge. Written by the platform only.',
+      ),
       operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the load balancer.'),
@@ -221,7 +217,7 @@ export const LoadBalancer = resource({
       nodes: z
         .array(
           z.strictObject({
-            id: z.string().max(253).describe('Name of its Server.'),
+            id: ObjectName.describe('Name of its Server.'),
             role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
             isHealthy: z.boolean().describe('Whether it is healthy.'),
             addresses: z

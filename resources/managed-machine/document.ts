@@ -4,6 +4,7 @@
  *  interface. */
 import { z } from 'zod'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
+import { CidrText, ObjectName, Port, PublicKey } from '../kit/fields.ts'
 
 /** Of the document as JSON. */
 export const MACHINE_DOCUMENT_BYTES_MAXIMUM = 1_048_576
@@ -26,8 +27,8 @@ const Text = z.string().max(TEXT_MAXIMUM)
 /** Location and credentials of an archive. Everything but the location is secret. */
 const Repository = z.strictObject({
   /** Name in its certificate; the machine knows an address for it. */
-  endpoint: z.string().max(253),
-  port: z.int().min(1).max(65_535),
+  endpoint: ObjectName,
+  port: Port,
   region: z.string().max(63),
   bucket: z.string().max(NAME_MAXIMUM),
   accessKeyId: z.string().max(128),
@@ -53,11 +54,11 @@ export const MachineDocument = z.strictObject({
   fingerprint: z.string().min(1).max(64),
   /** Addresses with prefix that interfaces have besides those that they request themselves. */
   addresses: z
-    .array(z.strictObject({ interface: z.string().max(17), address: z.string().max(49) }))
+    .array(z.strictObject({ interface: z.string().max(17), address: CidrText }))
     .max(ADDRESSES_MAXIMUM)
     .optional(),
   routes: z
-    .array(z.strictObject({ to: z.string().max(49), device: z.string().max(32) }))
+    .array(z.strictObject({ to: CidrText, device: z.string().max(32) }))
     .max(ROUTES_MAXIMUM)
     .optional(),
   /** Kernel settings below `net.`. */
@@ -89,30 +90,30 @@ export const MachineDocument = z.strictObject({
       release: z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/),
       nodeName: z.string().max(63),
       /** Address in the network of the cluster. */
-      nodeAddress: z.string().max(49),
+      nodeAddress: CidrText,
       /** Endpoints of the API and of the tunnel of its control plane. */
       endpoint: z.url().max(300),
-      tunnel: z.strictObject({ host: z.string().max(253), port: z.int() }),
+      tunnel: z.strictObject({ host: ObjectName, port: z.int() }),
       /** Where its pods reach the API: on the node itself, which forwards to the endpoint. */
-      localApi: z.strictObject({ address: z.string().max(49), port: z.int() }),
+      localApi: z.strictObject({ address: CidrText, port: z.int() }),
       certificateAuthority: z.string().max(PEM_MAXIMUM),
       /** For its volume driver: the server and its location. */
-      volumes: z.strictObject({ serverId: z.string().max(253), zone: z.string().max(63) }).optional(),
+      volumes: z.strictObject({ serverId: ObjectName, zone: z.string().max(63) }).optional(),
       /** Secret for requesting its first certificate; absent after it has joined. */
       bootstrapToken: z
         .string()
         .regex(/^[a-z0-9]{6}\.[a-z0-9]{16}$/)
         .optional(),
       /** Of the entire cluster. */
-      podCidr: z.string().max(49),
-      serviceCidr: z.string().max(49),
-      dnsAddress: z.string().max(49),
+      podCidr: CidrText,
+      serviceCidr: CidrText,
+      dnsAddress: CidrText,
       /** Taints that the node registers with. */
       taints: z
-        .array(z.strictObject({ key: z.string().max(253), value: z.string().max(63), effect: z.string().max(32) }))
+        .array(z.strictObject({ key: ObjectName, value: z.string().max(63), effect: z.string().max(32) }))
         .max(TAINTS_MAXIMUM),
       /** Routes to the pods of the other nodes. */
-      routes: z.array(z.strictObject({ to: z.string().max(49), via: z.string().max(49) })).max(NODES_MAXIMUM),
+      routes: z.array(z.strictObject({ to: CidrText, via: CidrText })).max(NODES_MAXIMUM),
     })
     .optional(),
   /** A complete Kubernetes cluster on one node. It creates its keys itself, and they never leave it. */
@@ -123,18 +124,18 @@ export const MachineDocument = z.strictObject({
       nodeName: z.string().max(NAME_MAXIMUM),
       /** Address of the node for its own use. */
       nodeAddress: z.ipv4(),
-      apiPort: z.int().min(1).max(65_535),
+      apiPort: Port,
       /** Its public addresses, IPv6 first. */
-      publicAddresses: z.array(z.string().max(49)).min(1).max(2),
+      publicAddresses: z.array(CidrText).min(1).max(2),
       /** One of each family, IPv4 first. */
-      podCidrs: z.array(z.string().max(49)).length(2),
-      serviceCidrs: z.array(z.string().max(49)).length(2),
+      podCidrs: z.array(CidrText).length(2),
+      serviceCidrs: z.array(CidrText).length(2),
       dnsAddress: z.ipv4(),
-      nodeLabels: z.record(z.string().max(253), z.string().max(NAME_MAXIMUM)),
+      nodeLabels: z.record(ObjectName, z.string().max(NAME_MAXIMUM)),
       /** Issuer of tokens for people: its name for API servers, and its public keys as a JWK set. */
       issuer: z.strictObject({
         url: z.url().max(300),
-        audience: z.string().max(253),
+        audience: ObjectName,
         keys: z.array(z.looseObject({})),
       }),
       /** Issuer name of its API in service account tokens. */
@@ -143,7 +144,7 @@ export const MachineDocument = z.strictObject({
       adminKey: z.string().max(4_096),
       /** uids of service accounts whose holders lost them: they are deleted and replaced. Absent when there is none. */
       endedAdmins: z.array(z.uuid()).max(DEV_ADMINS_MAXIMUM).optional(),
-      authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
+      authorizedKeys: z.array(PublicKey).max(KEYS_MAXIMUM),
     })
     .optional(),
   /** PostgreSQL, with its data on the disk with that serial. */
@@ -159,7 +160,7 @@ export const MachineDocument = z.strictObject({
       certificate: z.string().max(PEM_MAXIMUM),
       key: z.string().max(PEM_MAXIMUM),
       /** Networks whose clients may connect. */
-      networks: z.array(z.string().max(49)).max(ADDRESSES_MAXIMUM),
+      networks: z.array(CidrText).max(ADDRESSES_MAXIMUM),
       /** Settings of the server besides those that the machine sets itself. */
       settings: z
         .record(z.string().regex(/^[a-z_]{1,63}$/), z.string().max(64))
@@ -179,7 +180,7 @@ export const MachineDocument = z.strictObject({
   /** An SSH server that forwards connections for the user `admin` and does nothing else. */
   bastion: z
     .strictObject({
-      authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
+      authorizedKeys: z.array(PublicKey).max(KEYS_MAXIMUM),
       /** Secret, as the file of sshd; without it the machine creates one. */
       hostKey: z.string().max(HOST_KEY_MAXIMUM).optional(),
     })

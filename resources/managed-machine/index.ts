@@ -8,6 +8,7 @@ import {
 } from '../../domain/managed-machine/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
+import { ManagedByText, ObjectName } from '../kit/fields.ts'
 
 export * from './document.ts'
 export * from './report.ts'
@@ -33,21 +34,18 @@ export const ManagedMachine = resource({
     .strictObject({
       server: z
         .strictObject({
-          namespace: z.string().max(253).describe('Namespace of the account.'),
-          name: z.string().max(253).describe('Name of the Server.'),
+          namespace: ObjectName.describe('Namespace of the account.'),
+          name: ObjectName.describe('Name of the Server.'),
           uid: z.string().max(63).describe('uid of that Server.'),
         })
         .describe('Server of the machine. Cannot be changed.'),
-      managedBy: z.string().max(280).describe('Purpose of the machine, as spec.managedBy of its Server.'),
+      managedBy: ManagedByText.describe('Purpose of the machine, as spec.managedBy of its Server.'),
       configuration: z
         .strictObject({
           ...Configuration,
-          secretName: z
-            .string()
-            .max(253)
-            .describe(
-              `Secret in this namespace whose key ${MACHINE_DOCUMENT_KEY} holds the configuration with all secrets.`,
-            ),
+          secretName: ObjectName.describe(
+            `Secret in this namespace whose key ${MACHINE_DOCUMENT_KEY} holds the configuration with all secrets.`,
+          ),
           deliveredAt: z.iso
             .datetime()
             .optional()

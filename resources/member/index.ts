@@ -5,6 +5,7 @@ import { EXAMPLE } from '../kit/examples.ts'
 import { Email, IssuedSession, MailedToken, Password, SecondFactorStep } from '../identity/index.ts'
 import { completeListOf, DateTime, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const GivenRole = z.enum(['admin', 'member', 'viewer'])
 export const Member = z
@@ -31,8 +32,8 @@ export const Invitation = z
     expires_at: DateTime,
   })
   .meta({ id: 'Invitation' })
-const UserParams = z.strictObject({ user_id: z.string().max(253) })
-const InvitationParams = z.strictObject({ id: z.string().max(253) })
+const UserParams = z.strictObject({ user_id: ObjectName })
+const InvitationParams = z.strictObject({ id: ObjectName })
 
 const members = routesUnder({
   path: '/v1/account',

@@ -20,10 +20,9 @@ import { canonicalAddress, parseAddress } from '../../domain/network/addresses.t
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
+import { AddressText, CidrText, StoredDisplayName } from '../kit/fields.ts'
 
-const CIDR_LENGTH_MAXIMUM = 49
-const ADDRESS_LENGTH_MAXIMUM = 45
-const StoredDnsServers = z.array(z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)).max(DNS_SERVERS_MAXIMUM)
+const StoredDnsServers = z.array(AddressText.min(1)).max(DNS_SERVERS_MAXIMUM)
 
 export const Network = resource({
   kind: 'Network',
@@ -38,11 +37,8 @@ export const Network = resource({
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of the network. Cannot be changed.'),
-      name: z.string().min(1).max(100).describe('Display name, unique among the networks of the account in the zone.'),
-      ipv4Cidr: z
-        .string()
-        .min(1)
-        .max(CIDR_LENGTH_MAXIMUM)
+      name: StoredDisplayName.describe('Display name, unique among the networks of the account in the zone.'),
+      ipv4Cidr: CidrText.min(1)
         .optional()
         .describe(
           'IPv4 range of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free ' +
@@ -59,8 +55,8 @@ export const Network = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       region: z.string().max(63).optional().describe('Region of the zone.'),
-      ipv4Cidr: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('IPv4 range of the network.'),
-      ipv6Prefix: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('/64 that belongs only to this network.'),
+      ipv4Cidr: CidrText.optional().describe('IPv4 range of the network.'),
+      ipv6Prefix: CidrText.optional().describe('/64 that belongs only to this network.'),
       asked: z
         .strictObject({
           dnsServers: StoredDnsServers.describe('Applied value of the spec.'),

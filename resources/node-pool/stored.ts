@@ -17,11 +17,12 @@ import {
   RequestedOrEditedOperation,
   ZoneName,
 } from '../kit/shapes.ts'
+import { CidrText } from '../kit/fields.ts'
 
 const Name = z.string().min(1).max(253)
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
 const Instant = z.string().max(64).meta({ format: 'date-time' })
-const Address = z.string().max(49)
+const Address = CidrText
 
 const StoredTaint = z.strictObject({
   key: Name.describe('Name of the taint.'),

@@ -4,9 +4,10 @@ import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node/rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
-import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../kit/shapes.ts'
+import { DateTime, Id, Labels, PageQuery, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
+import { Reason } from '../kit/fields.ts'
 
 const ROLES = ['compute', 'storage', 'network'] as const
 /** The name of its namespace, `node-<hostname>`, must still be a label. */
@@ -93,7 +94,6 @@ export const nodeFactsOf = (node: StoredNode, serverCount: number): NodeFacts =>
   serverCount,
 })
 
-const Reason = Printable.trim().min(1).max(1_000)
 const Rack = z
   .string()
   .min(1)

@@ -10,10 +10,11 @@ import {
   StoredLabels,
   ZoneName,
 } from '../kit/shapes.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 /** Announced work on a node, as shown to the owners of its servers. */
 const PlannedWork = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation.'),
+  operationId: ObjectName.describe('Name of the Operation.'),
   plannedAt: z.string().max(64).describe('Time from which servers are moved away.'),
   reason: z.string().max(1024).describe('Human-readable reason.'),
   action: z.enum(['live', 'cold']).describe('How servers leave: live, or cold if necessary.'),
@@ -21,7 +22,7 @@ const PlannedWork = z.strictObject({
 
 /** Proof that nothing that ran on a node still runs there. */
 const Fence = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation that obtained the proof.'),
+  operationId: ObjectName.describe('Name of the Operation that obtained the proof.'),
   at: z.string().max(64).describe('Time of the proof.'),
   method: z.enum(['power_off', 'storage_block', 'attest']).describe('By what.'),
   evidence: z.string().max(1024).describe('Human-readable evidence, or the name of the attesting person.'),
@@ -64,7 +65,7 @@ const StorageAccess = z.strictObject({
 
 /** State of a node's access to shared storage. Written before anything is done, so that access is always restored. */
 const StorageBlock = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation that revoked it.'),
+  operationId: ObjectName.describe('Name of the Operation that revoked it.'),
   access: StorageAccess.describe('Revoked access.'),
   isTaken: z.boolean().describe('Whether the storage has confirmed that it no longer serves the node.'),
   readAt: z.string().max(64).describe('Time of the last request to the storage.'),
@@ -161,7 +162,7 @@ export const Node = resource({
       bootId: z.string().max(64).optional().describe('Changes with every boot of the host.'),
       endpoint: z
         .strictObject({
-          url: z.string().max(253).describe('Address of the HTTPS listener.'),
+          url: ObjectName.describe('Address of the HTTPS listener.'),
           certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
         })
         .optional()

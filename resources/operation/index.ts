@@ -5,6 +5,7 @@ import type { IdleFacts } from '../../domain/idle-rules.ts'
 import {
   isDeletion,
   isFinal,
+  OPERATION_EVENTS_MAXIMUM,
   OPERATION_KINDS,
   OPERATION_STATUSES,
   type OperationKind,
@@ -24,7 +25,10 @@ import {
   type OperationStanza,
   pageOf,
   type Stored,
+  Actor,
+  RequestId,
 } from '../kit/shapes.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('Time of the event.'),
@@ -71,20 +75,20 @@ export const Operation = resource({
       target: z
         .strictObject({
           type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
-          id: z.string().max(253).describe('Name of the resource.'),
+          id: ObjectName.describe('Name of the resource.'),
         })
         .describe('Target. The operation outlives it.'),
       carrier: z
         .strictObject({
           type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
-          id: z.string().max(253).describe('Name of the resource.'),
+          id: ObjectName.describe('Name of the resource.'),
         })
         .optional()
         .describe(
           'Object that the operation is named after when that is not its target, such as the storage of a backup.',
         ),
-      actor: z.string().max(512).describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
-      requestId: z.string().max(128).describe('Id of the request, as in its answer and in the audit log.'),
+      actor: Actor.describe('Who requested it: user:<id>, token:<name>, operator or system:<component>.'),
+      requestId: RequestId.describe('Id of the request, as in its answer and in the audit log.'),
       createdAt: z.string().max(64).describe('Time of the request.'),
       deadlineAt: z.string().max(64).describe('Time after which it fails if it is not complete.'),
       stepCount: z.int().min(0).max(100).describe('Number of steps.'),
@@ -98,7 +102,11 @@ export const Operation = resource({
       error: z.string().max(4096).describe('Reason for the failure; empty otherwise.'),
       startedAt: z.string().max(64).optional().describe('Time when it started.'),
       finishedAt: z.string().max(64).optional().describe('Time when it ended.'),
-      events: z.array(StoredEvent).max(100).optional().describe('Events, oldest first; the newest hundred.'),
+      events: z
+        .array(StoredEvent)
+        .max(OPERATION_EVENTS_MAXIMUM)
+        .optional()
+        .describe('Events, oldest first; the newest hundred.'),
       observedGeneration: ObservedGeneration,
     })
     .describe('Progress of the operation.'),

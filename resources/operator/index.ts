@@ -4,6 +4,7 @@ import { OperationEnvelope, OperationFilters, OperationView } from '../operation
 import { EXAMPLE } from '../kit/examples.ts'
 import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { REASON_LENGTH_MAXIMUM } from '../kit/fields.ts'
 
 const AREA = "The platform's own control plane, operations, capacity"
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
@@ -133,7 +134,7 @@ export const shrinkControlPlane = platform.post('shrink_control_plane', '/contro
   description: NOT_OURS,
   starts: ['control_plane.shrink'],
   isDestructive: true,
-  body: z.strictObject({ node_ids: NodeIds, reason: z.string().trim().min(1).max(1_000) }),
+  body: z.strictObject({ node_ids: NodeIds, reason: z.string().trim().min(1).max(REASON_LENGTH_MAXIMUM) }),
   example: { node_ids: [EXAMPLE.id], reason: EXAMPLE.reason },
   refuses: [400, 409, 501],
 })

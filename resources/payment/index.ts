@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { route } from '../kit/define.ts'
 import { DateTime, pageOf, PageQuery } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 const WEBHOOK_BYTES_MAXIMUM = 262_144
 
@@ -52,7 +53,7 @@ const PaymentMethod = z
   })
   .meta({ id: 'PaymentMethod' })
 
-const MethodParams = z.strictObject({ id: z.string().max(253).describe('Id of the payment method.') })
+const MethodParams = z.strictObject({ id: ObjectName.describe('Id of the payment method.') })
 
 const payments = routesUnder({
   path: '/v1/account/billing',

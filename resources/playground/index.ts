@@ -14,9 +14,9 @@ import {
 } from '../kit/shapes.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { EndpointUrl, ObjectName } from '../kit/fields.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
-const URL_LENGTH_MAXIMUM = 300
 
 export const Playground = resource({
   kind: 'Playground',
@@ -39,8 +39,8 @@ export const Playground = resource({
       name: z.string().max(63).optional().describe('Its name in the API: pg- and ten hexadecimal digits.'),
       state: z.enum(PLAYGROUND_STATES).optional().describe('State of the playground.'),
       isSimulated: z.boolean().optional().describe('Whether its host only simulates it: nobody can sign in.'),
-      endpoint: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('URL of its API, once it is ready.'),
-      appDomain: z.string().max(253).optional().describe('Wildcard domain of its Ingresses.'),
+      endpoint: EndpointUrl.optional().describe('URL of its API, once it is ready.'),
+      appDomain: ObjectName.optional().describe('Wildcard domain of its Ingresses.'),
       expiresAt: Instant.optional().describe('Time of its automatic end.'),
       endReason: z.enum(END_REASONS).optional().describe('Reason for its end.'),
       detail: z

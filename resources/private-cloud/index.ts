@@ -5,10 +5,10 @@ import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud/rules.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { Cursor, DateTime, Id, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { ObjectName, REASON_LENGTH_MAXIMUM } from '../kit/fields.ts'
 
 const REQUESTS_MAXIMUM = 100
 const REQUESTS_DEFAULT = 20
-const REASON_LENGTH_MAXIMUM = 1_000
 const NODES_MAXIMUM = 100
 
 const Count = z.int().min(0)
@@ -91,7 +91,7 @@ const Overview = z
   })
   .meta({ id: 'PrivateCloudOverview' })
 
-const IdParams = z.strictObject({ id: z.string().max(253) })
+const IdParams = z.strictObject({ id: ObjectName })
 
 const verbs = routesUnder({ path: '/v1/private-cloud', area: 'Private cloud' })
 
@@ -127,7 +127,7 @@ export const createPrivateCloudRequest = verbs.post('create_private_cloud_reques
     vcpus: z.int().describe('At least.'),
     memory_gibibytes: z.int().describe('At least.'),
     disk_gigabytes: z.int().describe('Minimum, in units of 10^9 bytes and before any replication.'),
-    region: z.string().max(253).nullish().describe('Requested region; any when omitted.'),
+    region: ObjectName.nullish().describe('Requested region; any when omitted.'),
     notes: z.string().nullish().describe('Notes for staff.'),
   }),
   example: { vcpus: 64, memory_gibibytes: 256, disk_gigabytes: 4_000, region: 'eu-1', notes: 'By next month.' },
@@ -154,7 +154,7 @@ export const listPrivateCloudRequestsAsStaff = staff.get('list_private_cloud_req
   description: 'Newest first.',
   query: PageQuery.extend({
     state: z.enum(PRIVATE_CLOUD_STATES).optional(),
-    region: z.string().max(253).optional().describe('Returns only requests for this region.'),
+    region: ObjectName.optional().describe('Returns only requests for this region.'),
   }),
   answers: { 200: pageOf(StaffPrivateCloudRequest) },
 })

@@ -17,9 +17,7 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
-
-const CIDR_LENGTH_MAXIMUM = 49
-const ADDRESS_LENGTH_MAXIMUM = 45
+import { AddressText, CidrText } from '../kit/fields.ts'
 
 export const PublicPool = resource({
   kind: 'PublicPool',
@@ -36,13 +34,9 @@ export const PublicPool = resource({
     .strictObject({
       zone: ZoneName.describe('Zone of its addresses. Cannot be changed.'),
       family: z.enum(['ipv4', 'ipv6']).describe('Address family. Cannot be changed.'),
-      cidr: z
-        .string()
-        .min(1)
-        .max(CIDR_LENGTH_MAXIMUM)
-        .describe(
-          'The network, as in 203.0.113.0/24 or 2001:db8::/40. It must not overlap another pool. Cannot be changed.',
-        ),
+      cidr: CidrText.min(1).describe(
+        'The network, as in 203.0.113.0/24 or 2001:db8::/40. It must not overlap another pool. Cannot be changed.',
+      ),
       use: z.enum(POOL_USES).describe('Use of the addresses. Cannot be changed.'),
       isPrivate: z
         .boolean()
@@ -50,10 +44,7 @@ export const PublicPool = resource({
         .describe(
           'Whether the Internet does not route the network; derived from the network when absent. Cannot be changed.',
         ),
-      gateway: z
-        .string()
-        .min(1)
-        .max(ADDRESS_LENGTH_MAXIMUM)
+      gateway: AddressText.min(1)
         .optional()
         .describe(
           'Default gateway of the addresses. When absent: the first address of an IPv4 network, fe80::1 for ' +
@@ -174,16 +165,13 @@ export const createPublicPool = verbs.create('create_public_pool', {
   body: z.strictObject({
     zone: ZoneName,
     family: z.enum(['ipv4', 'ipv6']),
-    cidr: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('The network, without host bits.'),
+    cidr: CidrText.min(1).describe('The network, without host bits.'),
     use: z.enum(POOL_USES).describe('Use of the addresses: single IPv4 addresses, or a /64 each from an IPv6 network.'),
     is_private: z
       .boolean()
       .optional()
       .describe('Whether the Internet does not route the network. Derived from the network by default.'),
-    gateway: z
-      .string()
-      .min(1)
-      .max(ADDRESS_LENGTH_MAXIMUM)
+    gateway: AddressText.min(1)
       .nullish()
       .describe('Defaults to the first address of an IPv4 network, fe80::1 for IPv6.'),
     announce: z

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { MIGRATION_MODES } from '../../domain/server/migration-policies.ts'
 import { Email } from '../identity/index.ts'
-import { Id, Printable } from '../kit/shapes.ts'
+import { Id } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { Reason } from '../kit/fields.ts'
 
-const Reason = Printable.trim().min(1).max(1_000)
 const SecondApprover = Email.describe('Email address of another staff member who attests it too.')
 
 export const FENCE_METHODS = ['auto', 'power_off', 'storage_block', 'attest'] as const

@@ -28,11 +28,10 @@ import { type StoredNetwork, rangesOf } from '../network/index.ts'
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
+import { AddressText, CidrText, ObjectName, StoredDisplayName } from '../kit/fields.ts'
 
-const CIDR_LENGTH_MAXIMUM = 49
-const ADDRESS_LENGTH_MAXIMUM = 45
 const ROUTE_COMMENT_LENGTH_MAXIMUM = 255
-const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
+const Address = AddressText.min(1)
 
 const NetworkIds = z
   .array(z.string().min(1).max(253))
@@ -41,7 +40,7 @@ const NetworkIds = z
 const StoredStaticRoutes = z
   .array(
     z.strictObject({
-      destination: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('Destination network.'),
+      destination: CidrText.min(1).describe('Destination network.'),
       nextHop: Address.describe('Address in one of the networks that receives the traffic.'),
       comment: z.string().max(ROUTE_COMMENT_LENGTH_MAXIMUM).default('').describe('For people.'),
     }),
@@ -61,7 +60,7 @@ export const Router = resource({
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of the router. Cannot be changed.'),
-      name: z.string().min(1).max(100).describe('Display name, unique among the routers of the account in the zone.'),
+      name: StoredDisplayName.describe('Display name, unique among the routers of the account in the zone.'),
       natEnabled: z
         .boolean()
         .default(false)
@@ -86,7 +85,7 @@ export const Router = resource({
       networks: z
         .array(
           z.strictObject({
-            networkId: z.string().max(253).describe('Name of the Network.'),
+            networkId: ObjectName.describe('Name of the Network.'),
             ipv4Address: Address.describe('Address of the router in the network.'),
             ipv6Address: Address.describe('IPv6 address of the router in the network.'),
           }),

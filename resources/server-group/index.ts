@@ -4,6 +4,7 @@ import { SPREADS } from '../../domain/node/placement.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName, StoredDisplayName } from '../kit/fields.ts'
 
 const UNMET_SHOWN_MAXIMUM = 256
 
@@ -18,7 +19,7 @@ export const ServerGroup = resource({
     'nodes, racks or zones. It cannot be deleted while it has servers.',
   spec: z
     .strictObject({
-      name: z.string().min(1).max(100).describe('Display name, unique in the account.'),
+      name: StoredDisplayName.describe('Display name, unique in the account.'),
       spread: z
         .enum(SPREADS)
         .default('host')
@@ -46,7 +47,7 @@ export const ServerGroup = resource({
       region: z.string().max(63).optional().describe('Region of the members.'),
       memberCount: z.int().min(0).optional().describe('Number of servers in it.'),
       unmetMembers: z
-        .array(z.string().max(253))
+        .array(ObjectName)
         .max(UNMET_SHOWN_MAXIMUM)
         .optional()
         .describe('Servers that share a failure domain with an older member, oldest first.'),

@@ -21,8 +21,7 @@ import {
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Printable } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
-
-const CIDR_LENGTH_MAXIMUM = 49
+import { CidrText } from '../kit/fields.ts'
 
 const StoredRule = z.strictObject({
   direction: z.enum(FIREWALL_DIRECTIONS).describe('in: traffic to the server; out: traffic from the server.'),
@@ -32,7 +31,7 @@ const StoredRule = z.strictObject({
   portStart: z.int().min(1).max(PORT_MAXIMUM).optional().describe('First port; any port when absent.'),
   portEnd: z.int().min(1).max(PORT_MAXIMUM).optional().describe('Last port; the first port when absent.'),
   remoteCidrs: z
-    .array(z.string().min(1).max(CIDR_LENGTH_MAXIMUM))
+    .array(CidrText.min(1))
     .max(FIREWALL_CIDRS_PER_RULE_MAXIMUM)
     .default([])
     .describe('Networks that packets come from or go to; empty for any.'),
@@ -114,7 +113,7 @@ export const FirewallInput = z
             port_start: Port.describe('First port; any port when omitted. Only for tcp and udp.'),
             port_end: Port.describe('Last port; port_start when omitted.'),
             remote_cidrs: z
-              .array(z.string().max(CIDR_LENGTH_MAXIMUM))
+              .array(CidrText)
               .default([])
               .describe(
                 'Networks that packets come from or go to; empty for any. A single address is accepted as a network.',

@@ -5,23 +5,16 @@ import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/network/interfaces.t
 import { OperationView } from '../operation/index.ts'
 import { ById, completeListOf, DateTime, Id } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
-
-const ADDRESS_LENGTH_MAXIMUM = 45
+import { AddressText, ObjectName } from '../kit/fields.ts'
 
 export const StoredNetworks = z
   .array(
     z.strictObject({
       networkId: z.string().min(1).max(253).describe('Name of the Network.'),
-      ipv4Address: z
-        .string()
-        .min(1)
-        .max(ADDRESS_LENGTH_MAXIMUM)
+      ipv4Address: AddressText.min(1)
         .optional()
         .describe('IPv4 address of the server in the network; a free one when absent. Cannot be changed.'),
-      ipv6Address: z
-        .string()
-        .min(1)
-        .max(ADDRESS_LENGTH_MAXIMUM)
+      ipv6Address: AddressText.min(1)
         .optional()
         .describe('IPv6 address of the server in the network; a free one when absent. Cannot be changed.'),
     }),
@@ -38,10 +31,10 @@ export const InterfacesStatus = z
   .array(
     z.strictObject({
       id: z.string().max(63).describe('Id of the interface in the API.'),
-      networkId: z.string().max(253).describe('Name of its Network.'),
+      networkId: ObjectName.describe('Name of its Network.'),
       macAddress: z.string().max(17).describe('Its hardware address.'),
-      ipv4Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).describe('Its IPv4 address.'),
-      ipv6Address: z.string().max(ADDRESS_LENGTH_MAXIMUM).describe('Its IPv6 address.'),
+      ipv4Address: AddressText.describe('Its IPv4 address.'),
+      ipv6Address: AddressText.describe('Its IPv6 address.'),
     }),
   )
   .max(INTERFACES_PER_SERVER_MAXIMUM - 1)

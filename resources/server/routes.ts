@@ -1,5 +1,4 @@
 /** Public shape and routes of servers, and the conversion from the stored shape. */
-import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage/rules.ts'
 import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/network/addresses.ts'
 import { hourlyMillicents } from '../../domain/billing/rules.ts'
@@ -32,15 +31,14 @@ import {
   LabelFilters,
   Labels,
   PageQuery,
-  Printable,
   type Stored,
   ZoneName,
 } from '../kit/shapes.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
+import { SSH_KEY_LENGTH_MAXIMUM, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
+import { DiskGibibytes, Title } from '../kit/fields.ts'
 
-export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
 export const USER_DATA_BYTES_MAXIMUM = 65_536
 
 export const ServerView = z
@@ -293,7 +291,6 @@ export function factsOf(server: StoredServer): ServerFacts {
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }
-const Title = Printable.max(255)
 
 export const CreateServer = exactlyOneOf(
   z.strictObject({
@@ -326,12 +323,9 @@ export const CreateServer = exactlyOneOf(
     server_group_id: Id.nullish().describe(
       'Group whose other members are placed apart from the server. The server stays in it until it is deleted.',
     ),
-    storage_gibibytes: z
-      .int()
-      .min(1)
-      .max(STORAGE_GIBIBYTES_MAXIMUM)
-      .optional()
-      .describe('Size of the boot storage: at least the size of the plan, which is the default.'),
+    storage_gibibytes: DiskGibibytes.optional().describe(
+      'Size of the boot storage: at least the size of the plan, which is the default.',
+    ),
     ha_policy: z.enum(['restart', 'none']).default('restart'),
     migration_policy: z.enum(['default', 'relaxed', 'strict']).default('default'),
     metadata_enabled: z.boolean().default(true),

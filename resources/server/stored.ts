@@ -17,6 +17,7 @@ import {
 import { FirewallProgress, StoredFirewall } from './firewall.ts'
 import { InterfacesStatus, StoredNetworks } from './interfaces.ts'
 import { ManagedBy, SharedAddresses } from './managed.ts'
+import { AddressText, CidrText, StoredDiskGibibytes, ObjectName, Port, PublicKeys, StoredTitle } from '../kit/fields.ts'
 
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
@@ -33,10 +34,10 @@ export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
 /** MigrationProgress as it is stored. */
 const Migration = z.strictObject({
-  operationId: z.string().max(253).describe('Name of the Operation that moves the server.'),
+  operationId: ObjectName.describe('Name of the Operation that moves the server.'),
   state: z.enum(MIGRATION_STATES).describe('State of the move.'),
-  sourceNode: z.string().max(253).describe('Source node of the server.'),
-  targetNode: z.string().max(253).describe('Target node of the server.'),
+  sourceNode: ObjectName.describe('Source node of the server.'),
+  targetNode: ObjectName.describe('Target node of the server.'),
   targetZone: ZoneName.optional().describe('Zone of the target node.'),
   phase: z.enum(MIGRATION_PHASES).describe('Phase of the attempt that the nodes report.'),
   attempt: z.int().min(1).describe('Number of the attempt.'),
@@ -99,7 +100,7 @@ export const Server = resource({
       hostname: Hostname.describe('Host name, unique in the account and zone. Cannot be changed.').meta({
         'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'hostname cannot be changed' }],
       }),
-      title: z.string().max(255).default('').describe('Title: one line of free text.'),
+      title: StoredTitle.default('').describe('Title: one line of free text.'),
       zone: ZoneName.describe(
         'Zone of the server: one of `kubectl get zones`. Cannot be changed here; it changes when the server is ' +
           'moved to another zone through the API.',
@@ -137,31 +138,19 @@ export const Server = resource({
           'Desired power state. running starts a stopped server; stopped asks the guest to shut down, and cuts ' +
             'the power after a timeout.',
         ),
-      sshKeys: z
-        .array(z.string().max(16_384))
-        .max(100)
-        .default([])
-        .describe(
-          'Public keys in one-line OpenSSH format that may sign in. A server without user data needs at least one.',
-        ),
-      userDataSecretName: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Secret in the same namespace whose key userData holds the user data of the first boot.'),
-      initScriptId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Init script of the account whose text became the user data. Set through the API only.'),
-      serverGroupId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe(
-          'ServerGroup that the server joins at creation and that keeps it apart from other members. Cannot be ' +
-            'changed.',
-        ),
+      sshKeys: PublicKeys.default([]).describe(
+        'Public keys in one-line OpenSSH format that may sign in. A server without user data needs at least one.',
+      ),
+      userDataSecretName: ObjectName.optional().describe(
+        'Secret in the same namespace whose key userData holds the user data of the first boot.',
+      ),
+      initScriptId: ObjectName.optional().describe(
+        'Init script of the account whose text became the user data. Set through the API only.',
+      ),
+      serverGroupId: ObjectName.optional().describe(
+        'ServerGroup that the server joins at creation and that keeps it apart from other members. Cannot be ' +
+          'changed.',
+      ),
       haPolicy: z
         .enum(['restart', 'none'])
         .default('restart')
@@ -179,20 +168,13 @@ export const Server = resource({
       networks: StoredNetworks.optional(),
       firewall: StoredFirewall.optional(),
       metadataEnabled: z.boolean().default(true).describe('Whether the metadata service answers the server.'),
-      storageGibibytes: z
-        .int()
-        .min(1)
-        .max(65_536)
-        .optional()
-        .describe(
-          'Size of the boot storage in GiB: at least the size of the plan, which is the default. The boot ' +
-            'storage of a stopped server can grow, by an operation server.change_plan.',
-        ),
-      bootStorageId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Name of its boot Storage; the name of the server when absent. Written by the platform only.'),
+      storageGibibytes: StoredDiskGibibytes.optional().describe(
+        'Size of the boot storage in GiB: at least the size of the plan, which is the default. The boot ' +
+          'storage of a stopped server can grow, by an operation server.change_plan.',
+      ),
+      bootStorageId: ObjectName.optional().describe(
+        'Name of its boot Storage; the name of the server when absent. Written by the platform only.',
+      ),
       isProtected: z
         .boolean()
         .default(false)
@@ -229,18 +211,18 @@ export const Server = resource({
       memoryMebibytes: z.int().optional().describe('Current memory in MiB.'),
       storageGibibytes: z.int().optional().describe('Size of its boot storage in GiB.'),
       macAddress: z.string().max(17).optional().describe('Hardware address of its public interface.'),
-      publicIpv4: z.string().max(45).optional().describe('Public IPv4 address.'),
-      publicIpv6: z.string().max(45).optional().describe('Public IPv6 address.'),
-      publicIpv6Prefix: z.string().max(49).optional().describe('Public IPv6 prefix that is routed to it.'),
+      publicIpv4: AddressText.optional().describe('Public IPv4 address.'),
+      publicIpv6: AddressText.optional().describe('Public IPv6 address.'),
+      publicIpv6Prefix: CidrText.optional().describe('Public IPv6 prefix that is routed to it.'),
       ipv6RenumberAvailable: z
         .boolean()
         .optional()
         .describe('Whether the prefix comes from a pool that is being drained, and can be exchanged for another.'),
-      nodeName: z.string().max(253).optional().describe('Node of the server.'),
+      nodeName: ObjectName.optional().describe('Node of the server.'),
       sshForward: z
         .strictObject({
-          host: z.string().max(253).describe('Address of the host of the server; 127.0.0.1 is the host itself.'),
-          port: z.int().min(1).max(65_535).describe('Port there.'),
+          host: ObjectName.describe('Address of the host of the server; 127.0.0.1 is the host itself.'),
+          port: Port.describe('Port there.'),
         })
         .optional()
         .describe('Address of its SSH port while it runs, in a zone whose servers have no separate addresses.'),
@@ -252,8 +234,8 @@ export const Server = resource({
       sshHostKeys: SshHostKeys.optional().describe(
         'Public host keys of its SSH server, as printed on the console of the guest.',
       ),
-      bootStorageId: z.string().max(253).optional().describe('Name of its boot Storage.'),
-      storageIds: z.array(z.string().max(253)).max(32).optional().describe('Names of its other Storages.'),
+      bootStorageId: ObjectName.optional().describe('Name of its boot Storage.'),
+      storageIds: z.array(ObjectName).max(32).optional().describe('Names of its other Storages.'),
       startedAt: z
         .string()
         .max(64)

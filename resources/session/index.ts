@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { DateTime, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName } from '../kit/fields.ts'
 
 export const Session = z
   .strictObject({
@@ -32,7 +33,7 @@ export const listSessions = sessions.listWhole('list_sessions', {
 export const endSession = sessions.remove('end_session', {
   summary: 'End one of your sessions',
   audit: 'auth.session_ended',
-  params: z.strictObject({ id: z.string().max(253) }),
+  params: z.strictObject({ id: ObjectName }),
   refuses: [404],
 })
 

@@ -8,7 +8,6 @@ import {
   Labels,
   ObservedGeneration,
   PageQuery,
-  Printable,
   ReportedOperation,
   RequestedOperation,
   type Stored,
@@ -18,6 +17,7 @@ import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
+import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
 
 export const SNAPSHOT_STATES = ['creating', 'online', 'error', 'deleting'] as const
 
@@ -34,16 +34,12 @@ export const Snapshot = resource({
   spec: z
     .strictObject({
       storageId: z.string().min(1).max(253).describe('Name of the Storage. Cannot be changed.'),
-      title: z.string().max(255).default('').describe('Title: one line of free text. Cannot be changed.'),
+      title: StoredTitle.default('').describe('Title: one line of free text. Cannot be changed.'),
       labels: StoredLabels.default({}).describe('Labels, as in the API. Cannot be changed.'),
-      restoredBackupId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe(
-          'Backup whose restore it preceded. Such a snapshot does not prevent the deletion of its storage, and ' +
-            'is deleted with it. Written by the platform only.',
-        ),
+      restoredBackupId: ObjectName.optional().describe(
+        'Backup whose restore it preceded. Such a snapshot does not prevent the deletion of its storage, and ' +
+          'is deleted with it. Written by the platform only.',
+      ),
       expiresAt: z
         .string()
         .max(64)
@@ -147,7 +143,7 @@ export function snapshotFactsOf(snapshot: StoredSnapshot): SnapshotFacts {
 }
 
 export const CreateSnapshot = z
-  .strictObject({ title: Printable.max(255).default(''), labels: Labels.default({}) })
+  .strictObject({ title: Title.default(''), labels: Labels.default({}) })
   .meta({ id: 'CreateSnapshot' })
 
 const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })

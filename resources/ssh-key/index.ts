@@ -1,10 +1,9 @@
 /** SSH keys of an account: public shape and routes. Stored in PostgreSQL only; servers keep the text of the keys they
  *  were created with. */
 import { z } from 'zod'
+import { SSH_KEY_LENGTH_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
-
-export const SSH_KEY_LENGTH_MAXIMUM = 16_384
 
 export const SshKey = z
   .strictObject({ id: Uuid, name: z.string(), public_key: z.string(), fingerprint: z.string(), created_at: DateTime })

@@ -5,10 +5,11 @@ import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
 import { forOperators, route } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { Email, Impersonation, Password } from '../identity/index.ts'
+import { Email, EMAIL_LENGTH_MAXIMUM, Impersonation, Password } from '../identity/index.ts'
 import { SearchedText } from '../kit/filters.ts'
 import { completeListOf, DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
+import { ObjectName, TicketReference } from '../kit/fields.ts'
 
 const SIGN_IN_AREA = 'Staff sign-in'
 const AREA = 'Accounts, private cloud decisions, support sessions'
@@ -88,9 +89,9 @@ const StaffAuditEntry = z
   .meta({ id: 'StaffAuditEntry' })
 
 const Reason = z.strictObject({ reason: z.string().trim().min(1).max(1000) })
-const AccountParams = z.strictObject({ account_id: z.string().max(253) })
-const UserParams = z.strictObject({ user_id: z.string().max(253) })
-const IdParams = z.strictObject({ id: z.string().max(253) })
+const AccountParams = z.strictObject({ account_id: ObjectName })
+const UserParams = z.strictObject({ user_id: ObjectName })
+const IdParams = z.strictObject({ id: ObjectName })
 const Cents = z.int().min(1).max(1_000_000_000)
 
 const logins = routesUnder({
@@ -150,9 +151,9 @@ export const listAccountsAsStaff = accounts.get('list_accounts_as_staff', '', {
   summary: 'List accounts',
   query: PageQuery.extend({
     q: SearchedText.optional().describe('Part of the id, the name, or the address of the owner.'),
-    email: z.string().max(254).optional(),
+    email: z.string().max(EMAIL_LENGTH_MAXIMUM).optional(),
     name: z.string().max(200).optional(),
-    id: z.string().max(253).optional(),
+    id: ObjectName.optional(),
   }),
   answers: { 200: pageOf(Account) },
 })
@@ -277,7 +278,7 @@ export const createSupportSession = accounts.post('create_support_session', '/{a
   body: z.strictObject({
     mode: z.enum(SUPPORT_MODES),
     reason: z.string().trim().min(1).max(1000),
-    ticket: z.string().trim().max(200).nullable().optional(),
+    ticket: TicketReference,
   }),
   example: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
   secretFields: ['handoff_url'],
@@ -306,7 +307,7 @@ export const endSupportSession = support.delete('end_support_session', '/support
 export const listStaffAuditEntries = support.get('list_staff_audit_entries', '/audit', {
   summary: 'List the actions of staff',
   query: PageQuery.extend({
-    account_id: z.string().max(253).optional(),
+    account_id: ObjectName.optional(),
     action: z.string().max(100).optional(),
     from: DateTime.optional(),
     to: DateTime.optional(),
@@ -325,7 +326,7 @@ export const verifyAuditChain = support.post('verify_audit_chain', '/audit/verif
     'also compared with the newest checkpoint in object storage. While object storage does not answer, no result ' +
     'is returned.',
   audit: 'audit.verify',
-  body: z.strictObject({ account_id: z.string().max(253).optional() }),
+  body: z.strictObject({ account_id: ObjectName.optional() }),
   example: { account_id: EXAMPLE.id },
   answers: { 200: AuditVerification },
   refuses: [400, 404],

@@ -1,10 +1,6 @@
 /** Public shape and routes of storages, and the conversion from the stored shape. */
 import { z } from 'zod'
-import {
-  DATA_STORAGES_PER_SERVER_MAXIMUM,
-  STORAGE_GIBIBYTES_MAXIMUM,
-  type StorageFacts,
-} from '../../domain/storage/rules.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM, type StorageFacts } from '../../domain/storage/rules.ts'
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, carrierOf, OperationView, toOperationView } from '../operation/index.ts'
@@ -16,7 +12,6 @@ import {
   Labels,
   type OperationProgress,
   PageQuery,
-  Printable,
   type Stored,
   ZoneName,
 } from '../kit/shapes.ts'
@@ -30,6 +25,7 @@ import {
   type StorageSpec,
   type StorageStatus,
 } from './stored.ts'
+import { DiskGibibytes, RetentionDays, Title } from '../kit/fields.ts'
 
 export const StorageView = z
   .strictObject({
@@ -142,15 +138,12 @@ export function storageFactsOf(storage: StoredStorage): StorageFacts {
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }
-const Title = Printable.max(255)
-const SizeGibibytes = z.int().min(1).max(STORAGE_GIBIBYTES_MAXIMUM)
-const RetentionDays = z.int().min(1).max(365)
 
 export const CreateStorage = z
   .strictObject({
     zone: ZoneName.optional().describe('Optional with a source: defaults to the zone of the source.'),
     title: Title.default(''),
-    size_gibibytes: SizeGibibytes.optional().describe(
+    size_gibibytes: DiskGibibytes.optional().describe(
       'At least the size of the source, which is the default; required without a source.',
     ),
     tier: z
@@ -252,7 +245,7 @@ export const resizeStorage = verbs.post('resize_storage', '/{id}/resize', {
   clusterScopes: ['storages'],
   needs: 'standing',
   starts: ['storage.resize'],
-  body: z.strictObject({ size_gibibytes: SizeGibibytes }),
+  body: z.strictObject({ size_gibibytes: DiskGibibytes }),
   example: { size_gibibytes: 20 },
   refuses: [400, 404, 409, 422, 503],
 })

@@ -10,6 +10,7 @@ import {
   StoredLabels,
   ZoneName,
 } from '../kit/shapes.ts'
+import { StoredDiskGibibytes, ObjectName, RetentionDays, StoredTitle } from '../kit/fields.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -32,9 +33,9 @@ export const Storage = resource({
   spec: z
     .strictObject({
       zone: ZoneName.describe('Zone of the storage. Cannot be changed; that of a boot storage follows its server.'),
-      title: z.string().max(255).default('').describe('Title: one line of free text.'),
+      title: StoredTitle.default('').describe('Title: one line of free text.'),
       // Wider than the largest that is accepted (`STORAGE_GIBIBYTES_MAXIMUM`): stored objects must stay valid.
-      sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
+      sizeGibibytes: StoredDiskGibibytes.describe('Size in GiB. May grow, never shrink.'),
       tier: z
         .enum(STORAGE_TIERS)
         .default('standard')
@@ -47,19 +48,16 @@ export const Storage = resource({
           kind: z
             .enum(STORAGE_SOURCES)
             .describe('Kind of the source. A template is for boot storages; an image is a CustomImage.'),
-          id: z.string().max(253).describe('Name of the source.'),
+          id: ObjectName.describe('Name of the source.'),
         })
         .optional()
         .describe('Initial content of the storage; empty when absent. Cannot be changed.'),
-      serverId: z.string().max(253).optional().describe('Name of the attached Server; detached when absent.'),
+      serverId: ObjectName.optional().describe('Name of the attached Server; detached when absent.'),
       isBoot: z.boolean().default(false).describe('Whether its server boots from it.'),
       labels: StoredLabels.default({}).describe('Labels as in the API, by which its lists are filtered.'),
-      backupRetentionDays: z
-        .int()
-        .min(1)
-        .max(365)
-        .optional()
-        .describe(`Days for which its backups are kept; ${BACKUP_RETENTION_DAYS_DEFAULT} when absent.`),
+      backupRetentionDays: RetentionDays.optional().describe(
+        `Days for which its backups are kept; ${BACKUP_RETENTION_DAYS_DEFAULT} when absent.`,
+      ),
       backupSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
@@ -83,12 +81,8 @@ export const Storage = resource({
       state: z.enum(STORAGE_STATES).describe('State of the storage, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
-      serverId: z
-        .string()
-        .max(253)
-        .optional()
-        .describe('Server that has it or is getting it; absent while it is detached.'),
-      nodeName: z.string().max(253).optional().describe('Node of the storage.'),
+      serverId: ObjectName.optional().describe('Server that has it or is getting it; absent while it is detached.'),
+      nodeName: ObjectName.optional().describe('Node of the storage.'),
       sizeGibibytes: z.int().optional().describe('Current size in GiB.'),
       pool: z
         .string()
@@ -106,8 +100,8 @@ export const Storage = resource({
         .describe('Progress of its backup schedule.'),
       restore: z
         .strictObject({
-          backup: z.string().max(253).describe('Name of the Backup.'),
-          operationId: z.string().max(253).describe('Id of the operation that restores it.'),
+          backup: ObjectName.describe('Name of the Backup.'),
+          operationId: ObjectName.describe('Id of the operation that restores it.'),
           wasBroken: z
             .boolean()
             .optional()

@@ -5,6 +5,7 @@ import { route } from '../kit/define.ts'
 import { Impersonation, User } from '../identity/index.ts'
 import { DateTime, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { ObjectName, TicketReference } from '../kit/fields.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 export const CONSENT_HOURS_DEFAULT = 24
@@ -43,7 +44,7 @@ export const grantSupportConsent = consents.create('grant_support_consent', {
   body: z.strictObject({
     mode: z.enum(SUPPORT_MODES),
     expires_in_hours: z.int().min(1).max(CONSENT_HOURS_MAXIMUM).default(CONSENT_HOURS_DEFAULT),
-    reference: z.string().trim().max(200).nullable().optional(),
+    reference: TicketReference,
   }),
   example: { mode: 'read_only', expires_in_hours: 24, reference: 'Ticket 1024' },
   answers: { 201: z.strictObject({ support_consent: SupportConsent }) },
@@ -52,7 +53,7 @@ export const revokeSupportConsent = consents.remove('revoke_support_consent', {
   summary: 'Revoke a support consent',
   description: 'Ends active support sessions of that mode immediately.',
   audit: 'account.support_consent_revoked',
-  params: z.strictObject({ id: z.string().max(253) }),
+  params: z.strictObject({ id: ObjectName }),
 })
 export const redeemSupportHandoff = route({
   id: 'redeem_support_handoff',

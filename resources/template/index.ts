@@ -16,6 +16,7 @@ import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Printable, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { MemoryMebibytes, Title } from '../kit/fields.ts'
 
 const MEMORY_DEFAULT_MEBIBYTES = 512
 const ZONES_MAXIMUM = 256
@@ -65,7 +66,7 @@ export const CreateTemplate = z
       .max(63)
       .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
       .describe('Name that servers use; unique, and the id of the template.'),
-    title: Printable.min(1).max(255),
+    title: Title.min(1),
     source_url: z
       .url({ protocol: /^https$/ })
       .max(TEMPLATE_URL_LENGTH_MAXIMUM)
@@ -84,7 +85,7 @@ export const CreateTemplate = z
       .max(GUEST_USER_LENGTH_MAXIMUM)
       .regex(GUEST_USER_PATTERN, 'must be a letter or _, then letters, digits, _, . and -')
       .describe('User who gets the SSH keys of the server.'),
-    min_memory_mebibytes: z.int().min(32).max(4_194_304).default(MEMORY_DEFAULT_MEBIBYTES),
+    min_memory_mebibytes: MemoryMebibytes.default(MEMORY_DEFAULT_MEBIBYTES),
     zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes must hold it.'),
   })
   .meta({ id: 'CreateTemplate' })

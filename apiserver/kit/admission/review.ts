@@ -1,13 +1,13 @@
 /** AdmissionReview v1: the request that an API server sends before it writes, and the response. */
 import { z } from 'zod'
 import { defined } from '../../../domain/defined.ts'
+import { ACTOR_LENGTH_MAXIMUM } from '../../../domain/operations.ts'
 import type { Problem, ProblemStatus } from '../../../domain/problem.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 
 /** Limits of what is stored of a review. The Kubernetes API keeps to them by itself, except for the name of a user. */
 const NAME_LENGTH_MAXIMUM = 253
 const UID_LENGTH_MAXIMUM = 64
-const USERNAME_LENGTH_MAXIMUM = 512
 
 const Metadata = z.looseObject({
   name: z.string().max(NAME_LENGTH_MAXIMUM).default(''),
@@ -39,7 +39,7 @@ export const AdmissionReview = z.looseObject({
     resource: z.looseObject({ group: z.string(), resource: z.string() }),
     subResource: z.string().default(''),
     namespace: z.string().default(''),
-    userInfo: z.looseObject({ username: z.string().max(USERNAME_LENGTH_MAXIMUM).default('') }),
+    userInfo: z.looseObject({ username: z.string().max(ACTOR_LENGTH_MAXIMUM).default('') }),
     object: Reviewed.nullish(),
     oldObject: Reviewed.nullish(),
     dryRun: z.boolean().nullish(),

@@ -7,6 +7,7 @@ import { demandOf, requireFilter, serverChanges } from '../../../changes/server.
 import { defined } from '../../../domain/defined.ts'
 import { badField, badRequest, type FieldError } from '../../../domain/problem.ts'
 import type { PoolUse } from '../../../domain/public-pool/rules.ts'
+import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../../../domain/ssh-key/rules.ts'
 import { parsePublicKey } from '../../../domain/ssh-key/rules.ts'
 import { readUserData, runsProgramsOnly } from '../../../domain/server/user-data.ts'
 import { findInitScript } from '../../../db/init-script/index.ts'
@@ -36,7 +37,6 @@ import {
   Server,
   type ServerSpec,
   type ServerStatus,
-  SSH_KEYS_PER_SERVER_MAXIMUM,
   storedFirewall,
   toFirewall,
 } from '../../../resources/server/index.ts'

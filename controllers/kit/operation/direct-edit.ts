@@ -1,6 +1,6 @@
 /** Edits without an operation: made with kubectl or GitOps, or required by a rule of the platform. They get their
  *  operation here, so that the operation log and the audit log are complete for every interface. */
-import type { OperationKind } from '../../../domain/operations.ts'
+import { ACTOR_LENGTH_MAXIMUM, type OperationKind } from '../../../domain/operations.ts'
 import type { KubernetesRequest } from '../../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../../kit/kube/object.ts'
 import { replacing } from '../../../kit/kube/merge-patch.ts'
@@ -14,7 +14,6 @@ import { derivedIdOf, derivedStanza, hasNoRequest } from './stanza.ts'
 
 /** The platform itself, when one of its rules starts an operation. */
 export const SYSTEM_ACTOR = 'system:controllers'
-const ACTOR_LENGTH_MAXIMUM = 512
 
 /** Whether a rule of the platform starts the operation, and no person. */
 export const isOfPlatform = ({ actor }: { readonly actor: string }): boolean => actor.startsWith('system:')

@@ -7,7 +7,7 @@ import { isCancelled } from '../../../domain/operations.ts'
 import { keyOf } from '../../../kit/kube/object.ts'
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import { Backup, type BackupStatus } from '../../../resources/backup/index.ts'
-import { BackupJob, type BackupJobSpec } from '../../../resources/backup-job/index.ts'
+import { BackupJob, type BackupJobSpec, COMPLETE_BACKUPS_MAXIMUM } from '../../../resources/backup-job/index.ts'
 import { AGENT_FINALIZER, nodeNamespace, nodeOf } from '../../../resources/instance/index.ts'
 import { backupKeyKey } from '../../kit/backup-key.ts'
 import type { PlainAction } from '../../kit/effects.ts'
@@ -37,7 +37,6 @@ const DAY_MILLISECONDS = 86_400_000
 const VERIFICATION_HOURS = { first: 1, last: 4 }
 const VERIFICATION_DAYS = 7
 const GIBIBYTE = 1_073_741_824
-const COMPLETE_BACKUPS_MAXIMUM = 2_000
 /** At most this many progress events. */
 const PROGRESS_STEPS = 10
 
