@@ -46,6 +46,7 @@ import { router } from './nouns/router/index.ts'
 import { secondFactor } from './nouns/second-factor/index.ts'
 import { server } from './nouns/server/index.ts'
 import { serverGroup } from './nouns/server-group/index.ts'
+import { webhook } from './nouns/webhook/index.ts'
 import { session } from './nouns/session/index.ts'
 import { signIn } from './nouns/sign-in/index.ts'
 import { snapshot } from './nouns/snapshot/index.ts'
@@ -115,6 +116,7 @@ const OTHER_NOUNS = [
   objectStorage,
   template,
   instance,
+  webhook,
 ] as const
 
 type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (all: infer All) => void

@@ -10,6 +10,7 @@ import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverChanges } from './server.ts'
 import { serverGroupChanges } from './server-group.ts'
+import { webhookChanges } from './webhook.ts'
 import { snapshotChanges } from './snapshot.ts'
 import { storageChanges } from './storage.ts'
 
@@ -25,6 +26,7 @@ export const CHANGES = [
   routerChanges,
   serverChanges,
   serverGroupChanges,
+  webhookChanges,
   snapshotChanges,
   storageChanges,
 ] as const

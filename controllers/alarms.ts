@@ -1,6 +1,7 @@
 /** Metrics for conditions that need an operator; alerts watch them. Only the leader of a shard knows the values, for
  *  its own zones; every other replica reports 0. */
 import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
+import type { DeliveryCounts } from '../db/webhook/index.ts'
 import { NODE_STATES } from '../domain/node/rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -32,6 +33,7 @@ export interface Alarms {
   /** When the newest checkpoint of the audit log was written. */
   readonly noteCheckpoint: (at: Date) => void
   readonly noteKubeconfigs: (awaiting: KubeconfigsAwaiting) => void
+  readonly noteDeliveries: (counts: DeliveryCounts) => void
 }
 
 export function openAlarms(
@@ -78,6 +80,7 @@ export function openAlarms(
     noteBilling: openBillingGauges(registry),
     noteCheckpoint: (at) => (checkpointAt = at),
     noteKubeconfigs: openKubeconfigGauges(registry, clock),
+    noteDeliveries: openDeliveryGauges(registry),
   }
 }
 
@@ -119,6 +122,19 @@ function openKubeconfigGauges(registry: Registry, clock: Pick<Clock, 'now'>): Al
     awaiting.since === undefined ? 0 : (clock.now().getTime() - awaiting.since.getTime()) / 1_000,
   )
   return (found) => (awaiting = found)
+}
+
+function openDeliveryGauges(registry: Registry): Alarms['noteDeliveries'] {
+  const gauge = gaugesIn(registry)
+  let counts: DeliveryCounts = { pending: 0, lateSeconds: 0, paused: 0 }
+  gauge('svccloud_webhook_deliveries_pending', 'Events that wait to be sent to webhooks', () => counts.pending)
+  gauge(
+    'svccloud_webhook_delivery_late_seconds',
+    'Since the first attempt to send an event to a webhook was due; 0 while none is late',
+    () => counts.lateSeconds,
+  )
+  gauge('svccloud_webhooks_paused', 'Webhooks that were paused because nothing could be delivered', () => counts.paused)
+  return (found) => (counts = found)
 }
 
 function openClaimGauges(registry: Registry): (sweep: ClaimSweep) => void {

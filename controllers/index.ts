@@ -59,6 +59,7 @@ import { snapshotController } from './nouns/snapshot/index.ts'
 import { storageController } from './nouns/storage/index.ts'
 import { templateController } from './nouns/template/index.ts'
 import { runUsageCollector, type UsageSource } from './nouns/usage/index.ts'
+import { runWebhooks, webhookController, type WebhookOptions } from './nouns/webhook/index.ts'
 import { zoneController } from './nouns/zone/index.ts'
 
 export interface ControllersOptions extends Parts, FencingAccess, BackupAccess, HostClusterAccess {
@@ -101,6 +102,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   objectStorageController,
   serverGroupController,
   backupController,
+  webhookController,
 ]
 
 /** Every kind that has operations. */
@@ -167,7 +169,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   )
 }
 
-export interface RunOptions extends Parts, CheckpointOptions {
+export interface RunOptions extends Parts, CheckpointOptions, WebhookOptions {
   /** Where object storage is, or why there is none. What it keeps for owners that are deleted is removed. */
   readonly objectStorage: ObjectStorageOffer
   readonly shard?: Shard
@@ -200,6 +202,7 @@ export async function runControllers(
         runInternalTenantSweeper(options, signal),
         runKubeconfigs(options, signal),
         runAuditCheckpoints(options, signal),
+        runWebhooks(options, signal),
       ]
     : []
   const { usageOf } = options

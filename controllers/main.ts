@@ -223,12 +223,14 @@ const toldTo = ({
   noteBilling: onBilled,
   noteCheckpoint: onCheckpoint,
   noteKubeconfigs: onKubeconfigsAwaiting,
+  noteDeliveries: onDeliveries,
 }: Alarms) => ({
   onSwept,
   onClaimsSwept,
   onBilled,
   onCheckpoint,
   onKubeconfigsAwaiting,
+  onDeliveries,
 })
 
 /** Alarms over the zones of the shard. */

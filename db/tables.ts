@@ -274,6 +274,63 @@ export interface Tables extends IdentityTables {
     generation: Count
     created_at: Instant
   }
+  webhook_account: {
+    account_id: string
+    audit_sequence: Count
+    standing: string | null
+    /** The states of its resources were noted once: one without a state is new. */
+    has_states: ColumnType<boolean, boolean | undefined, boolean>
+  }
+  webhook: {
+    account_id: string
+    id: string
+    name: string
+    url: string
+    events: readonly string[]
+    enabled: boolean
+    created_at: Instant
+    /** Null until somebody needs it: a webhook that was created by kubectl. */
+    sealed_secret: string | null
+    sealed_previous_secret: string | null
+    previous_secret_until: OptionalInstant
+    failing_since: OptionalInstant
+    paused_at: OptionalInstant
+    pause_reason: string | null
+    delivered_at: OptionalInstant
+  }
+  webhook_ended_operation: { number: Generated<number>; account_id: string; operation_id: string }
+  webhook_state: { account_id: string; resource_type: string; resource_id: string; state: string }
+  webhook_event: {
+    account_id: string
+    id: string
+    /** In the order in which events of an account were found. */
+    number: Generated<number>
+    type: string
+    resource_type: string | null
+    resource_id: string | null
+    body: string
+  }
+  webhook_delivery: {
+    account_id: string
+    webhook_id: string
+    event_id: string
+    /** Of the event. */
+    number: Count
+    /** Events of one resource are delivered in their order; empty for an event that waits for no other. */
+    resource: string
+    state: 'pending' | 'delivered' | 'failed'
+    attempts: Count
+    /** Since it was queued: attempts of processes that were killed are none. */
+    failures: Count
+    created_at: Instant
+    next_attempt_at: OptionalInstant
+    /** A process is sending it until then. */
+    leased_until: OptionalInstant
+    attempted_at: OptionalInstant
+    ended_at: OptionalInstant
+    response_status: number | null
+    error: string | null
+  }
   size_change: {
     account_id: string
     server_id: string

@@ -45,6 +45,7 @@ import { Router, ROUTER_ROUTES } from './router/index.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
 import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
+import { Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
 import { Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
 import { Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
@@ -66,6 +67,7 @@ export const RESOURCES: readonly Resource[] = [
   PublicPool,
   Server,
   ServerGroup,
+  Webhook,
   Storage,
   Snapshot,
   Backup,
@@ -136,6 +138,7 @@ export const ROUTES: readonly Route[] = [
   ...KUBERNETES_HOST_ROUTES,
   ...PLAYGROUND_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
+  ...WEBHOOK_ROUTES,
   ...OPERATION_ROUTES,
   ...CHANGE_ROUTES,
   ...MCP_ROUTES,

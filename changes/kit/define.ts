@@ -179,7 +179,10 @@ export type Named<Rule> = Rule & { readonly name: string }
 export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
 
 /** Nouns without operations. */
-export type PlainType = 'server_group' | 'dev_cluster' | 'playground'
+const PLAIN_TYPES = ['server_group', 'dev_cluster', 'playground', 'webhook'] as const
+export type PlainType = (typeof PLAIN_TYPES)[number]
+/** Whether nouns of the type have no operations. */
+export const isPlain = (type: string): type is PlainType => PLAIN_TYPES.some((plain) => plain === type)
 
 type TargetType = OperationSpec['target']['type'] | PlainType
 

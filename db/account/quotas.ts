@@ -32,6 +32,7 @@ export type QuotaHolder =
   | 'dev_cluster'
   | 'playground'
   | 'server_group'
+  | 'webhook'
   | 'ssh_key'
   | 'init_script'
 

@@ -7,26 +7,39 @@ import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { selectWhere } from '../kit/where.ts'
 import type { Tables } from '../tables.ts'
 
-/** Records the operation. The first record of an id stays. */
+/** Records the operation. The first record of an id stays. In the same statement, it is noted for the webhooks of the
+ *  account, if it has any. */
 export async function recordOperation(
   db: Queries,
   accountId: string | null,
   operation: FinishedOperation,
 ): Promise<void> {
   await db
-    .insertInto('operation_history')
-    .values({
-      id: operation.id,
-      account_id: accountId,
-      kind: operation.kind,
-      status: operation.status,
-      target_type: operation.target.type,
-      target_id: operation.target.id,
-      created_at: new Date(operation.createdAt),
-      finished_at: new Date(operation.finishedAt),
-      body: JSON.stringify(operation),
-    })
-    .onConflict((conflict) => conflict.doNothing())
+    .with('recorded', (query) =>
+      query
+        .insertInto('operation_history')
+        .values({
+          id: operation.id,
+          account_id: accountId,
+          kind: operation.kind,
+          status: operation.status,
+          target_type: operation.target.type,
+          target_id: operation.target.id,
+          created_at: new Date(operation.createdAt),
+          finished_at: new Date(operation.finishedAt),
+          body: JSON.stringify(operation),
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning(['id', 'account_id']),
+    )
+    .insertInto('webhook_ended_operation')
+    .columns(['account_id', 'operation_id'])
+    .expression((query) =>
+      query
+        .selectFrom('recorded')
+        .innerJoin('webhook_account', 'webhook_account.account_id', 'recorded.account_id')
+        .select(['webhook_account.account_id', 'recorded.id']),
+    )
     .execute()
 }
 

@@ -132,3 +132,11 @@ export const creditExpiresMail = (label: string, leftCents: number, date: string
     `What is left of your credit "${label}", ${money(leftCents)}, expires on ${date}. Without a payment method ` +
       'you can make nothing new that costs from then on.',
   )
+
+export const webhookPausedMail = (reason: string): MailText =>
+  letter(
+    'A webhook of your account was paused',
+    `Events of your account are no longer sent to one of its webhooks. ${reason}`,
+    'The list of webhooks shows which one it is, and its deliveries show what was answered. A change of the ' +
+      'webhook resumes it, and so does a test event that is delivered. Events of the meantime are not sent.',
+  )

@@ -1,6 +1,8 @@
 /** Example values for the fields of answers, in the documents. A test checks them against the schemas. The example of a
  *  body is on its route. */
 
+import { EVENT_PATTERN } from '../../domain/webhook/rules.ts'
+
 /** Common parts of the examples of several bodies. */
 export const EXAMPLE = {
   id: '01a1ff50-8add-720c-b721-970d86569b22',
@@ -28,6 +30,7 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   '^1\\.\\d{1,3}$': '1.36',
   '^\\d{4}-(0[1-9]|1[0-2])$': '2026-01',
   '^[^=]+=': 'tier=front',
+  [EVENT_PATTERN.source]: 'server.*',
   '^[a-z_]+:.': `server:${EXAMPLE.id}`,
   '^(public|private:[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$': 'public',
   '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$': 'example',

@@ -9,6 +9,7 @@ import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { ServerGroup } from '../../resources/server-group/index.ts'
+import { Webhook } from '../../resources/webhook/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { PUBLIC_KEY } from '../apiserver/cloud.ts'
 
@@ -43,6 +44,7 @@ const server = editing(
   Server.spec.parse({ zone, hostname: 'web', plan: 'small', template: 'linux', networks: [{ networkId: 'back' }] }),
 )
 const group = editing(ServerGroup.spec.parse({ name: 'front', spread: 'host', zone, strict: true }))
+const webhook = editing(Webhook.spec.parse({ name: 'hook', url: 'https://hooks.example.com/', events: ['server.*'] }))
 const storage = editing(Storage.spec.parse({ zone, sizeGibibytes: 10, tier: 'standard' }))
 
 /** By noun and name of the change. */
@@ -103,6 +105,7 @@ export const EDITS: Readonly<Record<string, Readonly<Record<string, Edit>>>> = {
     migration_policy: server({ migrationPolicy: 'strict' }),
   },
   server_group: { rename: group({ name: 'other' }) },
+  webhook: { configure: webhook({ enabled: false }) },
   storage: {
     boot: storage({ isBoot: true }),
     move: storage({ tier: 'local-nvme' }),

@@ -159,6 +159,8 @@ const WITHOUT_ALERT: Readonly<Record<string, readonly string[]>> = {
     'svccloud_object_storage_requests_total',
     'svccloud_object_storage_sent_bytes_total',
     'svccloud_object_storage_tenants',
+    'svccloud_webhook_deliveries_pending',
+    'svccloud_webhooks_paused',
     'svccloud_object_storage_used_bytes',
     'svccloud_storage_bytes',
     'svccloud_storage_operations',

@@ -93,6 +93,15 @@ test(
       expect.arrayContaining(['svccloud_kubeconfigs_awaiting 3', 'svccloud_kubeconfigs_awaiting_seconds 600']),
     )
 
+    alarms.noteDeliveries({ pending: 5, lateSeconds: 7, paused: 1 })
+    expect(await linesOf()).toEqual(
+      expect.arrayContaining([
+        'svccloud_webhook_deliveries_pending 5',
+        'svccloud_webhook_delivery_late_seconds 7',
+        'svccloud_webhooks_paused 1',
+      ]),
+    )
+
     alarms.noteCheckpoint(new Date('2026-01-01T00:00:00Z'))
     expect(await linesOf()).toContain('svccloud_audit_checkpoint_age_seconds 3600')
 

@@ -31,6 +31,7 @@ import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { OrganisationPlatform } from '../../integrations/organisation-platform/platform.ts'
 import type { ControlPlanesOffer } from '../../integrations/control-planes/configuration.ts'
 import type { ObjectStorage } from '../../integrations/object-storage/control.ts'
+import type { TestTrust } from '../../integrations/public-internet/lookup.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds } from '../../kit/kube/crd.ts'
@@ -115,6 +116,8 @@ export interface ControllersStart {
   /** Whether every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean
   readonly hasSealing?: boolean
+  /** Receivers of webhooks that count as part of the Internet. Events are sent where this is given. */
+  readonly trust?: TestTrust
   readonly controlPlanes?: ControlPlanesOffer
   readonly hostClusters?: HostClusters
   readonly organisationPlatform?: OrganisationPlatform
@@ -294,6 +297,7 @@ export async function openCloud(
         hostClusters,
         organisationPlatform,
         areAddressesConfirmed = false,
+        trust,
       } = {},
     ) {
       const mortal =
@@ -334,7 +338,9 @@ export async function openCloud(
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
-        const ended = runControllers(controllers, { ...parts, objectStorage: { stores: [], obstacle: '' } }, ending)
+        const sending = trust === undefined ? {} : { trust, sealing: createSealing(SEALING_KEYS, random) }
+        const options = { ...parts, ...sending, objectStorage: { stores: [], obstacle: '' } }
+        const ended = runControllers(controllers, options, ending)
         // The turns of a dead process never end.
         await Promise.race([
           ended,

@@ -33,6 +33,8 @@ const UNCHANGED: Readonly<Record<string, string>> = {
     'a guest of theirs is a whole cluster, which no simulated host runs: their life is tested by their controller, ' +
     'and what follows from what guests say by tables',
   objectstorages: 'worlds of their own have them: `objects.seeds.test.ts`',
+  webhooks:
+    'no host has a part of them, and no receiver is in a world: `webhook/kill.database.test.ts` kills who sends',
   backups: 'worlds of their own have a place for them: `backups.seeds.test.ts`',
 }
 

@@ -6,7 +6,7 @@ import type { UnsealedAuditEntry } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../../domain/problem.ts'
-import type { PlainType } from '../../../changes/kit/define.ts'
+import { isPlain, type PlainType } from '../../../changes/kit/define.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
   type ChangeIntent,
@@ -253,7 +253,7 @@ async function announce<Claims, Spec, Status>(
   parts: AcceptParts,
   { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>,
 ): Promise<void> {
-  if (operation === undefined || type === 'server_group' || type === 'dev_cluster' || type === 'playground') return
+  if (operation === undefined || isPlain(type)) return
   try {
     await makeOperation(parts, accountId, { type, id }, operation)
   } catch (error) {

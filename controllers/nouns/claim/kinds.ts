@@ -27,6 +27,8 @@ import { Server } from '../../../resources/server/index.ts'
 import { ServerGroup } from '../../../resources/server-group/index.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
+import { removeWebhook } from '../../../db/webhook/index.ts'
+import { Webhook } from '../../../resources/webhook/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 /** The object of a claim is written long before the claim has this age, or never: then its intent was settled. */
@@ -130,6 +132,11 @@ const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL
   dev_cluster: { type: DevCluster, list: listHolders('dev_cluster') },
   playground: { type: Playground, list: listHolders('playground') },
   server_group: { type: ServerGroup, list: listHolders('server_group') },
+  webhook: {
+    type: Webhook,
+    list: listHolders('webhook'),
+    release: (tx, { accountId, name: webhookId }) => removeWebhook(tx, { accountId, webhookId }),
+  },
   ssh_key: 'rows of PostgreSQL only',
   init_script: 'rows of PostgreSQL only',
 }

@@ -11,6 +11,7 @@ test('a new account has the limits that are published', () =>
     ssh_keys: 100,
     init_scripts: 100,
     server_groups: 100,
+    webhooks: 10,
     networks: 20,
     routers: 10,
     snapshots: 200,

@@ -1,14 +1,10 @@
 /** Fetches a file by HTTPS from the public Internet, and from nowhere else. Every address is checked before a
  *  connection, at every redirect, and the connection uses the checked address itself. So a name that resolves to
  *  something else a moment later gains nothing. Runs in a separate process (`fetch-process.ts`). */
-import type { LookupAddress } from 'node:dns'
-import { lookup as systemLookup, Resolver } from 'node:dns/promises'
 import { write } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
-import { rootCertificates } from 'node:tls'
-import { isPublicAddress } from '../../../../domain/network/public-address.ts'
+import { parsePublicUrl, publicOnly, type TestTrust } from '../../../../integrations/public-internet/lookup.ts'
 
 export interface FetchRequest {
   readonly url: string
@@ -18,23 +14,12 @@ export interface FetchRequest {
   readonly trust?: TestTrust | undefined
 }
 
-/** Additions to the Internet for tests. Only parameters of functions: no setting can reach them. */
-export interface TestTrust {
-  /** Addresses that count as public. */
-  readonly addresses: readonly string[]
-  /** Certificates of certificate authorities, PEM. */
-  readonly authorities: readonly string[]
-  /** Address and port of the name server to use instead of the system's. */
-  readonly nameServer?: string
-}
-
 export type FetchResult =
   | { readonly isFetched: true; readonly bytes: number }
   | { readonly isFetched: false; readonly reason: string }
 
 const REDIRECTS_MAXIMUM = 5
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]
-const ADDRESSES_MAXIMUM = 16
 
 class FetchRefused extends Error {}
 
@@ -48,7 +33,7 @@ export async function fetchTo(descriptor: number, { url, ...options }: FetchRequ
 }
 
 async function fetchBody(descriptor: number, url: string, options: Omit<FetchRequest, 'url'>): Promise<number> {
-  let at = parseUrl(url)
+  let at = parsePublicUrl(url)
   for (let redirects = 0; ; redirects++) {
     const response = await get(at, options)
     const { statusCode = 0, headers } = response
@@ -57,29 +42,14 @@ async function fetchBody(descriptor: number, url: string, options: Omit<FetchReq
     if (!REDIRECTS.includes(statusCode) || headers.location === undefined)
       throw new FetchRefused(`${at.host} answered ${statusCode}`)
     if (redirects === REDIRECTS_MAXIMUM) throw new FetchRefused(`more than ${REDIRECTS_MAXIMUM} redirects`)
-    at = parseUrl(headers.location, at)
+    at = parsePublicUrl(headers.location, at)
   }
 }
 
-function parseUrl(text: string, base?: URL): URL {
-  const url = URL.parse(text, base?.href)
-  if (url === null) throw new FetchRefused('the address is no URL')
-  if (url.protocol !== 'https:') throw new FetchRefused('only https is fetched')
-  if (url.username !== '' || url.password !== '') throw new FetchRefused('the URL holds credentials')
-  return url
-}
-
 function get(url: URL, { idleMilliseconds, trust }: Omit<FetchRequest, 'url'>): Promise<IncomingMessage> {
-  const isAllowed = (address: string) => isPublicAddress(address) || trust?.addresses.includes(address) === true
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  // Names are checked during the lookup; a literal address has no lookup.
-  if (isIP(host) !== 0 && !isAllowed(host)) return Promise.reject(notPublic(host))
   return new Promise((resolve, reject) => {
     const sent = request(url, {
-      agent: false, // no connection may outlive its check
-      lookup: judgedLookup(isAllowed, trust?.nameServer),
-      ...(trust === undefined ? {} : { ca: [...rootCertificates, ...trust.authorities] }),
-      minVersion: 'TLSv1.2',
+      ...publicOnly(url, trust),
       headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'svccloud-importer' },
     })
     let received: IncomingMessage | undefined
@@ -91,31 +61,6 @@ function get(url: URL, { idleMilliseconds, trust }: Omit<FetchRequest, 'url'>): 
     sent.on('error', reject)
     sent.end()
   })
-}
-
-const notPublic = (name: string) => new FetchRefused(`${name} is not a public address`)
-
-/** Returns the addresses of a name, all of which are public. */
-function judgedLookup(isAllowed: (address: string) => boolean, nameServer: string | undefined): LookupFunction {
-  return (name, options, done) => {
-    resolve(name, nameServer).then(
-      (found) => {
-        const addresses = found.slice(0, ADDRESSES_MAXIMUM)
-        const [first] = addresses
-        if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) done(notPublic(name), '')
-        else if (options.all === true) done(null, addresses)
-        else done(null, first.address, first.family)
-      },
-      (error: NodeJS.ErrnoException) => done(error, ''),
-    )
-  }
-}
-
-async function resolve(name: string, nameServer: string | undefined): Promise<LookupAddress[]> {
-  if (nameServer === undefined) return systemLookup(name, { all: true })
-  const resolver = new Resolver({ tries: 1 })
-  resolver.setServers([nameServer])
-  return (await resolver.resolve4(name)).map((address) => ({ address, family: 4 }))
 }
 
 /** Returns the number of bytes. */

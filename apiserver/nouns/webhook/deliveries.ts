@@ -1,0 +1,101 @@
+/** Deliveries of a webhook: their log, sending one again by hand, and test events. */
+import { appendAudit } from '../../../db/audit/index.ts'
+import {
+  addEventFor,
+  findDelivery,
+  findWebhook,
+  listDeliveries,
+  queueAgain,
+  type WebhookDelivery,
+  type WebhookRow,
+} from '../../../db/webhook/index.ts'
+import { notFound } from '../../../domain/problem.ts'
+import { TEST_EVENT } from '../../../domain/webhook/rules.ts'
+import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
+import {
+  listWebhookDeliveries,
+  probeWebhook,
+  resendWebhookDelivery,
+  type WebhookDeliveryView,
+} from '../../../resources/webhook/index.ts'
+import { auditEntryOf } from '../../kit/change/audit.ts'
+import { readPage } from '../../kit/list/page.ts'
+import type { Parts } from '../../kit/parts.ts'
+
+/** Throws 404. */
+export async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, webhookId: string): Promise<WebhookRow> {
+  const row = await findWebhook(db, { accountId, webhookId })
+  if (row === undefined) throw notFound('webhook')
+  return row
+}
+
+/** Throws 404. */
+async function requireDelivery(
+  { db }: Pick<Parts, 'db'>,
+  id: { readonly accountId: string; readonly webhookId: string },
+  eventId: string,
+): Promise<WebhookDeliveryView> {
+  const delivery = await findDelivery(db, id, eventId)
+  if (delivery === undefined) throw notFound('delivery')
+  return deliveryViewOf(delivery)
+}
+
+const deliveryViewOf = (delivery: WebhookDelivery): WebhookDeliveryView => ({
+  id: delivery.id,
+  event_type: delivery.type,
+  resource_type: delivery.resourceType,
+  resource_id: delivery.resourceId,
+  state: delivery.state,
+  attempts: delivery.attempts,
+  created_at: delivery.createdAt.toISOString(),
+  last_attempt_at: delivery.attemptedAt?.toISOString() ?? null,
+  next_attempt_at: delivery.nextAttemptAt?.toISOString() ?? null,
+  response_status: delivery.responseStatus,
+  error: delivery.error,
+})
+
+export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
+  const { clock, db, random } = parts
+  return [
+    customerEndpoint(probeWebhook, async (call) => {
+      const { accountId } = call.caller
+      const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
+      const eventId = `evt-${newUuid(random).replaceAll('-', '')}`
+      const at = call.now.toISOString()
+      const data = { webhook_id: id.webhookId }
+      const content = { id: eventId, type: TEST_EVENT, timestamp: at, account_id: accountId, resource: null, data }
+      await db.transaction().execute(async (tx) => {
+        await addEventFor(tx, id, { id: eventId, type: TEST_EVENT, body: JSON.stringify(content) }, call.now)
+        await appendAudit(tx, auditEntryOf(call, { resourceId: id.webhookId }), { clock, random })
+      })
+      return { status: 202, body: { delivery: await requireDelivery(parts, id, eventId) } }
+    }),
+    customerEndpoint(listWebhookDeliveries, async (call) => {
+      const { accountId } = call.caller
+      const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
+      const { items, nextCursor } = await readPage(
+        parts.cursors,
+        call,
+        (after, limit) => listDeliveries(db, id, { before: after && Number(after.sortKey), limit }),
+        (delivery) => ({ sortKey: String(delivery.number), id: id.webhookId }),
+        { viewsOf: (some) => some.map(deliveryViewOf) },
+      )
+      return { status: 200, body: { items, next_cursor: nextCursor } }
+    }),
+    customerEndpoint(resendWebhookDelivery, async (call) => {
+      const { accountId } = call.caller
+      const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
+      const { delivery_id: eventId } = call.params
+      await requireDelivery(parts, id, eventId)
+      await db.transaction().execute(async (tx) => {
+        await queueAgain(tx, id, eventId, call.now)
+        await appendAudit(tx, auditEntryOf(call, { resourceId: id.webhookId, detail: { event_id: eventId } }), {
+          clock,
+          random,
+        })
+      })
+      return { status: 202, body: { delivery: await requireDelivery(parts, id, eventId) } }
+    }),
+  ]
+}

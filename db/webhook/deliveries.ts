@@ -1,0 +1,274 @@
+/** Deliveries of events to webhooks: which are due, what came of each, and the log. A delivery in progress is leased:
+ *  when its process is killed, another one sends it after the lease, with the same id. */
+import { type Selectable, sql, type Transaction } from 'kysely'
+import {
+  DELIVERIES_AT_ONCE_MAXIMUM,
+  LOG_DELIVERIES_MAXIMUM,
+  LOG_MILLISECONDS,
+  TEST_EVENT,
+} from '../../domain/webhook/rules.ts'
+import type { Queries } from '../kit/open.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
+import type { Tables } from '../tables.ts'
+
+interface OfWebhook {
+  readonly accountId: string
+  readonly webhookId: string
+}
+
+export interface DueDelivery extends OfWebhook {
+  readonly eventId: string
+  readonly url: string
+  readonly body: string
+  /** Failures so far. */
+  readonly failures: number
+  /** Of this attempt: whoever has another one no longer sends it. */
+  readonly leasedUntil: Date
+}
+
+/** Leases deliveries that are due: of each webhook at most a few at once, and of each resource the oldest only. Test
+ *  events are sent to webhooks that are disabled or paused, too. */
+export async function claimDeliveries(
+  queries: Queries,
+  { now, leasedUntil, limit }: { readonly now: Date; readonly leasedUntil: Date; readonly limit: number },
+): Promise<readonly DueDelivery[]> {
+  const { rows } = await sql<{
+    account_id: string
+    webhook_id: string
+    event_id: string
+    url: string
+    body: string
+    failures: number
+  }>`with busy as (
+      select account_id, webhook_id, count(*) as count from webhook_delivery
+      where state = 'pending' and leased_until > ${now} group by account_id, webhook_id
+    ), due as (
+      select delivery.account_id, delivery.webhook_id, delivery.event_id, delivery.next_attempt_at,
+        row_number() over (partition by delivery.account_id, delivery.webhook_id order by delivery.number) as place
+      from webhook_delivery delivery
+      join webhook on webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
+      join webhook_event event on event.account_id = delivery.account_id and event.id = delivery.event_id
+      where delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
+        and (delivery.leased_until is null or delivery.leased_until <= ${now})
+        and webhook.sealed_secret is not null
+        and (event.type = ${TEST_EVENT} or (webhook.enabled and webhook.paused_at is null))
+        and (delivery.resource = '' or not exists (
+          select 1 from webhook_delivery earlier
+          where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
+            and earlier.state = 'pending' and earlier.resource = delivery.resource
+            and earlier.number < delivery.number))
+    ), chosen as (
+      select due.account_id, due.webhook_id, due.event_id from due
+      left join busy on busy.account_id = due.account_id and busy.webhook_id = due.webhook_id
+      where due.place + coalesce(busy.count, 0) <= ${DELIVERIES_AT_ONCE_MAXIMUM}
+      order by due.next_attempt_at limit ${limit}
+    ) update webhook_delivery delivery
+    set leased_until = ${leasedUntil}, attempts = attempts + 1, attempted_at = ${now}
+    from chosen, webhook, webhook_event event
+    where delivery.account_id = chosen.account_id and delivery.webhook_id = chosen.webhook_id
+      and delivery.event_id = chosen.event_id
+      and delivery.state = 'pending' and (delivery.leased_until is null or delivery.leased_until <= ${now})
+      and webhook.account_id = chosen.account_id and webhook.id = chosen.webhook_id
+      and event.account_id = chosen.account_id and event.id = chosen.event_id
+    returning delivery.account_id, delivery.webhook_id, delivery.event_id, delivery.failures, webhook.url,
+      event.body`.execute(queries)
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    url: row.url,
+    body: row.body,
+    failures: row.failures,
+    leasedUntil,
+  }))
+}
+
+export interface Attempt {
+  readonly now: Date
+  /** Null when there was no answer. */
+  readonly status: number | null
+  /** Null when it was delivered. */
+  readonly error: string | null
+  /** When it is attempted again; undefined when it was delivered or is given up. */
+  readonly nextAttemptAt?: Date | undefined
+}
+
+const ERROR_CHARACTERS_MAXIMUM = 500
+
+/** Records what came of the attempt. Answers since when all deliveries of the webhook have failed, null after a
+ *  delivery; undefined when the lease was lost: then somebody else sends it, and nothing is recorded. */
+export async function recordAttempt(
+  tx: Transaction<Tables>,
+  { accountId, webhookId, eventId, leasedUntil, failures }: DueDelivery,
+  { now, status, error, nextAttemptAt }: Attempt,
+): Promise<Date | null | undefined> {
+  const isDelivered = error === null
+  const recorded = await updateWhere(tx, 'webhook_delivery', {
+    account_id: accountId,
+    webhook_id: webhookId,
+    event_id: eventId,
+    state: 'pending',
+    leased_until: leasedUntil,
+  })
+    .set({
+      state: isDelivered ? 'delivered' : nextAttemptAt === undefined ? 'failed' : 'pending',
+      failures: isDelivered ? failures : failures + 1,
+      leased_until: null,
+      next_attempt_at: nextAttemptAt ?? null,
+      ended_at: nextAttemptAt === undefined ? now : null,
+      response_status: status,
+      error: error?.slice(0, ERROR_CHARACTERS_MAXIMUM) ?? null,
+    })
+    .executeTakeFirst()
+  if (recorded.numUpdatedRows === 0n) return undefined
+  const key = { account_id: accountId, id: webhookId }
+  if (isDelivered) {
+    await updateWhere(tx, 'webhook', key)
+      .set({ failing_since: null, delivered_at: now, paused_at: null, pause_reason: null })
+      .execute()
+    return null
+  }
+  const { failing_since: since } = await updateWhere(tx, 'webhook', key)
+    .set({ failing_since: sql<Date>`coalesce(failing_since, ${now})` })
+    .returning('failing_since')
+    .executeTakeFirstOrThrow()
+  return since
+}
+
+/** Pauses the webhook. Answers its name and address; undefined when it was paused before. */
+export async function pauseWebhook(
+  tx: Transaction<Tables>,
+  { accountId, webhookId }: OfWebhook,
+  { now, reason }: { readonly now: Date; readonly reason: string },
+): Promise<{ readonly name: string; readonly url: string } | undefined> {
+  return await updateWhere(tx, 'webhook', { account_id: accountId, id: webhookId })
+    .set({ paused_at: now, pause_reason: reason })
+    .where('paused_at', 'is', null)
+    .returning(['name', 'url'])
+    .executeTakeFirst()
+}
+
+export interface WebhookDelivery {
+  readonly id: string
+  /** Its place in the list. */
+  readonly number: number
+  readonly type: string
+  readonly resourceType: string | null
+  readonly resourceId: string | null
+  readonly state: Selectable<Tables['webhook_delivery']>['state']
+  readonly attempts: number
+  readonly createdAt: Date
+  readonly attemptedAt: Date | null
+  readonly nextAttemptAt: Date | null
+  readonly responseStatus: number | null
+  readonly error: string | null
+}
+
+const deliveries = (queries: Queries, { accountId, webhookId }: OfWebhook) =>
+  queries
+    .selectFrom('webhook_delivery as delivery')
+    .innerJoin('webhook_event as event', (join) =>
+      join.onRef('event.account_id', '=', 'delivery.account_id').onRef('event.id', '=', 'delivery.event_id'),
+    )
+    .select([
+      'event.id',
+      'delivery.number',
+      'event.type',
+      'event.resource_type as resourceType',
+      'event.resource_id as resourceId',
+      'delivery.state',
+      'delivery.attempts',
+      'delivery.created_at as createdAt',
+      'delivery.attempted_at as attemptedAt',
+      'delivery.next_attempt_at as nextAttemptAt',
+      'delivery.response_status as responseStatus',
+      'delivery.error',
+    ])
+    .where('delivery.account_id', '=', accountId)
+    .where('delivery.webhook_id', '=', webhookId)
+
+/** Newest first, below the number when it is given. */
+export const listDeliveries = (
+  queries: Queries,
+  webhook: OfWebhook,
+  page: { readonly before?: number | undefined; readonly limit: number },
+): Promise<readonly WebhookDelivery[]> =>
+  deliveries(queries, webhook)
+    .$if(page.before !== undefined, (query) => query.where('delivery.number', '<', page.before ?? 0))
+    .orderBy('delivery.number', 'desc')
+    .limit(page.limit)
+    .execute()
+
+export const findDelivery = (
+  queries: Queries,
+  webhook: OfWebhook,
+  eventId: string,
+): Promise<WebhookDelivery | undefined> =>
+  deliveries(queries, webhook).where('delivery.event_id', '=', eventId).executeTakeFirst()
+
+/** Queues a delivery that has ended again; one that waits is attempted at once. */
+export async function queueAgain(
+  tx: Transaction<Tables>,
+  { accountId, webhookId }: OfWebhook,
+  eventId: string,
+  now: Date,
+): Promise<void> {
+  const delivery = { account_id: accountId, webhook_id: webhookId, event_id: eventId }
+  await updateWhere(tx, 'webhook_delivery', delivery)
+    .set({ state: 'pending', failures: 0, next_attempt_at: now, ended_at: null })
+    .where((where) => where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]))
+    .execute()
+}
+
+/** By the id of the webhook; those for which nothing waits are not in it. */
+export async function countPending(queries: Queries, accountId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await selectWhere(queries, 'webhook_delivery', { account_id: accountId, state: 'pending' })
+    .select((columns) => ['webhook_id', columns.fn.countAll<number>().as('count')])
+    .groupBy('webhook_id')
+    .execute()
+  return new Map(rows.map(({ webhook_id, count }) => [webhook_id, Number(count)]))
+}
+
+/** Removes deliveries that have ended and are old, or more than the log has room for, and events that none needs. What
+ *  waits for a webhook that nothing was sent to for that long is given up. */
+export async function pruneDeliveries(queries: Queries, now: Date): Promise<void> {
+  const old = new Date(now.getTime() - LOG_MILLISECONDS)
+  await queries.deleteFrom('webhook_delivery').where('state', '<>', 'pending').where('ended_at', '<', old).execute()
+  await sql`update webhook_delivery delivery
+    set state = 'failed', next_attempt_at = null, ended_at = ${now}, error = 'the webhook was disabled or paused'
+    from webhook where webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
+      and (not webhook.enabled or webhook.paused_at is not null) and delivery.state = 'pending'
+      and delivery.created_at < ${old} and (delivery.leased_until is null or delivery.leased_until <= ${now})`.execute(
+    queries,
+  )
+  await sql`delete from webhook_delivery old using (
+      select account_id, webhook_id, event_id,
+        row_number() over (partition by account_id, webhook_id order by ended_at desc, number desc) as place
+      from webhook_delivery where state <> 'pending') ranked
+    where ranked.place > ${LOG_DELIVERIES_MAXIMUM} and old.account_id = ranked.account_id
+      and old.webhook_id = ranked.webhook_id and old.event_id = ranked.event_id and old.state <> 'pending'`.execute(
+    queries,
+  )
+  await sql`delete from webhook_event event where not exists (select 1 from webhook_delivery delivery
+    where delivery.account_id = event.account_id and delivery.event_id = event.id)`.execute(queries)
+}
+
+export interface DeliveryCounts {
+  readonly pending: number
+  /** Of the delivery that has been due for the longest time. */
+  readonly lateSeconds: number
+  readonly paused: number
+}
+
+/** Over all accounts, for metrics. Deliveries to webhooks that nothing is sent to now are not late. */
+export async function countDeliveries(queries: Queries, now: Date): Promise<DeliveryCounts> {
+  const { rows } = await sql<{ pending: number; oldest: Date | null; paused: number }>`select
+      (select count(*)::int from webhook_delivery where state = 'pending') as pending,
+      (select min(delivery.next_attempt_at) from webhook_delivery delivery
+        join webhook on webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
+        where delivery.state = 'pending' and webhook.enabled and webhook.paused_at is null
+          and delivery.failures = 0 and delivery.attempts = 0 and delivery.next_attempt_at <= ${now}) as oldest,
+      (select count(*)::int from webhook where paused_at is not null) as paused`.execute(queries)
+  const [{ pending, oldest, paused } = { pending: 0, oldest: null, paused: 0 }] = rows
+  return { pending, lateSeconds: oldest === null ? 0 : (now.getTime() - oldest.getTime()) / 1_000, paused }
+}

@@ -1,0 +1,75 @@
+/** The public Internet, and nowhere else. Every address is checked before a connection, and the connection uses the
+ *  checked address itself. So a name that resolves to something else a moment later gains nothing. */
+import type { LookupAddress } from 'node:dns'
+import { lookup as systemLookup, Resolver } from 'node:dns/promises'
+import type { RequestOptions } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { rootCertificates } from 'node:tls'
+import { isPublicAddress } from '../../domain/network/public-address.ts'
+
+/** Additions to the Internet for tests. Only parameters of functions: no setting can reach them. */
+export interface TestTrust {
+  /** Addresses that count as public. */
+  readonly addresses: readonly string[]
+  /** Certificates of certificate authorities, PEM. */
+  readonly authorities: readonly string[]
+  /** Address and port of the name server to use instead of the system's. */
+  readonly nameServer?: string
+}
+
+/** A refused address: its message is for customers. */
+export class AddressRefused extends Error {}
+
+const ADDRESSES_MAXIMUM = 16
+
+/** The URL of a text, which a URL may complete. Throws AddressRefused for anything but https without credentials. */
+export function parsePublicUrl(text: string, base?: URL): URL {
+  const url = URL.parse(text, base?.href)
+  if (url === null) throw new AddressRefused('the address is no URL')
+  if (url.protocol !== 'https:') throw new AddressRefused('only https is fetched')
+  if (url.username !== '' || url.password !== '') throw new AddressRefused('the URL holds credentials')
+  return url
+}
+
+/** Options of a request to the URL that connects to public addresses only. Throws AddressRefused for a literal address
+ *  that is not public; a name of one fails the request with it. */
+export function publicOnly(
+  url: URL,
+  trust: TestTrust | undefined,
+): Pick<RequestOptions, 'agent' | 'ca' | 'lookup' | 'minVersion'> {
+  const isAllowed = (address: string) => isPublicAddress(address) || trust?.addresses.includes(address) === true
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  // Names are checked during the lookup; a literal address has no lookup.
+  if (isIP(host) !== 0 && !isAllowed(host)) throw notPublic(host)
+  return {
+    agent: false, // no connection may outlive its check
+    lookup: judgedLookup(isAllowed, trust?.nameServer),
+    ...(trust === undefined ? {} : { ca: [...rootCertificates, ...trust.authorities] }),
+    minVersion: 'TLSv1.2',
+  }
+}
+
+const notPublic = (name: string) => new AddressRefused(`${name} is not a public address`)
+
+/** Returns the addresses of a name, all of which are public. */
+function judgedLookup(isAllowed: (address: string) => boolean, nameServer: string | undefined): LookupFunction {
+  return (name, options, done) => {
+    resolve(name, nameServer).then(
+      (found) => {
+        const addresses = found.slice(0, ADDRESSES_MAXIMUM)
+        const [first] = addresses
+        if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) done(notPublic(name), '')
+        else if (options.all === true) done(null, addresses)
+        else done(null, first.address, first.family)
+      },
+      (error: NodeJS.ErrnoException) => done(error, ''),
+    )
+  }
+}
+
+async function resolve(name: string, nameServer: string | undefined): Promise<LookupAddress[]> {
+  if (nameServer === undefined) return systemLookup(name, { all: true })
+  const resolver = new Resolver({ tries: 1 })
+  resolver.setServers([nameServer])
+  return (await resolver.resolve4(name)).map((address) => ({ address, family: 4 }))
+}

@@ -1,0 +1,52 @@
+/** Sends a body by HTTPS to an address on the public Internet that a customer has named. Redirects are not followed,
+ *  and nothing of the answer is kept but its status. */
+import { request } from 'node:https'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { parsePublicUrl, publicOnly, type TestTrust } from './lookup.ts'
+
+export interface PostRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** From the start until the status has arrived. */
+  readonly timeoutMilliseconds: number
+  readonly clock: Pick<Clock, 'after'>
+  readonly signal?: AbortSignal | undefined
+  readonly trust?: TestTrust | undefined
+}
+
+/** The status of the answer. Throws AddressRefused, and the errors of the connection. */
+export async function postToPublic({
+  url: text,
+  headers,
+  body,
+  timeoutMilliseconds,
+  clock,
+  signal,
+  trust,
+}: PostRequest): Promise<number> {
+  const url = parsePublicUrl(text)
+  const options = publicOnly(url, trust)
+  const over = new AbortController()
+  const late = new Error(`no answer within ${timeoutMilliseconds / 1_000} seconds`)
+  const cancel = clock.after(timeoutMilliseconds, () => over.abort(late))
+  const bytes = Buffer.from(body)
+  try {
+    return await new Promise((resolve, reject) => {
+      const sent = request(url, {
+        ...options,
+        method: 'POST',
+        signal: signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]),
+        headers: { ...headers, 'content-length': String(bytes.length), 'user-agent': 'svccloud-webhooks' },
+      })
+      sent.once('response', ({ statusCode = 0 }) => {
+        resolve(statusCode)
+        sent.destroy() // the rest of the answer is of no use, however long it is
+      })
+      sent.on('error', (error) => reject(over.signal.aborted ? late : error))
+      sent.end(bytes)
+    })
+  } finally {
+    cancel()
+  }
+}

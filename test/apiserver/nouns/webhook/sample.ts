@@ -1,0 +1,7 @@
+import type { Samples } from '../../samples.ts'
+
+const body = { name: 'hook', url: 'https://hooks.example.com/', events: ['server.*'] }
+
+export const SAMPLES: Samples = {
+  webhooks: async ({ owner }) => (await owner.send('POST', '/v1/account/webhooks', { body })).body['webhook'].id,
+}

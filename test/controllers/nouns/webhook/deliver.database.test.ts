@@ -1,0 +1,424 @@
+/** Sending events, with a real receiver and a real database; the time is moved by hand. */
+import type { ServerResponse } from 'node:http'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openDeliveries } from '../../../../controllers/nouns/webhook/deliver.ts'
+import { listAudit } from '../../../../db/audit/index.ts'
+import {
+  addEvents,
+  addWebhook,
+  changeWebhook,
+  countDeliveries,
+  findDelivery,
+  findWebhook,
+  giveSecret,
+  listDeliveries,
+  lockEvents,
+  pruneDeliveries,
+  queueAgain,
+  readSecrets,
+  rotateSecret,
+} from '../../../../db/webhook/index.ts'
+import { LOG_DELIVERIES_MAXIMUM, PENDING_MAXIMUM, RETRY_SECONDS } from '../../../../domain/webhook/rules.ts'
+import { secretText } from '../../../../domain/webhook/signature.ts'
+import { type Clock, systemClock } from '../../../../kit/sys/clock.ts'
+import { silentLog as log } from '../../../../kit/sys/log.ts'
+import { systemRandom as random } from '../../../../kit/sys/random.ts'
+import { createSealing } from '../../../../kit/sys/sealing.ts'
+import { createAccount, giveStanding } from '../../../accounts.ts'
+import { useDatabase } from '../../../database.ts'
+import { isVerified, type Received, type Receiver, startReceiver } from './receiver.ts'
+
+const DAY = 86_400_000
+const SECRETS = [1, 2].map((byte) => secretText(Buffer.alloc(32, byte))) as [string, string]
+const sealing = createSealing([{ id: 'k1', key: Buffer.alloc(32, 7) }], random)
+const database = useDatabase()
+let receiver: Receiver
+let answers: Record<string, (request: Received, response: ServerResponse) => void>
+let now: Date
+/** Ends the patience of everybody who waits for an answer. */
+const waiting = new Set<() => void>()
+const lose = () => [...waiting].forEach((work) => work())
+/** Time passes only by hand. */
+const clock: Clock = {
+  ...systemClock,
+  now: () => now,
+  after(_milliseconds, work) {
+    waiting.add(work)
+    return () => waiting.delete(work)
+  },
+}
+const pass = (milliseconds: number) => void (now = new Date(now.getTime() + milliseconds))
+
+beforeAll(async () => {
+  receiver = await startReceiver((request, response) => {
+    const answer = answers[request.path]
+    if (answer === undefined) response.end()
+    else answer(request, response)
+  })
+})
+afterAll(() => receiver.close())
+
+let accountId: string
+beforeEach(async () => {
+  answers = {}
+  receiver.received.splice(0)
+  receiver.answerNames('127.0.0.1')
+  now = new Date('2026-03-01T12:00:00Z')
+  accountId = await createAccount(database.db)
+})
+
+const of = (webhookId = 'hook') => ({ accountId, webhookId })
+const add = async (webhookId = 'hook', fields: { url?: string; events?: string[] } = {}) => {
+  await database.db.transaction().execute((tx) =>
+    addWebhook(tx, of(webhookId), {
+      name: webhookId,
+      url: receiver.url(),
+      events: ['*'],
+      enabled: true,
+      createdAt: now,
+      ...fields,
+    }),
+  )
+  await giveSecret(database.db, sealing, of(webhookId), SECRETS[0])
+}
+const happen = (...events: readonly (readonly [id: string, resource?: string])[]) =>
+  database.db.transaction().execute(async (tx) => {
+    await lockEvents(tx, accountId)
+    const made = events.map(([id, resource]) => ({
+      id,
+      type: 'server.changed',
+      resource: resource === undefined ? undefined : { type: 'server', id: resource },
+      body: JSON.stringify({ id, type: 'server.changed' }),
+    }))
+    await addEvents(tx, accountId, made, now)
+  })
+/** A process that sends what is due, once, and waits for what came of it. */
+const round = async (signal = new AbortController().signal) => {
+  const deliveries = openDeliveries({ db: database.db, clock, log, random, sealing, trust: receiver.trust }, signal)
+  const started = await deliveries.start()
+  await deliveries.settled()
+  return started
+}
+const rounds = async () => {
+  while ((await round()) > 0);
+}
+const found = (eventId: string, webhookId = 'hook') => findDelivery(database.db, of(webhookId), eventId)
+const ids = () => receiver.received.map(({ id }) => id)
+
+describe('an event', () => {
+  test('is sent once, signed, with its id', async () => {
+    await add()
+    await happen(['a'])
+    await rounds()
+    expect(ids()).toEqual(['a'])
+    const [request] = receiver.received as [Received]
+    expect(request.headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-id': 'a',
+      'webhook-timestamp': String(now.getTime() / 1_000),
+    })
+    expect([isVerified(request, SECRETS[0]), isVerified(request, SECRETS[1])]).toEqual([true, false])
+    expect(await found('a')).toMatchObject({ state: 'delivered', attempts: 1, responseStatus: 200, error: null })
+  })
+
+  test('is stored once for all webhooks that select it, and for no other', async () => {
+    await add('one', { events: ['server.*'] })
+    await add('two', { events: ['*.changed'] })
+    await add('three', { events: ['storage.*'] })
+    await happen(['a'])
+    await happen(['a'])
+    await rounds()
+    expect(ids()).toEqual(['a', 'a'])
+    expect(await found('a', 'three')).toBeUndefined()
+  })
+
+  test('is signed with both secrets for a day after a rotation, then with the new one only', async () => {
+    await add()
+    const until = await database.db
+      .transaction()
+      .execute((tx) => rotateSecret(tx, sealing, of(), { secret: SECRETS[1], now }))
+    expect(until).toEqual(new Date(now.getTime() + DAY))
+    const verified = () => receiver.received.map((one) => SECRETS.map((secret) => isVerified(one, secret)))
+    await happen(['a'])
+    await rounds()
+    pass(DAY - 1)
+    await happen(['b'])
+    await rounds()
+    pass(1)
+    await happen(['c'])
+    await rounds()
+    expect(verified()).toEqual([
+      [true, true],
+      [true, true],
+      [false, true],
+    ])
+  })
+})
+
+test('a sealed secret opens for its own webhook only', async () => {
+  await add('one')
+  await add('two')
+  const one = await database.db
+    .selectFrom('webhook')
+    .select('sealed_secret')
+    .where('id', '=', 'one')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  expect(await readSecrets(database.db, sealing, of('one'), now)).toEqual([SECRETS[0]])
+  await database.db
+    .updateTable('webhook')
+    .set({ sealed_secret: one?.sealed_secret ?? null })
+    .where('id', '=', 'two')
+    .where('account_id', '=', accountId)
+    .execute()
+  await expect(readSecrets(database.db, sealing, of('two'), now)).rejects.toThrow()
+})
+
+describe('a receiver that fails', () => {
+  test.each([
+    ['answers 500', (_request: Received, response) => response.writeHead(500).end(), 500, 'the receiver answered 500'],
+    [
+      'redirects',
+      (_request, response) => response.writeHead(302, { location: receiver.url('/elsewhere') }).end(),
+      302,
+      'the receiver answered 302',
+    ],
+    ['never answers', lose, null, 'no answer within 15 seconds'],
+    ['hangs up', (_request, response) => response.destroy(), null, 'socket hang up'],
+  ] as const satisfies readonly (readonly [string, (typeof answers)[string], number | null, string])[])(
+    '%s: the same event is attempted again',
+    async (_what, answer, status, error) => {
+      await add()
+      answers['/'] = answer
+      await happen(['a'])
+      await rounds()
+      expect(await found('a')).toMatchObject({ state: 'pending', attempts: 1, responseStatus: status, error })
+      delete answers['/']
+      pass(4_000)
+      expect(await round()).toBe(0)
+      pass(2_000)
+      await rounds()
+      expect(ids()).toEqual(['a', 'a'])
+      expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+      expect(receiver.received.map(({ path }) => path)).toEqual(['/', '/'])
+      expect(await found('a')).toMatchObject({ state: 'delivered', attempts: 2 })
+    },
+  )
+
+  test('is given up after three days and paused; the owners get a mail, the log an entry', async () => {
+    await giveStanding(database.db, accountId)
+    await add()
+    answers['/'] = (_request, response) => response.writeHead(500).end()
+    await happen(['a'])
+    const began = now.getTime()
+    for (const seconds of [...RETRY_SECONDS, 0]) {
+      await rounds()
+      pass(seconds * 1_060)
+    }
+    expect(receiver.received).toHaveLength(RETRY_SECONDS.length + 1)
+    expect(now.getTime() - began).toBeGreaterThan(3 * DAY)
+    expect(await found('a')).toMatchObject({ state: 'failed', nextAttemptAt: null, responseStatus: 500 })
+    expect(await findWebhook(database.db, of())).toMatchObject({
+      pausedAt: expect.any(Date),
+      pauseReason: 'Every delivery has failed for three days.',
+    })
+    const mails = await database.db.selectFrom('email_outbox').select('subject').execute()
+    expect(mails.map(({ subject }) => subject)).toEqual(['A webhook of your account was paused'])
+    const [entry] = await listAudit(database.db, accountId, { limit: 1 })
+    expect(entry).toMatchObject({ action: 'webhook.paused', resource_id: 'hook', actor_email: 'system:webhooks' })
+
+    await happen(['b'])
+    expect(await found('b')).toBeUndefined()
+    const fields = { name: 'hook', url: receiver.url('/new'), events: ['*'], enabled: true }
+    await database.db.transaction().execute((tx) => changeWebhook(tx, of(), fields))
+    await happen(['c'])
+    await rounds()
+    expect(receiver.received.at(-1)).toMatchObject({ id: 'c', path: '/new' })
+  })
+
+  test('that answers 410 is paused at once', async () => {
+    await add()
+    answers['/'] = (_request, response) => response.writeHead(410).end()
+    await happen(['a'])
+    await rounds()
+    expect(await findWebhook(database.db, of())).toMatchObject({ pauseReason: 'The receiver answered 410 Gone.' })
+    pass(DAY)
+    expect(await round()).toBe(0)
+  })
+
+  test('that is slow delays no other webhook', async () => {
+    await add('slow', { url: receiver.url('/slow') })
+    await add('fast')
+    answers['/slow'] = () => {}
+    await happen(...Array.from({ length: 20 }, (_, index) => [`e${index}`, `r${index}`] as const))
+    const over = new AbortController()
+    const deliveries = openDeliveries(
+      { db: database.db, clock, log, random, sealing, trust: receiver.trust },
+      over.signal,
+    )
+    const delivered = async () =>
+      (await listDeliveries(database.db, of('fast'), { limit: 50 })).filter(({ state }) => state === 'delivered').length
+    await expect.poll(async () => (await deliveries.start(), await delivered()), { timeout: 60_000 }).toBe(20)
+    expect(receiver.received.filter(({ path }) => path === '/slow')).toHaveLength(4)
+    over.abort()
+    await deliveries.settled()
+  })
+})
+
+describe('an address that is not on the Internet', () => {
+  test.each([
+    ['a name that has it', '127.0.0.2'],
+    ['a name that has it too', '127.0.0.1 127.0.0.2'],
+    ['the metadata service', '169.254.169.254'],
+    ['a private network', '10.0.0.1'],
+  ])('gets nothing: %s', async (_what, addresses) => {
+    await add()
+    receiver.answerNames(addresses)
+    await happen(['a'])
+    await rounds()
+    expect(await found('a')).toMatchObject({ state: 'pending', error: 'images.test is not a public address' })
+    expect([receiver.internalConnections(), ids()]).toEqual([0, []])
+  })
+
+  test('gets nothing when a name has it later: each attempt checks, and uses what it has checked', async () => {
+    await add()
+    receiver.answerNames('127.0.0.1', '127.0.0.2')
+    answers['/'] = (_request, response) => response.writeHead(500).end()
+    await happen(['a'])
+    await rounds()
+    pass(6_000)
+    await rounds()
+    expect(await found('a')).toMatchObject({ attempts: 2, error: 'images.test is not a public address' })
+    expect([receiver.internalConnections(), ids()]).toEqual([0, ['a']])
+  })
+})
+
+describe('order', () => {
+  test('the next event of a resource waits for the one before; those of others do not', async () => {
+    await add()
+    let isFailing = true
+    answers['/'] = ({ id }, response) => response.writeHead(id === 'a1' && isFailing ? 500 : 200).end()
+    await happen(['a1', 'a'], ['a2', 'a'], ['b1', 'b'], ['a3', 'a'])
+    await rounds()
+    expect(ids().toSorted()).toEqual(['a1', 'b1'])
+    isFailing = false
+    pass(6_000)
+    await rounds()
+    expect(ids().filter((id) => id.startsWith('a'))).toEqual(['a1', 'a1', 'a2', 'a3'])
+  })
+
+  test('an event that is given up blocks nothing', async () => {
+    await add()
+    answers['/'] = ({ id }, response) => response.writeHead(id === 'a1' ? 500 : 200).end()
+    await happen(['a1', 'a'], ['a2', 'a'])
+    for (let attempt = 0; attempt <= RETRY_SECONDS.length; attempt += 1) {
+      await rounds()
+      // Another delivery of the same webhook succeeds in the meantime: it is not paused.
+      await happen([`other${attempt}`])
+      await rounds()
+      pass(86_400_000 * 1.1)
+    }
+    await rounds()
+    expect([(await found('a1'))?.state, (await found('a2'))?.state]).toEqual(['failed', 'delivered'])
+  })
+})
+
+describe('processes', () => {
+  test('two at once send each event once', async () => {
+    await add()
+    await happen(...Array.from({ length: 12 }, (_, index) => [`e${index}`, `r${index}`] as const))
+    while ((await Promise.all([round(), round(), round()])).some((started) => started > 0));
+    expect(ids().toSorted()).toEqual(Array.from({ length: 12 }, (_, index) => `e${index}`).toSorted())
+  })
+
+  test('one that dies before it has recorded what came of an attempt: another one sends it again', async () => {
+    await add()
+    await happen(['a'])
+    const over = new AbortController()
+    // It is dead from the moment at which the receiver has the event.
+    answers['/'] = () => over.abort()
+    await round(over.signal)
+    expect(ids()).toEqual(['a'])
+    delete answers['/']
+    expect(await round()).toBe(0)
+    pass(60_000)
+    await rounds()
+    expect(ids()).toEqual(['a', 'a'])
+    expect(await found('a')).toMatchObject({ state: 'delivered', attempts: 2 })
+  })
+})
+
+describe('the log', () => {
+  test('an event is sent again by hand, with the same id and body', async () => {
+    await add()
+    await happen(['a', 'a'])
+    await rounds()
+    await database.db.transaction().execute((tx) => queueAgain(tx, of(), 'a', now))
+    await rounds()
+    expect(ids()).toEqual(['a', 'a'])
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+  })
+
+  test('is bounded by age and by number; what waits is never removed', async () => {
+    await add()
+    await happen(['old'], ['waits'])
+    await database.db
+      .updateTable('webhook_delivery')
+      .set({ state: 'delivered', next_attempt_at: null, ended_at: now })
+      .where('event_id', '=', 'old')
+      .execute()
+    pass(14 * DAY)
+    await pruneDeliveries(database.db, now)
+    expect(await found('old')).toBeDefined()
+    pass(1)
+    await pruneDeliveries(database.db, now)
+    expect([await found('old'), (await found('waits'))?.state]).toEqual([undefined, 'pending'])
+    const events = await database.db.selectFrom('webhook_event').select('id').execute()
+    expect(events.map(({ id }) => id)).not.toContain('old')
+
+    const many = Array.from({ length: LOG_DELIVERIES_MAXIMUM + 3 }, (_, index) => [`e${index}`] as const)
+    await happen(...many)
+    await database.db
+      .updateTable('webhook_delivery')
+      .set({ state: 'failed', next_attempt_at: null, ended_at: now })
+      .where('event_id', 'like', 'e%')
+      .where('account_id', '=', accountId)
+      .execute()
+    await pruneDeliveries(database.db, now)
+    const left = await database.db
+      .selectFrom('webhook_delivery')
+      .select('event_id')
+      .where('account_id', '=', accountId)
+      .execute()
+    expect(left).toHaveLength(LOG_DELIVERIES_MAXIMUM + 1)
+    expect(left.map(({ event_id }) => event_id)).not.toContain('e2')
+  })
+
+  test('what waits for a webhook that stays disabled is given up when the log would forget it', async () => {
+    await add()
+    await happen(['a'])
+    const fields = { name: 'hook', url: receiver.url(), events: ['*'], enabled: false }
+    await database.db.transaction().execute((tx) => changeWebhook(tx, of(), fields))
+    pass(14 * DAY)
+    await pruneDeliveries(database.db, now)
+    expect((await found('a'))?.state).toBe('pending')
+    pass(1)
+    await pruneDeliveries(database.db, now)
+    expect(await found('a')).toMatchObject({ state: 'failed', error: 'the webhook was disabled or paused' })
+  })
+
+  test('a webhook with too many events that wait gets no more; they are in its log', async () => {
+    await add()
+    await happen(['first'])
+    await sql`insert into webhook_event (account_id, id, type, body)
+      select ${accountId}, 'x' || place, 'server.changed', '{}'
+      from generate_series(2, ${PENDING_MAXIMUM}::int) place`.execute(database.db)
+    await sql`insert into webhook_delivery (account_id, webhook_id, event_id, number, resource, state, created_at)
+      select account_id, 'hook', id, number, '', 'pending', ${now} from webhook_event
+      where account_id = ${accountId} and id like 'x%'`.execute(database.db)
+    await happen(['full'])
+    expect(await found('full')).toMatchObject({ state: 'failed', error: 'too many events wait' })
+    expect((await countDeliveries(database.db, now)).pending).toBeGreaterThanOrEqual(PENDING_MAXIMUM)
+  })
+})

@@ -1,0 +1,161 @@
+/** Webhooks with real controllers, a real database and a real receiver. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { appendAudit } from '../../../../db/audit/index.ts'
+import { listQuotas } from '../../../../db/account/index.ts'
+import { recordKubernetesRequest } from '../../../../db/request/index.ts'
+import { findWebhook, listDeliveries } from '../../../../db/webhook/index.ts'
+import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
+import { accountNamespace } from '../../../../resources/index.ts'
+import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
+import { Webhook, type WebhookSpec } from '../../../../resources/webhook/index.ts'
+import { createAccount } from '../../../accounts.ts'
+import { useDatabase } from '../../../database.ts'
+import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+const END = { timeout: 60_000 }
+const database = useDatabase()
+let cloud: Cloud
+let receiver: Receiver
+let accountId: string
+let namespace: string
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  cloud = await openCloud(database.db)
+  cloud.startAgent()
+})
+afterAll(async () => {
+  await cloud.close()
+  await receiver.close()
+})
+beforeEach(async () => {
+  receiver.received.splice(0)
+  accountId = await createAccount(database.db)
+  namespace = accountNamespace(accountId)
+  await cloud.openAccount(accountId)
+})
+
+const create = (spec: Partial<WebhookSpec> = {}, name = 'hook') =>
+  cloud.kubectl.create(Webhook, {
+    metadata: { name, namespace },
+    spec: { name: 'Hook', url: receiver.url(), events: ['*'], enabled: true, ...spec },
+  })
+const read = () => cloud.kubectl.get(Webhook, { namespace, name: 'hook' })
+const row = () => findWebhook(database.db, { accountId, webhookId: 'hook' })
+const used = async () => (await listQuotas(database.db, accountId)).find(({ name }) => name === 'webhooks')?.used
+/** An entry of the audit log, as a change of the resource has it. */
+const change = (resourceId: string, action = 'ssh_key.create') =>
+  database.db.transaction().execute((tx) =>
+    appendAudit(
+      tx,
+      {
+        account_id: accountId,
+        actor_email: 'ada@example.com',
+        actor_kind: 'user',
+        user_id: null,
+        staff_id: null,
+        token_id: null,
+        token_name: null,
+        action,
+        resource_type: action.split('.')[0] ?? '',
+        resource_id: resourceId,
+        detail: {},
+        outcome: 'success',
+        source_ip: '',
+        user_agent: '',
+        request_id: newUuid(systemRandom),
+        changes: [],
+      },
+      { clock: fastClock, random: systemRandom },
+    ),
+  )
+/** Of the account of the test: the webhooks of the tests before have not ended. */
+const received = () => receiver.received.filter(({ event }) => event['account_id'] === accountId)
+const sent = (type: RegExp) => received().filter(({ event }) => type.test(event.type))
+
+test('a webhook of kubectl is claimed, configured and deleted; its requests have entries', async () => {
+  const stop = cloud.startControllers(undefined, { trust: receiver.trust })
+  const {
+    metadata: { uid = '' },
+  } = await create()
+  await expect.poll(row, END).toMatchObject({ name: 'Hook', events: ['*'], enabled: true })
+  await expect.poll(async () => (await read())?.status?.deliveryState, END).toBe('active')
+  expect(await used()).toBe(1)
+  await recordKubernetesRequest(database.db, {
+    uid,
+    action: 'webhook.update',
+    generation: 2,
+    username: 'grace@example.com',
+    requestedAt: new Date(),
+    changes: [],
+  })
+  await cloud.kubectl.patch(Webhook, { namespace, name: 'hook' }, { spec: { enabled: false } })
+  await expect.poll(async () => (await read())?.status?.deliveryState, END).toBe('disabled')
+  await cloud.kubectl.delete(Webhook, { namespace, name: 'hook' })
+  await expect.poll(read, END).toBeUndefined()
+  expect([await row(), await used()]).toEqual([undefined, 0])
+  await stop()
+})
+
+test('a server that is created, changes its state and is deleted sends events in that order', async () => {
+  const stop = cloud.startControllers(undefined, { trust: receiver.trust })
+  await create({ events: ['server.*', 'operation.finished'] })
+  await expect.poll(row, END).toBeDefined()
+  const key = { namespace, name: 'web' }
+  await cloud.kubectl.create(Server, {
+    metadata: key,
+    spec: { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec,
+  })
+  await expect.poll(() => sent(/^server\.created$/).length, END).toBe(1)
+  await expect
+    .poll(() => sent(/^server\.state$/).map(({ event }) => event['data']), END)
+    .toContainEqual(expect.objectContaining({ state: 'started' }))
+  await cloud.kubectl.delete(Server, key)
+  await expect.poll(() => sent(/^server\.deleted$/).length, END).toBe(1)
+  await expect.poll(() => sent(/^operation\.finished$/).length, END).toBeGreaterThanOrEqual(2)
+  const types = received().map(({ event }) => event.type)
+  expect(types.indexOf('server.created')).toBeLessThan(types.indexOf('server.deleted'))
+  expect(
+    received().every(
+      ({ event }) => JSON.stringify(event['resource']) === JSON.stringify({ type: 'server', id: 'web' }),
+    ),
+  ).toBe(true)
+  const [end] = sent(/^operation\.finished$/)
+  expect(end?.event).toMatchObject({
+    account_id: accountId,
+    data: { operation: { kind: 'server.create', status: 'succeeded', server_id: 'web' } },
+  })
+  await stop()
+})
+
+test('controllers that are killed again and again lose no event, keep its id, and keep the order', async () => {
+  await create({ events: ['ssh_key.*'] })
+  const mortals = cloud.startMortals(25, 12, { trust: receiver.trust })
+  await expect.poll(row, END).toBeDefined()
+  const expected: string[] = []
+  const resources = ['a', 'b', 'c']
+  for (let turn = 0; turn < 12; turn += 1)
+    for (const resource of resources) {
+      await change(resource, turn === 0 ? 'ssh_key.create' : 'ssh_key.update')
+      expected.push(resource)
+    }
+  const deliveries = () => listDeliveries(database.db, { accountId, webhookId: 'hook' }, { limit: 100 })
+  await expect
+    .poll(async () => (await deliveries()).filter(({ state }) => state === 'delivered').length, END)
+    .toBe(expected.length)
+  expect(mortals.deaths()).toBeGreaterThan(0)
+  await mortals.stop()
+
+  const logged = await deliveries()
+  const own = received()
+  const got = own.map(({ id }) => id)
+  expect(new Set(got)).toEqual(new Set(logged.map(({ id }) => id)))
+  for (const resource of resources) {
+    const order = logged.toReversed().flatMap(({ id, resourceId }) => (resourceId === resource ? [id] : []))
+    // Each for the first time: duplicates follow, they never come before.
+    expect([...new Set(got)].filter((id) => order.includes(id))).toEqual(order)
+  }
+  for (const id of new Set(got))
+    expect(new Set(own.filter((one) => one.id === id).map(({ body }) => body)).size).toBe(1)
+})
