@@ -55,7 +55,7 @@ it('says where everything is', async () => {
     object_storage_url: (await findEngine()) === undefined ? null : expect.stringMatching(/^https:\/\/localhost:\d+$/),
   })
   const { api_url, mail_directory, kubeconfig } = product.endpoints
-  for (const text of [api_url, mail_directory, kubeconfig]) expect(product.output()).toContain(text)
+  for (const text of [api_url, mail_directory, kubeconfig, 'off: --no-portal']) expect(product.output()).toContain(text)
 })
 
 /** As an operator asks for metrics. */

@@ -10,6 +10,8 @@ import { launchServer } from './kit/chromium.ts'
 declare module 'vitest' {
   export interface ProvidedContext {
     readonly portalEndpoints?: Endpoints
+    /** What `npm start` printed. */
+    readonly portalOutput?: string
     /** Where workers reach Chromium. */
     readonly chromiumUrl?: string
   }
@@ -28,6 +30,7 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
       warnings: [],
     })
     provide('portalEndpoints', product.endpoints)
+    provide('portalOutput', product.output())
     provide('chromiumUrl', browser.wsEndpoint())
     return async () => {
       await browser.close()

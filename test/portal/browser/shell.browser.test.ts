@@ -1,9 +1,14 @@
 /** The pages themselves: how they are served, and that nothing of them comes from elsewhere. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { accessFaults, overflow } from './kit/access.ts'
 import { usePortal, WIDTHS } from './kit/browser.ts'
 
 const portal = usePortal()
+
+it('is where npm start says', () => {
+  const address = /^ +portal +(\S+)$/m.exec(inject('portalOutput') ?? '')?.[1]
+  expect(address).toBe(portal.url)
+})
 
 describe('the portal', () => {
   it('opens at its root, under its policy', async () => {

@@ -21,6 +21,7 @@ const FILES: Readonly<Record<string, string | Buffer>> = {
   'assets/index-1.css': 'body{}',
   'assets/list-1.js': 'list()',
   'assets/operator-1.js': 'operators()',
+  'assets/loose-1.js': 'loadedByNoPage()',
   'assets/shared-1.js': SHARED,
   'assets/shared-1.js.br': brotliCompressSync(SHARED),
   'assets/shared-1.js.gz': gzipSync(SHARED),
@@ -127,6 +128,8 @@ describe('the pages', () => {
     ['GET', '/openapi.json', BROWSER],
     ['GET', '/.well-known/security', BROWSER],
     ['GET', '/livez', BROWSER],
+    ['GET', '/readyz', BROWSER],
+    ['GET', '/metrics', BROWSER],
     ['GET', '/nothing.js', BROWSER],
     ['GET', '/assets/index-0.js', BROWSER],
     ['POST', '/dashboard', BROWSER],
@@ -179,7 +182,14 @@ describe('the files', () => {
     const port = await serve({ page })
     const statusOf = async (path: string) => (await get(port, path, {})).status
     for (const path of [...own, '/assets/shared-1.js', '/theme.js']) expect(await statusOf(path), path).toBe(200)
-    for (const path of [...others, '/stamp', '/notes.txt', '/.vite/manifest.json', '/assets/shared-1.js.br'])
+    for (const path of [
+      ...others,
+      '/assets/loose-1.js',
+      '/stamp',
+      '/notes.txt',
+      '/.vite/manifest.json',
+      '/assets/shared-1.js.br',
+    ])
       expect(await statusOf(path), path).toBe(404)
   })
 })
