@@ -1,12 +1,25 @@
 /** The customers' page: starts the portal in it. */
+import './ui/tokens.css'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { Frame } from './shell/frame.tsx'
+import { cache } from './api/cache.ts'
+import { followChanges } from './api/changes.ts'
+import { NOUNS } from './nouns.ts'
+import { feeds, register } from './nouns/registry.ts'
+import { loadTexts } from './texts/index.ts'
+import { routerOf } from './shell/router.tsx'
 
 const place = document.getElementById('portal')
 if (place === null) throw new Error('the page has no place for the portal')
+await loadTexts()
+register(NOUNS)
+followChanges(feeds(), new AbortController().signal)
 createRoot(place).render(
   <StrictMode>
-    <Frame />
+    <QueryClientProvider client={cache}>
+      <RouterProvider router={routerOf()} />
+    </QueryClientProvider>
   </StrictMode>,
 )

@@ -1,7 +1,8 @@
 /** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the
  *  definitions in `resources/`; the charts' rights of the webhook, the API server, the controllers and the agents, from
  *  the registrations in `apiserver/` and `controllers/` and the rules of the embedded Kubernetes API; the tables of
- *  values in the charts' READMEs, from their schemas; the page of settings, from those of the processes. Unit tests
+ *  values in the charts' READMEs, from their schemas; the page of settings, from those of the processes; what the
+ *  portal knows of the routes. Unit tests
  *  compare the committed files with this output. Every `npm ci` generates the types of the client (`--client`, and
  *  nothing else), which are not committed. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -23,6 +24,7 @@ import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../domain/version.ts'
 import { withValueTable } from './chart-values.ts'
 import { clientTypes } from './client-types/client-types.ts'
+import { portalFiles } from './portal-catalogue.ts'
 import { settingsPage } from './settings-page.ts'
 
 export const CRD_FOLDER = 'crds'
@@ -30,6 +32,7 @@ export const ROLE_FOLDER = 'roles'
 export const CHART_CRD_FOLDER = 'charts/svccloud/files/crds'
 export const CHART_ROLE_FOLDER = 'charts/svccloud/files/roles'
 export const CHART_FOLDER = 'charts'
+export const PORTAL_FOLDER = 'portal/generated'
 export const SETTINGS_PAGE = 'docs/settings.md'
 export const CHARTS = ['svccloud', 'svccloud-node-agent'] as const
 const headerOf = (source: string): string =>
@@ -124,6 +127,7 @@ async function writeCommitted(): Promise<void> {
   for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])
     await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
   await writeFile(join(workingDirectory(), SETTINGS_PAGE), settingsPage())
+  await writeFiles(PORTAL_FOLDER, portalFiles(ROUTES))
 }
 
 if (import.meta.main) {

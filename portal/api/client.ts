@@ -1,0 +1,68 @@
+/** Requests to the API, by operationId. Sends the session's cookies, its CSRF token with every unsafe request, and an
+ *  Idempotency-Key when one is given. Throws a Refusal, and nothing else. */
+import createFetchClient from 'openapi-fetch'
+import type { paths, Problem } from '../../client/schema.ts'
+import { defined } from '../../domain/defined.ts'
+import { cookie } from './browser.ts'
+import { type Answer, type BodyOf, type OperationId, type PathOf, type QueryOf, ruleOf } from './operations.ts'
+import { asRefusal, Refusal } from './refusal.ts'
+import { storeOf } from './store.ts'
+
+export interface Call<Id extends OperationId> {
+  readonly path?: PathOf<Id>
+  readonly query?: QueryOf<Id>
+  readonly body?: BodyOf<Id>
+  readonly signal?: AbortSignal
+  /** A UUID: the same key makes the same thing once. */
+  readonly idempotencyKey?: string
+  /** A 401 is an answer here, and does not open the sign-in sheet. */
+  readonly isSigningIn?: boolean
+}
+
+const CSRF_COOKIE = 'svccloud_csrf'
+
+/** Whether the session has ended while a page is open. */
+export const sessionLost = storeOf(false)
+
+interface Raw {
+  readonly data?: unknown
+  readonly error?: unknown
+  readonly response: Response
+}
+
+const client = createFetchClient<paths>({ baseUrl: '', credentials: 'same-origin' })
+// By operationId the method and the path belong together; its own types want them as literals.
+const send = client.request as unknown as (method: string, path: string, init: object) => Promise<Raw>
+
+/** Of every request that changes something. */
+function unsafeHeaders(idempotencyKey?: string): Readonly<Record<string, string>> {
+  return {
+    'x-csrf-token': cookie(CSRF_COOKIE),
+    ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+  }
+}
+
+export async function call<Id extends OperationId>(id: Id, input: Call<Id> = {}): Promise<Answer<Id>> {
+  const { method, path } = ruleOf(id)
+  const { signal, body } = input
+  try {
+    const { data, error, response } = await send(method.toLowerCase(), path, {
+      params: { path: input.path, query: input.query },
+      ...defined({ body, signal }),
+      headers: method === 'GET' ? {} : unsafeHeaders(input.idempotencyKey),
+    })
+    if (response.ok) return data as Answer<Id> // as the document describes it
+    if (response.status === 401 && input.isSigningIn !== true) sessionLost.set(true)
+    throw new Refusal(id, response, problemOf(error))
+  } catch (error) {
+    if (signal?.aborted === true) throw error
+    throw asRefusal(id, error)
+  }
+}
+
+const problemOf = (error: unknown): Partial<Problem> =>
+  typeof error === 'object' && error !== null
+    ? (error as Partial<Problem>) // refusals are problem documents
+    : typeof error === 'string' && error.length < 500
+      ? { detail: error }
+      : {}

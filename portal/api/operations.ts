@@ -1,0 +1,52 @@
+/** The operations of the API by their operationId, from the routes, with their types. */
+import type { operations } from '../../client/schema.ts'
+import type { Permission } from '../../domain/permissions.ts'
+import catalogue from '../generated/operations.json' with { type: 'json' }
+
+export type OperationId = keyof typeof catalogue & keyof operations
+
+export interface OperationRule {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `{name}` for parameters. */
+  readonly path: string
+  /** Absent for public routes. */
+  readonly permission?: Permission
+  readonly isDestructive?: boolean
+  /** Reads a credential or a live view: only on a click, and audited. */
+  readonly isCredentialRead?: boolean
+  /** Kinds of operations that it starts. */
+  readonly starts?: readonly string[]
+  /** Noun and verb on the command line; absent where there is no command. */
+  readonly command?: string
+}
+
+// the generated file has this shape
+const RULES = catalogue as unknown as Readonly<Record<OperationId, OperationRule>>
+
+export const ruleOf = (id: OperationId): OperationRule => RULES[id]
+
+type Responses<Id extends OperationId> = operations[Id]['responses']
+type Json<Response> = Response extends { content: { 'application/json': infer Body } } ? Body : never
+type Success = 200 | 201 | 202
+
+/** The body of a success. */
+export type Answer<Id extends OperationId> = {
+  [Status in keyof Responses<Id> & Success]: Json<Responses<Id>[Status]>
+}[keyof Responses<Id> & Success]
+
+/** The item of a list. */
+export type ItemOf<Id extends OperationId> = Answer<Id> extends { items: (infer Item)[] } ? Item : never
+
+export type ListId = { [Id in OperationId]: Answer<Id> extends { items: unknown[] } ? Id : never }[OperationId]
+
+export type PathOf<Id extends OperationId> = operations[Id]['parameters'] extends { path: infer Path }
+  ? Path
+  : undefined
+export type QueryOf<Id extends OperationId> = operations[Id]['parameters'] extends { query?: infer Query }
+  ? Query
+  : undefined
+export type BodyOf<Id extends OperationId> = operations[Id] extends {
+  requestBody?: { content: { 'application/json': infer Body } }
+}
+  ? Body
+  : undefined

@@ -1,0 +1,56 @@
+/** Who is signed in, and what they may do. */
+import type { Answer, OperationId } from './operations.ts'
+import { ruleOf } from './operations.ts'
+import { cache, forget, keyOf, useRead } from './cache.ts'
+import { call } from './client.ts'
+import type { Permission } from '../../domain/permissions.ts'
+
+export type Me = Answer<'get_current_user'>
+
+const EMPTY: readonly Permission[] = []
+
+export const useMe = (): Me | undefined => useRead('get_current_user').data
+
+/** Whether the signed-in person may call the operation; a role that never may does not see it. */
+export function useMay(): (id: OperationId) => boolean {
+  const held = useMe()?.permissions ?? EMPTY
+  return (id) => {
+    const { permission } = ruleOf(id)
+    return permission === undefined || held.includes(permission)
+  }
+}
+
+/** Reads who is signed in; undefined when nobody is. */
+export async function signedIn(): Promise<Me | undefined> {
+  try {
+    return await cache.fetchQuery({
+      queryKey: keyOf('get_current_user'),
+      queryFn: () => call('get_current_user', { isSigningIn: true }),
+      staleTime: 60_000,
+      retry: false,
+    })
+  } catch {
+    return undefined
+  }
+}
+
+/** Ends the session. Answers where the browser goes next: the provider's own sign-out, or the page of sign-in. */
+export async function signOut(): Promise<string> {
+  const answer: { readonly logout_url?: string } | undefined = await call('log_out', { isSigningIn: true }).catch(
+    () => undefined,
+  )
+  forget()
+  const url = answer?.logout_url
+  return url !== undefined && url.startsWith('https:') ? url : '/login'
+}
+
+/** A path of this origin to return to; the first page for anything else. */
+export function safeReturn(path: string | null | undefined, origin = location.origin): string {
+  if (path === null || path === undefined || !/^\/(?![/\\])/.test(path)) return '/dashboard'
+  try {
+    const url = new URL(path, origin)
+    return url.origin === origin ? url.pathname + url.search + url.hash : '/dashboard'
+  } catch {
+    return '/dashboard'
+  }
+}

@@ -1,0 +1,47 @@
+/** Backups of storages. They are made on the page of a storage, or by its schedule. */
+import { Archive } from 'lucide-react'
+import type { Backup } from '../../../client/schema.ts'
+import { t } from '../../texts/index.ts'
+import { noun } from '../noun.ts'
+
+const notOnline = ({ state }: Backup): string | undefined =>
+  state === 'online' ? undefined : t().choices.notOnline(state)
+const nameOf = ({ title, id }: Backup): string => title || id
+
+export const backup = noun({
+  name: 'backup',
+  area: 'storage',
+  icon: Archive,
+  path: '/backups',
+  list: 'list_backups',
+  read: 'get_backup',
+  member: 'backup',
+  titleOf: nameOf,
+  stateOf: ({ state }) => state,
+  looks: { online: 'good', error: 'bad' },
+  columns: ['origin_storage_id', 'size_gibibytes', 'kind', 'verified_at', 'created_at'],
+  facts: [
+    'origin_storage_id',
+    'size_gibibytes',
+    'kind',
+    'target',
+    'same_host',
+    'verified_at',
+    'verification_error',
+    'zone',
+    'created_at',
+    'completed_at',
+    'expires_at',
+  ],
+  actions: [
+    {
+      operation: 'restore_backup',
+      why: notOnline,
+      confirm: { type: nameOf, goes: () => [t().choices.goesNewer], stays: () => [t().choices.staysBackups] },
+      form: [{ name: 'force' }],
+      isFirst: true,
+    },
+    { operation: 'verify_backup', why: notOnline, isFirst: true },
+    { operation: 'delete_backup', confirm: { type: nameOf, goes: () => [t().choices.goesForGood] } },
+  ],
+})

@@ -1,0 +1,178 @@
+/** The form that makes any noun, with its price and the same as a command. */
+import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { useMutation } from '@tanstack/react-query'
+import { type OperationId, ruleOf } from '../api/operations.ts'
+import { Refusal } from '../api/refusal.ts'
+import { useGo } from '../shell/go.ts'
+import { uuid } from '../system.ts'
+import { smallMoney, money } from '../texts/format.ts'
+import { t } from '../texts/index.ts'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Snippet } from '../ui/copy.tsx'
+import { Loading, Page, Panel, Price, Soft, Split, Stack } from '../ui/layout.tsx'
+import { ProblemView } from '../ui/problem.tsx'
+import { notify } from '../ui/toast.tsx'
+import { keep } from './actions.tsx'
+import { Fields } from './fields.tsx'
+import { bodyOf, type BodySchema, faultsOf, type Form, useBodies, useForm } from './form.ts'
+import { hrefOf, type Noun, type Values } from './noun.ts'
+import { send, thingIn } from './reads.ts'
+import { commandLine, curlOf } from './snippet.ts'
+
+export interface CreatePageProps {
+  readonly noun: Noun
+  /** Filled in before, such as from a link. */
+  readonly given: Values
+}
+
+export function CreatePage({ noun, given }: CreatePageProps): ReactNode {
+  const bodies = useBodies()
+  const texts = t().nouns[noun.name]
+  const title = t().list.create(texts.one)
+  const crumbs = [{ name: texts.many, href: noun.path }, { name: title }]
+  const body = noun.create === undefined ? undefined : bodies?.[noun.create]
+  return (
+    <Page title={title} crumbs={crumbs}>
+      {noun.create === undefined || body === undefined ? (
+        <Panel>
+          <Loading lines={6} />
+        </Panel>
+      ) : (
+        <CreateForm noun={noun} create={noun.create} body={body} given={given} />
+      )}
+    </Page>
+  )
+}
+
+interface CreateFormProps extends CreatePageProps {
+  readonly create: OperationId
+  readonly body: BodySchema
+}
+
+function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
+  const form = useForm({ ...noun.initial, ...given })
+  const fields = noun.form ?? []
+  const values = bodyOf(fields, form.values)
+  const element = useRef<HTMLFormElement>(null)
+  const { send, isBusy, refusal } = useCreation(noun, create, form)
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    const faults = faultsOf(fields, body, form.values, t().problem.field)
+    form.setErrors(faults)
+    if (Object.keys(faults).length === 0) send(values)
+    else requestAnimationFrame(() => focusFirstFault(element.current))
+  }
+  return (
+    <Split aside={<Aside noun={noun} create={create} form={form} values={values} body={body} />}>
+      <form
+        className="form"
+        ref={element}
+        onSubmit={submit}
+        noValidate
+        aria-label={t().list.create(t().nouns[noun.name].one)}
+      >
+        <Fields fields={fields} body={body} form={form} />
+        {refusal === undefined ? null : (
+          <ProblemView
+            refusal={refusal}
+            take={({ zone, plan }) => {
+              form.set('zone', zone)
+              form.set('plan', plan)
+            }}
+          />
+        )}
+        <div className="form-end">
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            {t().list.create(t().nouns[noun.name].one)}
+          </Button>
+          <ButtonLink href={noun.path} kind="quiet">
+            {t().ui.cancel}
+          </ButtonLink>
+        </div>
+      </form>
+    </Split>
+  )
+}
+
+const focusFirstFault = (form: HTMLFormElement | null): void =>
+  form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-invalid] input')?.focus()
+
+interface Creation {
+  readonly send: (values: Values) => void
+  readonly isBusy: boolean
+  readonly refusal: Refusal | undefined
+}
+
+/** The same form makes one thing, however often it is sent; an edit makes another. */
+function useCreation(noun: Noun, create: OperationId, form: Form): Creation {
+  const [key, setKey] = useState({ of: form.values, key: uuid() })
+  const go = useGo()
+  const creation = useMutation({
+    mutationFn: (values: Values) => {
+      const current = key.of === form.values ? key : { of: form.values, key: uuid() }
+      setKey(current)
+      return send(create, { body: values, idempotencyKey: current.key })
+    },
+    onSuccess: (answer) => {
+      const item = thingIn(noun, answer)
+      if (item === undefined) return
+      keep(noun, item)
+      const isDone = answer['operation'] === undefined
+      notify((isDone ? t().form.created : t().form.creating)(noun.titleOf(item)))
+      go(hrefOf(noun, item))
+    },
+    onError: (error) => {
+      if (error instanceof Refusal) form.setErrors(error.fields)
+    },
+  })
+  return {
+    send: creation.mutate,
+    isBusy: creation.isPending,
+    refusal: creation.error instanceof Refusal ? creation.error : undefined,
+  }
+}
+
+interface AsideProps {
+  readonly noun: Noun
+  readonly create: OperationId
+  readonly form: Form
+  readonly values: Values
+  readonly body: BodySchema
+}
+
+function Aside({ noun, create, form, values, body }: AsideProps): ReactNode {
+  const rule = ruleOf(create)
+  const command = commandLine(rule, {}, values, body.flags)
+  const forms = [
+    ...(command === undefined ? [] : [{ name: 'CLI', text: command }]),
+    { name: 'curl', text: curlOf(rule, {}, values, location.origin) },
+  ]
+  return (
+    <>
+      {noun.usePrice === undefined ? null : <PriceOf usePrice={noun.usePrice} values={form.values} />}
+      <Stack gap="tight">
+        <Soft>{t().form.asCommand}</Soft>
+        <Snippet label={t().form.asCommand} forms={forms} />
+      </Stack>
+    </>
+  )
+}
+
+interface PriceOfProps {
+  readonly usePrice: NonNullable<Noun['usePrice']>
+  readonly values: Values
+}
+
+function PriceOf({ usePrice, values }: PriceOfProps): ReactNode {
+  const price = usePrice(values)
+  if (price === undefined) return null
+  return (
+    <Panel>
+      <Price
+        amount={money(price.monthlyCents)}
+        note={`${t().form.perMonth} · ${t().form.perHour(smallMoney(price.hourlyMillicents))}`}
+      />
+      <Soft>{t().form.billedBeside}</Soft>
+    </Panel>
+  )
+}

@@ -1,0 +1,170 @@
+/** The fields of a form, each as its schema and its registration say. */
+import { type ReactNode, useEffect } from 'react'
+import { t } from '../texts/index.ts'
+import { CardsField, Checkbox, type Option, PairsField, SelectField, Switch, TextField } from '../ui/field.tsx'
+import { More, Stack } from '../ui/layout.tsx'
+import { type BodySchema, type FieldSchema, type Form, isNeeded, schemaOf } from './form.ts'
+import type { FieldName, FormField, Values } from './noun.ts'
+
+export interface FieldsProps {
+  readonly fields: readonly FormField[]
+  readonly body: BodySchema
+  readonly form: Form
+}
+
+export function Fields({ fields, body, form }: FieldsProps): ReactNode {
+  const shown = fields.filter(({ isShown }) => isShown?.(form.values) !== false)
+  const first = shown.filter(({ isMore }) => isMore !== true)
+  const more = shown.filter(({ isMore }) => isMore === true)
+  const render = (field: FormField, at: number): ReactNode => (
+    <Field key={field.name} field={field} body={body} form={form} isFirst={at === 0} />
+  )
+  return (
+    <>
+      {first.map(render)}
+      {more.length === 0 ? null : <More name={t().form.more}>{more.map((field) => render(field, 1))}</More>}
+    </>
+  )
+}
+
+interface FieldProps {
+  readonly field: FormField
+  readonly body: BodySchema
+  readonly form: Form
+  readonly isFirst: boolean
+}
+
+interface Common {
+  readonly label: string
+  readonly note: string | undefined
+  readonly wrong: string | undefined
+  readonly isRequired: boolean
+}
+
+export const labelOf = (name: string): string =>
+  Object.hasOwn(t().fields, name)
+    ? t().fields[name as FieldName] // it has it
+    : name.replaceAll('_', ' ')
+
+function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
+  const schema = schemaOf(body, field.name)
+  const common: Common = {
+    label: field.label?.() ?? labelOf(field.name),
+    note: field.note?.() ?? schema.description,
+    wrong: form.errors[field.name],
+    isRequired: isNeeded(body, field),
+  }
+  const value = form.values[field.name]
+  const set = (next: unknown): void => form.set(field.name, next)
+  if (field.useOptions !== undefined)
+    return <Choice field={field} useOptions={field.useOptions} common={common} values={form.values} set={set} />
+  if (schema.enum !== undefined)
+    return (
+      <SelectField
+        {...common}
+        options={schema.enum.map((id) => ({ id, name: t().choices.words[id] ?? id }))}
+        value={String(value ?? schema.default ?? '') || undefined}
+        onChange={set}
+      />
+    )
+  if (schema.type === 'boolean')
+    return <Switch label={common.label} note={common.note} isOn={(value ?? schema.default) === true} onChange={set} />
+  if (schema.type === 'object')
+    return (
+      <PairsField label={common.label} note={common.note} wrong={common.wrong} value={Object(value)} onChange={set} />
+    )
+  return <Line field={field} schema={schema} common={common} value={value} set={set} isFirst={isFirst} />
+}
+
+interface LineProps {
+  readonly field: FormField
+  readonly schema: FieldSchema
+  readonly common: Common
+  readonly value: unknown
+  readonly set: (value: unknown) => void
+  readonly isFirst: boolean
+}
+
+const isWhole = (text: string): boolean => /^-?\d+$/.test(text)
+
+function Line({ field, schema, common, value, set, isFirst }: LineProps): ReactNode {
+  const isNumber = schema.type === 'integer'
+  const isList = schema.type === 'array'
+  const fromText = (text: string): unknown => {
+    if (isNumber) return text === '' ? undefined : isWhole(text) ? Number(text) : text
+    return isList ? text.split(/[\s,]+/).filter((each) => each !== '') : text
+  }
+  const text = isList && Array.isArray(value) ? value.join(', ') : String(value ?? '')
+  return (
+    <TextField
+      {...common}
+      value={text}
+      onChange={(next) => set(fromText(next))}
+      isLong={field.as === 'long' || field.as === 'code'}
+      isCode={field.as === 'code'}
+      unit={field.unit?.() ?? unitOf(field.name)}
+      name={field.name}
+      autoFocus={isFirst}
+      {...(isNumber ? { inputMode: 'numeric' as const } : {})}
+    />
+  )
+}
+
+const unitOf = (name: string): string | undefined =>
+  name.endsWith('_gibibytes')
+    ? 'GiB'
+    : name.endsWith('_seconds')
+      ? t().choices.seconds
+      : name.endsWith('_days')
+        ? t().choices.days
+        : undefined
+
+interface ChoiceOfProps {
+  readonly field: FormField
+  readonly useOptions: (values: Values) => readonly Option[]
+  readonly common: Common
+  readonly values: Values
+  readonly set: (value: unknown) => void
+}
+
+/** Options are read by a hook of the registration: the component is the same for the field's life. */
+function Choice({ field, useOptions, common, values, set }: ChoiceOfProps): ReactNode {
+  const options = useOptions(values)
+  const value = values[field.name]
+  const first = options.find(({ why }) => why === undefined)?.id
+  useEffect(() => {
+    if (field.isFirstChosen === true && value === undefined && first !== undefined) set(first)
+  })
+  if (field.as === 'many') return <Many common={common} options={options} value={value} set={set} />
+  const Kind = field.as === 'cards' ? CardsField : SelectField
+  return <Kind {...common} options={options} value={typeof value === 'string' ? value : undefined} onChange={set} />
+}
+
+interface ManyProps {
+  readonly common: Common
+  readonly options: readonly Option[]
+  readonly value: unknown
+  readonly set: (value: unknown) => void
+}
+
+function Many({ common, options, value, set }: ManyProps): ReactNode {
+  const chosen = Array.isArray(value) ? value.map(String) : []
+  return (
+    <fieldset className="field">
+      <legend className="label">{common.label}</legend>
+      {common.note === undefined ? null : <p className="note">{common.note}</p>}
+      {options.length === 0 ? <p className="note">{t().ui.nothing}</p> : null}
+      <Stack gap="tight">
+        {options.map(({ id, name, note }) => (
+          <Checkbox
+            key={id}
+            label={name}
+            note={note}
+            isOn={chosen.includes(id)}
+            onChange={(isOn) => set(isOn ? [...chosen, id] : chosen.filter((each) => each !== id))}
+          />
+        ))}
+      </Stack>
+    </fieldset>
+  )
+}

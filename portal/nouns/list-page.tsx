@@ -1,0 +1,275 @@
+/** The list of any noun. */
+import { Ellipsis, Plus } from 'lucide-react'
+import { type ReactNode, useMemo, useRef, useState } from 'react'
+import { defined } from '../../domain/defined.ts'
+import { ruleOf } from '../api/operations.ts'
+import { asRefusal } from '../api/refusal.ts'
+import { useMay } from '../api/session.ts'
+import { useKeys } from '../shell/keys.ts'
+import { useGo } from '../shell/go.ts'
+import { t } from '../texts/index.ts'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Snippet } from '../ui/copy.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Empty, Loading, Page, Panel, Row, Soft, Toolbar } from '../ui/layout.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { ProblemView } from '../ui/problem.tsx'
+import { State } from '../ui/state.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { type Actions, useActions, whyOf } from './actions.tsx'
+import { labelOf } from './fields.tsx'
+import { hrefOf, lookOf, type Noun, operationOf, type Thing } from './noun.ts'
+import { labelsOf, useThings } from './reads.ts'
+import { textOf, Value } from './value.tsx'
+
+export function ListPage({ noun }: { readonly noun: Noun }): ReactNode {
+  const [isBusy, setBusy] = useState(false)
+  const { list, items } = useThings(noun, { isBusy })
+  const isNowBusy = items.some((item) => operationOf(item) !== undefined)
+  if (isNowBusy !== isBusy) setBusy(isNowBusy)
+  const may = useMay()
+  const texts = t().nouns[noun.name]
+  const canCreate = noun.create !== undefined && may(noun.create)
+  const go = useGo()
+  useKeys({ c: () => (canCreate ? go(`${noun.path}/new`) : undefined) })
+  const create = canCreate ? (
+    <ButtonLink href={`${noun.path}/new`} kind="primary" icon={<Plus aria-hidden="true" />}>
+      {t().list.create(texts.one)}
+    </ButtonLink>
+  ) : undefined
+  if (list.isPending)
+    return (
+      <Page title={texts.many}>
+        <Panel>
+          <Loading lines={5} />
+        </Panel>
+      </Page>
+    )
+  const isEmpty = items.length === 0 && list.data !== undefined
+  return (
+    <Page title={texts.many} buttons={isEmpty ? undefined : create}>
+      {list.error === null ? null : (
+        <ProblemView refusal={asRefusal(noun.list, list.error)} retry={() => void list.refetch()} />
+      )}
+      {isEmpty ? <EmptyList noun={noun} create={create} /> : null}
+      {items.length === 0 ? null : (
+        <FullList
+          noun={noun}
+          items={items}
+          hasMore={list.hasNextPage}
+          loadMore={() => {
+            if (!list.isFetchingNextPage) void list.fetchNextPage()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function EmptyList({ noun, create }: { readonly noun: Noun; readonly create: ReactNode }): ReactNode {
+  const { empty } = t().nouns[noun.name]
+  const Icon = noun.icon
+  const command = noun.create === undefined ? undefined : ruleOf(noun.create).command
+  return (
+    <Empty icon={<Icon />} title={empty.title} text={empty.text}>
+      {create}
+      {command === undefined ? null : (
+        <Snippet label={t().list.asCommand} forms={[{ name: 'CLI', text: `svccloud ${command} --help` }]} />
+      )}
+    </Empty>
+  )
+}
+
+export interface FullListProps {
+  readonly noun: Noun
+  readonly items: readonly Thing[]
+  readonly hasMore?: boolean
+  readonly loadMore?: () => void
+}
+
+const NO_SELECTION: ReadonlySet<string> = new Set()
+
+/** Items of a noun with filter, selection and actions: on its own page, and on pages of others. */
+export function FullList({ noun, items, hasMore = false, loadMore }: FullListProps): ReactNode {
+  const [filter, setFilter] = useState('')
+  const [selected, setSelected] = useState(NO_SELECTION)
+  const search = useRef<HTMLDivElement>(null)
+  const actions = useActions(noun, (done) =>
+    setSelected((before) => new Set([...before].filter((id) => !done.has(id)))),
+  )
+  const columns = useMemo(() => columnsOf(noun), [noun])
+  const shown = useMemo(() => filtered(noun, items, filter), [noun, items, filter])
+  const texts = t().nouns[noun.name]
+  useKeys({ f: () => search.current?.querySelector('input')?.focus() })
+  return (
+    <>
+      <Toolbar>
+        <div className="search" ref={search}>
+          <TextField
+            label={t().list.filter}
+            isLabelHidden
+            type="search"
+            placeholder={t().list.filter}
+            value={filter}
+            onChange={setFilter}
+          />
+        </div>
+        <BulkBar
+          noun={noun}
+          actions={actions}
+          items={items.filter(({ id }) => selected.has(id))}
+          clear={() => setSelected(NO_SELECTION)}
+        />
+      </Toolbar>
+      {shown.length === 0 ? (
+        <Panel>
+          <Soft>{t().list.noneFound}</Soft>
+        </Panel>
+      ) : (
+        <Table
+          label={texts.many}
+          columns={columns}
+          items={shown}
+          hrefOf={(item) => hrefOf(noun, item)}
+          nameOf={(item) => noun.titleOf(item)}
+          {...(actions.allowed.length === 0
+            ? {}
+            : {
+                selected,
+                onSelect: setSelected,
+                menuOf: (item: Thing) => <RowMenu noun={noun} item={item} actions={actions} />,
+              })}
+          onEnd={hasMore ? loadMore : undefined}
+          foot={
+            <>
+              <span>{footOf(filter === '' ? items.length : shown.length, items.length, hasMore, texts)}</span>
+              {hasMore && loadMore !== undefined ? (
+                <Button kind="quiet" onPress={loadMore}>
+                  {t().list.loadMore}
+                </Button>
+              ) : null}
+            </>
+          }
+        />
+      )}
+      {actions.dialog}
+    </>
+  )
+}
+
+const footOf = (
+  shown: number,
+  count: number,
+  hasMore: boolean,
+  { one, many }: { readonly one: string; readonly many: string },
+): string =>
+  shown < count ? t().list.found(shown, count) : hasMore ? t().list.more(count, many) : t().list.count(count, one, many)
+
+function columnsOf(noun: Noun): readonly Column<Thing>[] {
+  const { stateOf } = noun
+  const name: Column<Thing> = {
+    id: 'name',
+    name: labelOf('name'),
+    cell: (item) => <span dir="auto">{noun.titleOf(item)}</span>,
+  }
+  const state: Column<Thing> = {
+    id: 'state',
+    name: labelOf('state'),
+    cell: (item) => <StateOf noun={noun} item={item} />,
+  }
+  const others = noun.columns.map(
+    (field): Column<Thing> => ({
+      id: field,
+      name: labelOf(field),
+      cell: (item) => <Value field={field} value={item[field]} isShort />,
+      isEnd: field.endsWith('_gibibytes') || field.endsWith('_count'),
+    }),
+  )
+  return [name, ...(stateOf === undefined ? [] : [state]), ...others]
+}
+
+export function StateOf({ noun, item }: { readonly noun: Noun; readonly item: Thing }): ReactNode {
+  const state = noun.stateOf?.(item)
+  return state === undefined ? null : <State look={lookOf(noun, state)}>{t().choices.words[state] ?? state}</State>
+}
+
+/** Items that have every word somewhere in sight. */
+export function filtered(noun: Noun, items: readonly Thing[], filter: string): readonly Thing[] {
+  const words = filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+  if (words.length === 0) return items
+  return items.filter((item) => {
+    const labels = Object.entries(labelsOf(item))
+    const text = [
+      noun.titleOf(item),
+      item.id,
+      noun.stateOf?.(item) ?? '',
+      ...noun.columns.map((field) => `${item[field] ?? ''} ${textOf(field, item[field])}`),
+      ...labels.map((pair) => pair.join('=')),
+    ]
+      .join(' ')
+      .toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+}
+
+interface RowMenuProps {
+  readonly noun: Noun
+  readonly item: Thing
+  readonly actions: Actions
+}
+
+/** The menu is mounted when it is first used: there may be thousands of rows. */
+function RowMenu({ noun, item, actions }: RowMenuProps): ReactNode {
+  const [isUsed, setUsed] = useState(false)
+  const label = t().list.actionsOf(noun.titleOf(item))
+  const button = (press?: () => void): ReactNode => (
+    <Button kind="quiet" label={label} icon={<Ellipsis aria-hidden="true" />} {...defined({ onPress: press })} />
+  )
+  if (!isUsed) return button(() => setUsed(true))
+  return <OpenMenu label={label} entries={actions.entriesFor(item)} button={button()} />
+}
+
+function OpenMenu(props: {
+  readonly label: string
+  readonly entries: ReturnType<Actions['entriesFor']>
+  readonly button: ReactNode
+}): ReactNode {
+  const [isOpen, setOpen] = useState(true)
+  return (
+    <Menu label={props.label} entries={props.entries} isOpen={isOpen} onOpenChange={setOpen}>
+      {props.button}
+    </Menu>
+  )
+}
+
+interface BulkBarProps {
+  readonly noun: Noun
+  readonly actions: Actions
+  readonly items: readonly Thing[]
+  readonly clear: () => void
+}
+
+function BulkBar({ actions, items, clear }: BulkBarProps): ReactNode {
+  if (items.length === 0) return null
+  const offered = actions.allowed.filter(({ form }) => form === undefined)
+  return (
+    <Row>
+      <Soft>{t().list.selected(items.length)}</Soft>
+      {offered.map((action) => (
+        <Button
+          key={action.operation}
+          why={items.map((item) => whyOf(action, item)).find((why) => why !== undefined)}
+          onPress={() => actions.start(action, items)}
+        >
+          {t().actions[action.operation]}
+        </Button>
+      ))}
+      <Button kind="quiet" onPress={clear}>
+        {t().list.clear}
+      </Button>
+    </Row>
+  )
+}

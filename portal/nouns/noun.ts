@@ -1,0 +1,124 @@
+/** What the portal has to know of a noun. From one registration come its pages, its place in the navigation, its
+ *  entries in the palette, its actions, and which reads the stream of changes keeps true. */
+import type { ComponentType } from 'react'
+import type { LucideIcon } from 'lucide-react'
+import type { BodyOf, ItemOf, ListId, OperationId } from '../api/operations.ts'
+import type { Look } from '../ui/state.tsx'
+import type { Option } from '../ui/field.tsx'
+import type { Texts } from '../texts/index.ts'
+
+export type NounName = keyof Texts['nouns']
+export type Area = 'compute' | 'storage' | 'network' | 'services'
+export type FieldName = keyof Texts['fields']
+export type ActionName = keyof Texts['actions'] & OperationId
+
+/** Any item, by the names of its fields. */
+export type Thing = { readonly id: string; readonly [field: string]: unknown }
+export type Values = Readonly<Record<string, unknown>>
+
+/** A field of a form. What it accepts comes from the route; label and note from the texts and the route. */
+export interface FormField<Name extends string = string> {
+  readonly name: Name
+  /** How it is asked; by default what its schema suggests. */
+  readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code'
+  /** A hook: what can be chosen, given what else is filled in. */
+  readonly useOptions?: (values: Values) => readonly Option[]
+  /** Instead of the field's own label. */
+  readonly label?: () => string
+  readonly note?: () => string
+  /** Behind "more settings". */
+  readonly isMore?: boolean
+  /** Needed although its schema does not say so: one of several that exclude each other. */
+  readonly isNeeded?: boolean
+  readonly unit?: () => string
+  readonly isShown?: (values: Values) => boolean
+  /** Chooses the first option as soon as there is one. */
+  readonly isFirstChosen?: boolean
+  /** The value in the body, from what the form holds. */
+  readonly toBody?: (value: unknown) => unknown
+}
+
+export interface ActionOf<Item> {
+  readonly operation: ActionName
+  /** Why it is not possible now. Undefined when it is. */
+  why?(item: Item): string | undefined
+  /** Asked before. Several items at once are confirmed by their number. */
+  readonly confirm?: {
+    /** Has to be typed: for what holds data or serves traffic. */
+    type?(item: Item): string
+    goes?(item: Item): readonly string[]
+    stays?(item: Item): readonly string[]
+  }
+  readonly form?: readonly FormField[]
+  /** A button of the page; others are in its menu. */
+  readonly isFirst?: boolean
+  /** What it makes: its page is opened afterwards. */
+  readonly makes?: NounName
+}
+
+export interface TabOf<Item> {
+  readonly id: string
+  readonly name: () => string
+  readonly view: ComponentType<{ readonly item: Item }>
+}
+
+export interface Noun<Item = Thing> {
+  /** As in audit entries and the stream of changes. */
+  readonly name: NounName
+  readonly area: Area
+  readonly icon: LucideIcon
+  readonly path: `/${string}`
+  readonly list: ListId
+  readonly read: OperationId
+  /** Member of the answers that holds it. */
+  readonly member: string
+  /** Absent when it is made from the page of another noun. */
+  readonly create?: OperationId
+  /** Changes labels, title and protection. */
+  readonly update?: OperationId
+  titleOf(item: Item): string
+  stateOf?(item: Item): string
+  /** Looks of states; every other state is busy. */
+  readonly looks?: Readonly<Record<string, Look>>
+  /** Beside name and state. */
+  readonly columns: readonly FieldName[]
+  readonly facts: readonly FieldName[]
+  readonly form?: readonly FormField[]
+  readonly initial?: Values
+  /** Cents a month and thousandths of a cent an hour of what is filled in. A hook. */
+  usePrice?(values: Values): { readonly monthlyCents: number; readonly hourlyMillicents: number } | undefined
+  readonly actions: readonly ActionOf<Item>[]
+  readonly tabs?: readonly TabOf<Item>[]
+  /** Before the facts of the overview. */
+  readonly Head?: ComponentType<{ readonly item: Item }>
+  /** Another tab shows the whole of it: the read has more than the list. */
+  readonly isListShort?: boolean
+}
+
+type Registration<List extends ListId, Create extends OperationId> = Omit<
+  Noun<ItemOf<List>>,
+  'list' | 'create' | 'columns' | 'facts' | 'form'
+> & {
+  readonly list: List
+  readonly create?: Create
+  readonly columns: readonly (FieldName & keyof ItemOf<List>)[]
+  readonly facts: readonly (FieldName & keyof ItemOf<List>)[]
+  readonly form?: readonly FormField<Extract<FieldName, keyof BodyOf<Create>>>[]
+}
+
+/** Registers a noun. Names of operations and fields that the API does not have do not compile. */
+export const noun = <List extends ListId, Create extends OperationId = never>(
+  registration: Registration<List, Create>,
+): Noun => registration as unknown as Noun // only its own functions see its items
+
+/** What is going on in an item, or undefined. */
+export const operationOf = (item: Thing): { readonly kind: string; readonly id: string } | undefined => {
+  const operation = item['active_operation']
+  return typeof operation === 'object' && operation !== null
+    ? (operation as { readonly kind: string; readonly id: string }) // the contract's
+    : undefined
+}
+
+export const lookOf = (noun: Noun, state: string): Look => noun.looks?.[state] ?? 'busy'
+export const hrefOf = (noun: Noun, item: { readonly id: string }): string =>
+  `${noun.path}/${encodeURIComponent(item.id)}`

@@ -1,0 +1,25 @@
+/** Snapshots of storages. They are taken on the page of a storage. */
+import { Camera } from 'lucide-react'
+import { t } from '../../texts/index.ts'
+import { noun } from '../noun.ts'
+
+export const snapshot = noun({
+  name: 'snapshot',
+  area: 'storage',
+  icon: Camera,
+  path: '/snapshots',
+  list: 'list_snapshots',
+  read: 'get_snapshot',
+  member: 'snapshot',
+  titleOf: ({ title, id }) => title || id,
+  stateOf: ({ state }) => state,
+  looks: { online: 'good', error: 'bad' },
+  columns: ['storage_id', 'size_gibibytes', 'zone', 'created_at'],
+  facts: ['storage_id', 'size_gibibytes', 'used_bytes', 'zone', 'labels', 'created_at'],
+  actions: [
+    {
+      operation: 'delete_snapshot',
+      confirm: { type: ({ title, id }) => title || id, goes: () => [t().choices.goesForGood] },
+    },
+  ],
+})

@@ -1,0 +1,81 @@
+/** Block storages. */
+import { HardDrive } from 'lucide-react'
+import type { Storage } from '../../../client/schema.ts'
+import { gibibytes } from '../../texts/format.ts'
+import { t } from '../../texts/index.ts'
+import { noun } from '../noun.ts'
+import { optionsOf, useZones } from '../options.ts'
+
+const notOnline = ({ state }: Pick<Storage, 'state'>): string | undefined =>
+  state === 'online' ? undefined : t().choices.notOnline(state)
+
+export const storage = noun({
+  name: 'storage',
+  area: 'storage',
+  icon: HardDrive,
+  path: '/storages',
+  list: 'list_storages',
+  read: 'get_storage',
+  create: 'create_storage',
+  update: 'update_storage',
+  member: 'storage',
+  titleOf: ({ title, id }) => title || id,
+  stateOf: ({ state }) => state,
+  looks: { online: 'good', error: 'bad' },
+  columns: ['size_gibibytes', 'tier', 'server_id', 'zone', 'created_at'],
+  facts: [
+    'size_gibibytes',
+    'tier',
+    'durability',
+    'server_id',
+    'device',
+    'snapshot_count',
+    'backup_schedule',
+    'backup_retention_days',
+    'backup_copy_zone',
+    'zone',
+    'created_at',
+  ],
+  form: [
+    { name: 'title' },
+    { name: 'zone', as: 'cards', useOptions: useZones, isFirstChosen: true },
+    { name: 'size_gibibytes' },
+    { name: 'tier' },
+    { name: 'server_id', useOptions: optionsOf('server') },
+    { name: 'source_snapshot_id', useOptions: optionsOf('snapshot'), isMore: true },
+    { name: 'source_backup_id', useOptions: optionsOf('backup'), isMore: true },
+    { name: 'source_storage_id', useOptions: optionsOf('storage'), isMore: true },
+    { name: 'backup_schedule', isMore: true },
+    { name: 'backup_retention_days', isMore: true },
+    { name: 'labels', isMore: true },
+    { name: 'is_protected', isMore: true },
+  ],
+  initial: { size_gibibytes: 10 },
+  actions: [
+    {
+      operation: 'attach_storage',
+      why: (item) => (item.server_id === null ? notOnline(item) : t().choices.isAttached),
+      form: [{ name: 'server_id', useOptions: optionsOf('server') }],
+      isFirst: true,
+    },
+    {
+      operation: 'detach_storage',
+      why: ({ server_id: server, is_boot: isBoot }) =>
+        isBoot ? t().choices.isBoot : server === null ? t().choices.notAttached : undefined,
+      confirm: {},
+      form: [{ name: 'force' }],
+    },
+    { operation: 'resize_storage', why: notOnline, form: [{ name: 'size_gibibytes' }] },
+    { operation: 'create_snapshot', why: notOnline, form: [{ name: 'title' }], isFirst: true },
+    { operation: 'create_backup', why: notOnline, form: [{ name: 'title' }] },
+    {
+      operation: 'delete_storage',
+      why: ({ server_id: server }) => (server === null ? undefined : t().choices.isAttached),
+      confirm: {
+        type: ({ title, id }) => title || id,
+        goes: ({ size_gibibytes: size }) => [t().choices.goesDisk(gibibytes(size))],
+        stays: () => [t().choices.staysBackups],
+      },
+    },
+  ],
+})

@@ -1,0 +1,34 @@
+/** Sending a small form: busy, refused, done. */
+import { type FormEvent, useState } from 'react'
+import { Refusal } from '../api/refusal.ts'
+
+export interface Submission {
+  readonly isBusy: boolean
+  readonly refusal: Refusal | undefined
+  readonly onSubmit: (event: FormEvent) => void
+}
+
+export function useSubmission(send: () => Promise<void>): Submission {
+  const [isBusy, setBusy] = useState(false)
+  const [refusal, setRefusal] = useState<Refusal>()
+  const run = async (): Promise<void> => {
+    setBusy(true)
+    setRefusal(undefined)
+    try {
+      await send()
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      setRefusal(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return {
+    isBusy,
+    refusal,
+    onSubmit: (event) => {
+      event.preventDefault()
+      if (!isBusy) void run()
+    },
+  }
+}

@@ -1,0 +1,50 @@
+/** The list of keys, and the keys that work on every page. */
+import { type ReactNode, useState } from 'react'
+import { t } from '../texts/index.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Switch } from '../ui/field.tsx'
+import { areKeysOn, setKeysOn, useKeys } from './keys.ts'
+
+export function KeyHelp({ openPalette }: { readonly openPalette: () => void }): ReactNode {
+  const [isOpen, setOpen] = useState(false)
+  const [isOn, setOn] = useState(areKeysOn())
+  useKeys({ '?': () => setOpen(true), '/': openPalette })
+  if (!isOpen) return null
+  const keys: readonly (readonly [string, string])[] = [
+    ['Ctrl K', t().keys.palette],
+    ['/', t().keys.palette],
+    ['?', t().keys.help],
+    ['c', t().keys.create],
+    ['j k', t().keys.move],
+    ['x', t().keys.select],
+    ['e', t().keys.menu],
+    ['f', t().keys.filter],
+  ]
+  return (
+    <Dialog title={t().keys.title} onClose={() => setOpen(false)}>
+      <dl className="key-list">
+        {keys.map(([key, text]) => (
+          <KeyLine key={key} name={key} text={text} />
+        ))}
+      </dl>
+      <Switch
+        label={t().keys.single}
+        note={t().keys.singleNote}
+        isOn={isOn}
+        onChange={(next) => {
+          setKeysOn(next)
+          setOn(next)
+        }}
+      />
+    </Dialog>
+  )
+}
+
+const KeyLine = ({ name, text }: { readonly name: string; readonly text: string }): ReactNode => (
+  <>
+    <dt>
+      <kbd>{name}</kbd>
+    </dt>
+    <dd>{text}</dd>
+  </>
+)

@@ -1,0 +1,65 @@
+/** The signed-in person: theme, language, account, sign-out. */
+import { CircleUser } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { forget, useRead } from '../api/cache.ts'
+import { call } from '../api/client.ts'
+import { remember } from '../api/browser.ts'
+import { signOut, useMe } from '../api/session.ts'
+import { chosenLocale, LOCALE_NAMES, t } from '../texts/index.ts'
+import { Button } from '../ui/button.tsx'
+import { Menu, type MenuEntry } from '../ui/menu.tsx'
+import { chooseTheme, chosenTheme, THEMES } from './theme.ts'
+
+export function PersonMenu(): ReactNode {
+  const me = useMe()
+  const email = me?.user.email ?? ''
+  const [theme, setTheme] = useState(chosenTheme())
+  const { data } = useRead('list_accounts', {}, { isOn: me !== undefined && me.impersonation === null })
+  const accounts = (data?.items ?? []).filter(({ is_active: isActive }) => !isActive)
+  const themes = THEMES.map(
+    (each): MenuEntry => ({
+      id: `theme-${each}`,
+      name: t().frame.themes[each],
+      ...(each === theme ? { note: '✓' } : {}),
+      run: () => {
+        chooseTheme(each)
+        setTheme(each)
+      },
+    }),
+  )
+  const entries: readonly MenuEntry[] = [
+    ...accounts.map(({ id, name }) => ({
+      id: `account-${id}`,
+      name,
+      note: t().frame.switchTo,
+      run: () => void switchTo(id),
+    })),
+    ...themes.map((entry, at) => (at === 0 && accounts.length > 0 ? { ...entry, isApart: true } : entry)),
+    ...Object.entries(LOCALE_NAMES)
+      .filter(([tag]) => tag !== chosenLocale())
+      .map(([tag, name], at) => ({ id: tag, name, isApart: at === 0, run: () => choose(tag) })),
+    { id: 'docs', name: t().frame.docs, href: '/docs', isApart: true },
+    {
+      id: 'sign-out',
+      name: t().frame.signOut,
+      isApart: true,
+      run: () => void signOut().then((url) => location.assign(url)),
+    },
+  ]
+  return (
+    <Menu label={t().frame.person(email)} title={email} entries={entries}>
+      <Button kind="quiet" label={t().frame.person(email)} icon={<CircleUser aria-hidden="true" />} />
+    </Menu>
+  )
+}
+
+async function switchTo(account: string): Promise<void> {
+  await call('switch_account', { body: { account_id: account } })
+  forget()
+  location.assign('/dashboard')
+}
+
+function choose(tag: string): void {
+  remember('locale', tag)
+  location.reload()
+}

@@ -1,0 +1,183 @@
+/** Tables: native elements, of which only the rows in sight are rendered once there are many. */
+import './table.css'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
+import { Link as AriaLink } from 'react-aria-components'
+import { t } from '../texts/index.ts'
+import { Checkbox } from './field.tsx'
+
+export interface Column<Item> {
+  readonly id: string
+  readonly name: string
+  readonly cell: (item: Item) => ReactNode
+  /** Numbers are at the end. */
+  readonly isEnd?: boolean
+}
+
+export interface TableProps<Item extends { readonly id: string }> {
+  readonly label: string
+  /** The first one names the item, and is a link when items have pages. */
+  readonly columns: readonly Column<Item>[]
+  readonly items: readonly Item[]
+  readonly hrefOf?: (item: Item) => string
+  readonly nameOf?: (item: Item) => string
+  readonly selected?: ReadonlySet<string>
+  readonly onSelect?: (selected: ReadonlySet<string>) => void
+  readonly menuOf?: (item: Item) => ReactNode
+  /** More of it can be read. */
+  readonly onEnd?: (() => void) | undefined
+  readonly foot?: ReactNode
+}
+
+const VIRTUAL_ROWS = 200
+const ROW_PIXELS = 46
+const ROWS_BEFORE_END = 20
+
+export function Table<Item extends { readonly id: string }>(props: TableProps<Item>): ReactNode {
+  const scroll = useRef<HTMLDivElement>(null)
+  const { items, onEnd } = props
+  const isTall = items.length > VIRTUAL_ROWS
+  const rows = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PIXELS,
+    overscan: 12,
+    enabled: isTall,
+  })
+  const inSight = isTall ? rows.getVirtualItems() : undefined
+  const first = inSight?.[0]
+  const last = inSight?.at(-1)
+  const end = isTall ? (last?.index ?? 0) : items.length
+  useEffect(() => {
+    if (onEnd !== undefined && isTall && end > items.length - ROWS_BEFORE_END) onEnd()
+  }, [end, isTall, items.length, onEnd])
+  const shown =
+    inSight === undefined
+      ? items.map((item, at) => [item, at] as const)
+      : inSight.flatMap(({ index }) => {
+          const item = items[index]
+          return item === undefined ? [] : [[item, index] as const]
+        })
+  return (
+    <div className="table-frame">
+      <div className={`table-scroll ${isTall ? 'tall' : ''}`} ref={scroll}>
+        <table className="table" role="table" aria-label={props.label} aria-rowcount={items.length + 1}>
+          <TableHead {...props} />
+          <tbody role="rowgroup" onKeyDown={(event) => onKey(event, props)}>
+            <Gap pixels={first?.start ?? 0} />
+            {shown.map(([item, at]) => (
+              <Row key={item.id} item={item} at={at} {...props} />
+            ))}
+            <Gap pixels={last === undefined ? 0 : rows.getTotalSize() - last.end} />
+          </tbody>
+        </table>
+      </div>
+      {props.foot === undefined ? null : <div className="table-foot">{props.foot}</div>}
+    </div>
+  )
+}
+
+function TableHead<Item extends { readonly id: string }>(props: TableProps<Item>): ReactNode {
+  const { columns, items, selected, onSelect } = props
+  const isAll = selected !== undefined && items.length > 0 && items.every(({ id }) => selected.has(id))
+  return (
+    <thead role="rowgroup">
+      <tr role="row" aria-rowindex={1}>
+        {selected === undefined ? null : (
+          <th role="columnheader" scope="col" className="pick">
+            <Checkbox
+              label={t().list.selectAll}
+              isLabelHidden
+              isOn={isAll}
+              isPartly={!isAll && selected.size > 0}
+              onChange={(isOn) => onSelect?.(new Set(isOn ? items.map(({ id }) => id) : []))}
+            />
+          </th>
+        )}
+        {columns.map(({ id, name, isEnd }) => (
+          <th key={id} role="columnheader" scope="col" className={isEnd === true ? 'end' : ''}>
+            {name}
+          </th>
+        ))}
+        {props.menuOf === undefined ? null : (
+          <th role="columnheader" scope="col" className="row-menu">
+            <span className="for-readers">{t().list.actions}</span>
+          </th>
+        )}
+      </tr>
+    </thead>
+  )
+}
+
+interface RowProps<Item extends { readonly id: string }> extends TableProps<Item> {
+  readonly item: Item
+  readonly at: number
+}
+
+function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowProps<Item>): ReactNode {
+  const { columns, selected, onSelect, hrefOf, nameOf } = props
+  const isSelected = selected?.has(item.id) === true
+  const href = hrefOf?.(item)
+  return (
+    <tr role="row" aria-rowindex={at + 2} data-row={at} className={isSelected ? 'selected' : ''}>
+      {selected === undefined ? null : (
+        <td role="cell" className="pick">
+          <Checkbox
+            label={t().list.select(nameOf?.(item) ?? item.id)}
+            isLabelHidden
+            isOn={isSelected}
+            onChange={() => onSelect?.(toggled(selected, item.id))}
+          />
+        </td>
+      )}
+      {columns.map((column, index) => (
+        <td
+          key={column.id}
+          role="cell"
+          data-label={column.name}
+          className={`${index === 0 ? 'first' : ''} ${column.isEnd === true ? 'end' : ''}`}
+        >
+          {index === 0 && href !== undefined ? <AriaLink href={href}>{column.cell(item)}</AriaLink> : column.cell(item)}
+        </td>
+      ))}
+      {props.menuOf === undefined ? null : (
+        <td role="cell" className="row-menu">
+          {props.menuOf(item)}
+        </td>
+      )}
+    </tr>
+  )
+}
+
+/** The room of rows that are not rendered. */
+function Gap({ pixels }: { readonly pixels: number }): ReactNode {
+  return pixels <= 0 ? null : (
+    <tr className="gap" aria-hidden="true">
+      <td style={{ blockSize: pixels }} />
+    </tr>
+  )
+}
+
+export function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const next = new Set(selected)
+  if (!next.delete(id)) next.add(id)
+  return next
+}
+
+/** `j`, `k` and arrows move between rows, `x` selects, `e` opens the actions. */
+function onKey<Item extends { readonly id: string }>(event: KeyboardEvent, props: TableProps<Item>): void {
+  const row = event.target instanceof Element ? event.target.closest('tr') : null
+  if (row === null || event.ctrlKey || event.metaKey || event.altKey) return
+  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key]
+  const item = props.items[Number(row.dataset['row'])]
+  if (step !== undefined) {
+    const next = step > 0 ? row.nextElementSibling : row.previousElementSibling
+    const target = next?.querySelector<HTMLElement>('.first a, .first button, input')
+    if (target === null || target === undefined) return
+    event.preventDefault()
+    target.focus()
+    next?.scrollIntoView({ block: 'nearest' })
+  } else if (event.key === 'x' && item !== undefined && props.selected !== undefined)
+    props.onSelect?.(toggled(props.selected, item.id))
+  else if (event.key === 'e') row.querySelector<HTMLElement>('.row-menu button')?.click()
+}

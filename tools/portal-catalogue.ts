@@ -1,0 +1,75 @@
+/** What the portal knows of the API: its operations by operationId, and the bodies of those that have one. Everything
+ *  comes from the routes, the commands and the rules of operations. */
+import { z } from 'zod'
+import { commandsOf, type Command } from '../cli/commands.ts'
+import { OPERATION_KINDS, stepsOf } from '../domain/operations.ts'
+import { exactlyOneIn, type Route } from '../kit/http/route.ts'
+
+const asText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+
+/** Members that are false, empty or absent are left out: a browser loads this. */
+const compact = (value: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(
+    Object.entries(value).filter(
+      ([, member]) => member !== false && member !== null && member !== undefined && !isEmptyList(member),
+    ),
+  )
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+
+const operationOf = (route: Route, command: Command | undefined): object =>
+  compact({
+    method: route.method,
+    path: route.path,
+    permission: route.permission,
+    isDestructive: route.isDestructive,
+    isCredentialRead: route.isCredentialRead,
+    starts: route.starts,
+    command: command === undefined ? undefined : `${command.noun} ${command.verb}`,
+  })
+
+interface Schema {
+  readonly [member: string]: unknown
+  readonly properties?: Readonly<Record<string, unknown>>
+}
+
+/** The body as JSON schema, with the types of its flags on the command line. */
+function bodyOf(route: Route, command: Command | undefined): object | undefined {
+  if (!(route.body instanceof z.ZodObject)) return undefined
+  const {
+    $schema: _dialect,
+    id: _name,
+    ...schema
+  } = z.toJSONSchema(z.strictObject(route.body.shape), {
+    io: 'input',
+    unrepresentable: 'any',
+    reused: 'inline',
+  }) as Schema // the schema of an object
+  const flags = (command?.flags ?? []).filter(({ place }) => place === 'body')
+  return {
+    ...schema,
+    ...compact({ exactlyOne: exactlyOneIn(route.body) }),
+    flags: Object.fromEntries(flags.map(({ field, type }) => [field, type])),
+  }
+}
+
+/** Text by file name of `portal/generated/`. */
+export function portalFiles(routes: readonly Route[]): ReadonlyMap<string, string> {
+  const customers = routes.filter(({ audience }) => audience === 'customer')
+  const commands = new Map(commandsOf(customers).map((command) => [command.route.id, command]))
+  const entries = customers.map((route) => [route, commands.get(route.id)] as const)
+  return new Map([
+    ['operations.json', asText(Object.fromEntries(entries.map(([route, c]) => [route.id, operationOf(route, c)])))],
+    [
+      'bodies.json',
+      asText(
+        Object.fromEntries(
+          entries.flatMap(([route, command]) => {
+            const body = bodyOf(route, command)
+            return body === undefined ? [] : [[route.id, body] as const]
+          }),
+        ),
+      ),
+    ],
+    ['steps.json', asText(Object.fromEntries(OPERATION_KINDS.map((kind) => [kind, stepsOf(kind)])))],
+  ])
+}
