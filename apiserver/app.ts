@@ -9,6 +9,7 @@ import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
+import { withRehearsals } from '../kit/kube/rehearsed-store.ts'
 import { createPipeline, type RequestRefusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
@@ -17,6 +18,7 @@ import type { Registry } from '../kit/sys/metrics.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../domain/version.ts'
 import { storeRefusal } from './kit/change/store-refusal.ts'
+import { dryRunDescription } from './kit/dry-run.ts'
 import { OutcomeUnknown } from './kit/change/accept.ts'
 import type { AgentConnections } from './console/index.ts'
 import { changesEndpoints } from './feed/index.ts'
@@ -78,7 +80,8 @@ export interface App {
 }
 
 /** Opens the API. Its caches fill once the caller has started them. */
-export async function createApp(options: AppOptions): Promise<App> {
+export async function createApp(given: AppOptions): Promise<App> {
+  const options = { ...given, store: withRehearsals(given.store) }
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {
@@ -99,6 +102,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),
     idempotencyKeys: idempotencyKeysIn(db),
+    describeDryRun: dryRunDescription(options),
     forAccount,
     isSecure: options.publicUrl.startsWith('https:'),
     checkAnswers: options.checkAnswers ?? false,

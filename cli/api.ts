@@ -84,7 +84,7 @@ export function createApi({
 }
 
 const isJson = (response: Response): boolean =>
-  /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
+  /^application\/([\w.-]+\+)?json/.test(response.headers.get('content-type') ?? '')
 
 /** Throws a Failure when the body does not match the content type. */
 export function parseJson(text: string): unknown {

@@ -68,7 +68,7 @@ const COLUMNS_MAXIMUM = 8
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
-  if (style.format === 'yaml') return stringify(body)
+  if (style.format === 'yaml' || isDryRun(body)) return stringify(body)
   const { items: listed } = asMembers(body)
   const items: readonly unknown[] | undefined = Array.isArray(listed) ? listed : undefined
   const resource = items === undefined ? resourceOf(body) : undefined
@@ -81,6 +81,9 @@ export function render(body: unknown, style: Style): string {
   if (items !== undefined) return table(items.filter(isMembers), style)
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }
+
+/** What a dry run would do is no resource, whose fields a table could show. */
+const isDryRun = (body: unknown): boolean => asMembers(body)['dry_run'] === true
 
 /** The content of an envelope: for `{server: {…}}` the server, also beside an operation. */
 function resourceOf(body: unknown): unknown {

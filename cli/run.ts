@@ -148,7 +148,8 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
           ...(await withIds(api, COMMANDS, requestFields(flags, own, 'body'))),
         }
   if (body !== undefined) requireFlags(command, body)
-  if (route.isDestructive || route.method === 'DELETE') await confirm(command, words, globals, parts)
+  const isTried = own.has('dry-run') && own.get('dry-run')?.at(-1) !== 'false'
+  if (!isTried && (route.isDestructive || route.method === 'DELETE')) await confirm(command, words, globals, parts)
   const path = parameters.reduce(
     (text, { name }, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
     route.path,

@@ -60,6 +60,7 @@ export {
   listQuotas,
   openQuotas,
   recordQuotas,
+  rehearsedQuotas,
   releaseQuotas,
   takeQuotas,
 } from './quotas.ts'

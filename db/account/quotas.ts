@@ -4,6 +4,7 @@
 import { sql, type Transaction } from 'kysely'
 import { quotaExceeded } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/account/quota.ts'
+import { isRehearsing, type Rehearsal, rehearsalNotes } from '../../kit/sys/rehearsal.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
@@ -35,6 +36,19 @@ export type QuotaHolder =
   | 'webhook'
   | 'ssh_key'
   | 'init_script'
+
+/** Amounts that a dry run would take, by holder and quota; negative for those that it would release. */
+const rehearsed = rehearsalNotes(() => new Map<string, { readonly name: string; readonly amount: number }>())
+
+const note = (holder: string, name: string, amount: number): void =>
+  void rehearsed.current()?.set(`${holder} ${name}`, { name, amount })
+
+/** How much of each quota a dry run would take or, if negative, release. */
+export function rehearsedQuotas(rehearsal: Rehearsal): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  for (const { name, amount } of rehearsed.of(rehearsal).values()) sums.set(name, (sums.get(name) ?? 0) + amount)
+  return sums
+}
 
 interface QuotaHolding extends Holding {
   readonly holder: `${QuotaHolder}/${string}`
@@ -68,6 +82,14 @@ export async function takeQuotas(
   const holders = wanted.map(({ holder }) => holder)
   const names = wanted.map(({ name }) => name)
   const amounts = wanted.map(({ amount }) => amount)
+  if (isRehearsing()) {
+    const held = await selectWhere(tx, 'quota_holding', { account_id: accountId })
+      .select(['holder', 'name'])
+      .where('holder', 'in', [...holders, ''])
+      .execute()
+    for (const { holder, name, amount } of wanted)
+      if (!held.some((each) => each.holder === holder && each.name === name)) note(holder, name, amount)
+  }
   // One statement for all of them: it locks these rows against other changes of the account until this transaction
   // ends.
   const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
@@ -143,6 +165,7 @@ export async function changeQuotas(
   for (const [name, amount] of inNameOrder(amounts)) {
     const held = await lockHolding(tx, { accountId, holder, name })
     if (held === undefined || held.amount === amount) continue
+    note(holder, name, amount - held.amount)
     await updateWhere(tx, 'quota_holding', { account_id: accountId, holder, name }).set({ amount }).execute()
     if (amount > held.amount) await addOrRefuse(tx, accountId, name, amount - held.amount)
     else await subtractUsed(tx, accountId, name, held.amount - amount)
@@ -166,6 +189,7 @@ export async function recordQuotas(
         .onConflict((conflict) => conflict.columns(['account_id', 'holder', 'name']).doUpdateSet({ amount }))
         .execute()
     else await deleteWhere(tx, 'quota_holding', { account_id: accountId, holder, name }).execute()
+    note(holder, name, amount - (held?.amount ?? 0))
     await subtractUsed(tx, accountId, name, (held?.amount ?? 0) - amount)
   }
 }
@@ -176,6 +200,7 @@ export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder
     .returning(['name', 'amount'])
     .execute()
   for (const { name, amount } of held.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    note(holder, name, -amount)
     await subtractUsed(tx, accountId, name, amount)
   }
 }

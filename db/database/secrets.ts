@@ -3,6 +3,7 @@
 import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database/rules.ts'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { isRehearsing } from '../../kit/sys/rehearsal.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Queries } from '../kit/open.ts'
 import type { DatabaseId, SealedServerCertificate } from './claims.ts'
@@ -33,7 +34,7 @@ export async function findAuthority(db: Queries): Promise<string | undefined> {
   return (await db.selectFrom('database_authority').select('certificate').executeTakeFirst())?.certificate
 }
 
-/** The first caller creates it. */
+/** The first caller creates it; a dry run gets one that nobody keeps. */
 export async function ensureAuthority(db: Queries, parts: SecretParts & { readonly now: Date }): Promise<Certificate> {
   const known = await readAuthority(db, parts)
   if (known !== undefined) return known
@@ -44,6 +45,7 @@ export async function ensureAuthority(db: Queries, parts: SecretParts & { readon
     now: parts.now,
     random: parts.random,
   })
+  if (isRehearsing()) return made
   const row = { certificate: made.certificate, sealed_key: parts.sealing.seal(made.key, AUTHORITY_OWNER) }
   await db
     .insertInto('database_authority')

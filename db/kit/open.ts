@@ -6,6 +6,7 @@ import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { shared, shareOf } from './account-share.ts'
+import { withRehearsals } from './rehearsals.ts'
 import { traceQuery } from './trace.ts'
 import type { Tables } from '../tables.ts'
 
@@ -73,7 +74,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     waitMillisecondsMaximum: connectMillisecondsMaximum,
     after: systemClock.after,
   }
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: shared(pool, share) }), log: traceQuery })
+  const dialect = withRehearsals(new PostgresDialect({ pool: shared(pool, share) }))
+  return new Kysely<Tables>({ dialect, log: traceQuery })
 }
 
 const MIGRATION_LOCK = 7_238_501

@@ -1,5 +1,6 @@
 /** The issuer of the tokens for access to Kubernetes clusters: one key of the deployment, sealed. */
 import { createHash, generateKeyPairSync } from 'node:crypto'
+import { isRehearsing } from '../../kit/sys/rehearsal.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Queries } from '../kit/open.ts'
 
@@ -14,20 +15,19 @@ export interface Issuer {
 
 const OWNER = 'kubernetes_issuer'
 
-/** The first caller creates it. */
+/** The first caller creates it; a dry run gets one that nobody keeps. */
 export async function ensureIssuer(db: Queries, sealing: Sealing): Promise<Issuer> {
   const known = await readIssuer(db, sealing)
   if (known !== undefined) return known
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+  const made = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { x = '', y = '' } = made.publicKey.export({ format: 'jwk' })
   const kid = createHash('sha256').update(`${x}.${y}`).digest('base64url')
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const publicKey = { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }
+  const privateKey = made.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  if (isRehearsing()) return { publicKey, privateKey }
   await db
     .insertInto('kubernetes_issuer')
-    .values({
-      public_key: JSON.stringify({ kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }),
-      sealed_key: sealing.seal(pem, OWNER),
-    })
+    .values({ public_key: JSON.stringify(publicKey), sealed_key: sealing.seal(privateKey, OWNER) })
     .onConflict((clash) => clash.doNothing())
     .execute()
   const kept = await readIssuer(db, sealing)

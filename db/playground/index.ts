@@ -1,7 +1,7 @@
 /** Playgrounds of accounts, including ended ones: the allowance counts them for ever. An account has one at a time. */
 import type { Transaction } from 'kysely'
 import { type EndReason, eligibilityOf, type NewPlayground, playgroundRefusal } from '../../domain/playground/rules.ts'
-import { conflict } from '../../domain/problem.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
@@ -43,11 +43,15 @@ export async function readAllowance(
   return { allowance: row?.limit ?? DEFAULT_QUOTAS.playgrounds, allowanceUsed: row?.used ?? 0 }
 }
 
-/** Uses one of the allowance. Does nothing when it is claimed already. Throws 409 while the account has another one,
- *  and for an id that an earlier one had, and 403 when the allowance is used. */
-export async function claimPlayground(tx: Transaction<Tables>, accountId: string, made: NewPlayground): Promise<void> {
+/** Uses one of the allowance. Returns its row. Does nothing when it is claimed already. Throws 409 while the account
+ *  has another one, and for an id that an earlier one had, and 403 when the allowance is used. */
+export async function claimPlayground(
+  tx: Transaction<Tables>,
+  accountId: string,
+  made: NewPlayground,
+): Promise<Playground> {
   const known = await findPlayground(tx, { accountId, playgroundId: made.id })
-  if (known !== undefined && known.deletedAt === null) return
+  if (known !== undefined && known.deletedAt === null) return known
   if (known !== undefined)
     throw conflict('name_taken', 'The account had a playground of this name. Choose another one.')
   const { id, name, region, controlPlaneId, release, appDomain, createdAt, expiresAt } = made
@@ -65,19 +69,20 @@ export async function claimPlayground(tx: Transaction<Tables>, accountId: string
       expires_at: expiresAt,
     })
     .onConflict((clash) => clash.column('account_id').where('deleted_at', 'is', null).doNothing())
+    .returningAll()
     .executeTakeFirst()
-  const isFirst = added.numInsertedOrUpdatedRows === 1n
   const refusal = playgroundRefusal(
     eligibilityOf({
       isOffered: true,
       isSuspended: false,
-      hasActive: !isFirst,
+      hasActive: added === undefined,
       ...(await readAllowance(tx, accountId)),
     }),
     '',
   )
-  if (refusal !== undefined) throw refusal
+  if (refusal !== undefined || added === undefined) throw refusal ?? notFound('playground')
   await takeQuotas(tx, { ...holdingOf({ accountId, playgroundId: id }), amounts: { [ALLOWANCE]: 1 } })
+  return camelRow(added)
 }
 
 /** Undefined for an unknown one. */

@@ -5,12 +5,14 @@ import {
   type CreateDocumentOptions,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
 import { addExamples, completeFields } from './openapi-examples.ts'
 import type { Descriptions } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
+import { DRY_RUN_MEDIA_TYPE, DryRun } from './dry-run.ts'
 import { sayExactlyOne } from './exactly-one.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { isPlainRead } from './representation.ts'
@@ -147,6 +149,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     'x-requires-verified-email': route.requiresVerifiedEmail,
     'x-audience': route.audience,
     'x-destructive': route.isDestructive,
+    'x-takes-dry-run': route.takesDryRun,
     ...(Object.keys(requestParams).length === 0 ? {} : { requestParams }),
     ...(route.body === null
       ? {}
@@ -184,6 +187,15 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
     }
   }
   if (isPlainRead(route)) responses['304'] = NOT_MODIFIED
+  if (route.takesDryRun) {
+    const { content, ...ordinary } = (responses[200] ?? {}) as ZodOpenApiResponseObject // it is none by reference
+    responses[200] = {
+      description: 'What a dry run would do.',
+      headers: HEADERS,
+      ...ordinary,
+      content: { ...content, [DRY_RUN_MEDIA_TYPE]: { schema: DryRun } },
+    }
+  }
   for (const status of refusalsOf(route))
     responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses

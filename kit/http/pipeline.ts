@@ -1,12 +1,14 @@
 /** The path of every API request: match, the steps that its route enables, handler, response; then one log line and one
  *  measurement. The order of the steps is the order of refusals. */
-import { asListed, type Problem, Problem as ProblemError, Unavailable } from '../../domain/problem.ts'
+import { asListed, badField, type Problem, Problem as ProblemError, Unavailable } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
+import { rehearsing } from '../sys/rehearsal.ts'
 import { inThisTrace, markFailed, type Span, startSpan, withSpan } from '../sys/tracing.ts'
 import type { Answer, Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
 import { deprecationHeaders } from './deprecation.ts'
+import { type DescribeDryRun, DRY_RUN_MEDIA_TYPE, DryRun, wouldAnswer } from './dry-run.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { factsReader, trustIn } from './facts.ts'
@@ -100,6 +102,8 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly auditRefusal: (refusal: RequestRefusal) => Promise<void>
   /** Remembers requests that may be repeated; without it their keys are ignored. */
   readonly idempotencyKeys?: IdempotencyKeys
+  /** What dry runs show in addition to the answer; without it they are refused. */
+  readonly describeDryRun?: DescribeDryRun
   /** Does the work of a signed-in customer in the name of the account, within its share of common resources. */
   readonly forAccount?: <Result>(accountId: string, work: () => Promise<Result>) => Promise<Result>
   /** Converts failures of the application's dependencies into Unavailable; returns anything else as it is. */
@@ -253,14 +257,17 @@ async function answer(
     context.lasting = lastingSteps && holdAccess(context, lastingSteps, options.clock)
     const request = context.lasting?.request ?? context.request
     const now = options.clock.now()
+    // parsed by this route's schemas
+    const call = { route, caller, params, query, body, request, now, audited } as Call
+    const isTried = isDryRun(context)
     const carryOut = async () => {
-      // parsed by this route's schemas
-      const given = await handle({ route, caller, params, query, body, request, now, audited } as Call)
-      if (options.checkAnswers) checkAnswer(route, given)
+      const given = await (isTried ? tryOut(handle, call, options) : handle(call))
+      if (options.checkAnswers && !isTried) checkAnswer(route, given)
       return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
     }
     const { idempotencyKeys: keys, forAccount } = options
-    const key = keys === undefined ? undefined : idempotencyKeyOf(context)
+    const givenKey = keys === undefined ? undefined : idempotencyKeyOf(context)
+    const key = isTried ? undefined : givenKey
     // An outage may come after the change was made: only a refusal releases the key.
     const isRefusal = (error: unknown) => options.translate(error) instanceof ProblemError
     const work = () =>
@@ -273,6 +280,30 @@ async function answer(
     const problem = await refuse(context, options.translate(error), options)
     return renderProblem(problem, context.headers, challengeOf(context.request))
   }
+}
+
+/** Whether the request asks what would happen, also if it was refused before its query was parsed. */
+const isDryRun = ({ route, rawQuery }: Pick<StepContext, 'route' | 'rawQuery'>): boolean =>
+  route.takesDryRun && new URLSearchParams(rawQuery).get('dry_run') === 'true'
+
+/** Answers 200 with what the handler would do. Throws what it throws. */
+async function tryOut(handle: Endpoint['handle'], call: Call, options: PipelineOptions): Promise<Answer> {
+  const { route, caller, now } = call
+  const { describeDryRun, checkAnswers } = options
+  if (describeDryRun === undefined || !isSignedIn(caller)) throw badField('dry_run', 'is not offered here')
+  const rehearsal = { startedAt: now }
+  return rehearsing(rehearsal, async () => {
+    const given = await handle(call)
+    // Secrets of resources that do not exist are not made.
+    if (checkAnswers && route.secretFields.length === 0) checkAnswer(route, given)
+    const body = {
+      dry_run: true,
+      ...(await describeDryRun(rehearsal, { ...call, caller })),
+      would: wouldAnswer(route, given),
+    } satisfies DryRun
+    if (checkAnswers) DryRun.parse(body)
+    return { status: 200, body, headers: { 'content-type': DRY_RUN_MEDIA_TYPE } }
+  })
 }
 
 /** RFC 6750: a token that was sent but not accepted is named as the error. */
@@ -293,7 +324,8 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
       error: problem.cause,
     })
   }
-  const refusal = refusalOf(context, problem)
+  // A dry run leaves nothing behind, as with kubectl.
+  const refusal = isDryRun(context) ? undefined : refusalOf(context, problem)
   if (refusal === undefined) return problem
   try {
     await options.auditRefusal(refusal)

@@ -63,6 +63,9 @@ export interface Route<
   /** The audit action of a mutation or credential read; null for plain reads. */
   readonly audit: string | null
   readonly starts: readonly OperationKind[]
+  /** Accepts `?dry_run=true`. By default every change that a program may request; false for those with effects outside
+   *  of PostgreSQL and Kubernetes, and for acts on the credentials of the caller. */
+  readonly takesDryRun: boolean
   readonly isDestructive: boolean
   /** Set when the route will be removed: when that was announced, and when it starts to answer 410. At least six months
    *  apart. */
@@ -136,13 +139,28 @@ export const BODY_BYTES_MAXIMUM = 1_048_576
 
 export const NoParameters = z.strictObject({})
 
+/** The query parameter of routes that take dry runs. */
+const DryRunParameter = z
+  .enum(['true', 'false'])
+  .optional()
+  .describe('Answer what the request would do, or why it would be refused, and change nothing.')
+
+const isChange = ({ method, audience, credentials, audit, budget, readsBodyAs }: Route): boolean =>
+  method !== 'GET' &&
+  audience === 'customer' &&
+  credentials.includes('token') &&
+  audit !== null &&
+  budget === 'requests' &&
+  readsBodyAs === 'json'
+
 /** Defaults are as strict as possible: no body, signed-in customers only, answers as JSON. */
 export function route<
   Params extends z.ZodType = typeof NoParameters,
   Query extends z.ZodType = typeof NoParameters,
   Body extends z.ZodType = z.ZodNull,
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
-  return {
+  const query = input.query ?? NoParameters
+  const complete: Route = {
     audience: 'customer',
     credentials: ['token', 'session'],
     clusterScopes: [],
@@ -156,6 +174,7 @@ export function route<
     requiresStanding: false,
     audit: null,
     starts: [],
+    takesDryRun: false,
     isDestructive: false,
     deprecation: null,
     filters: [],
@@ -168,11 +187,20 @@ export function route<
     rates: [],
     budget: 'requests',
     ...input,
-    params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type
-    query: (input.query ?? NoParameters) as Query, // as above
+    params: input.params ?? NoParameters,
+    query,
     body: input.body ?? null,
     example: input.example ?? null,
   }
+  const takesDryRun = input.takesDryRun ?? isChange(complete)
+  if (takesDryRun && !(query instanceof z.ZodObject))
+    throw new TypeError(`${input.id} takes dry runs, and its query is no object`)
+  return {
+    ...complete,
+    takesDryRun,
+    ...(takesDryRun ? { query: (query as z.ZodObject).extend({ dry_run: DryRunParameter }) } : {}), // checked above
+    // the default type parameters are the types of the defaults, and handlers never see `dry_run`
+  } as unknown as Route<Params, Query, Body>
 }
 
 /** Parsed inputs of a route, as its handler gets them. */

@@ -2,6 +2,7 @@
  *  process's own writes update it, so that a process always sees what it wrote. An object never goes back to an older
  *  version, and a deleted one never comes back. Objects are frozen and without managedFields. */
 import { keyOf, keyText, type Key, type KubeObject, type ResourceType } from './object.ts'
+import { isInvented } from './rehearsed-store.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
 
 export type CacheChange<Spec = unknown, Status = unknown> =
@@ -105,8 +106,10 @@ export class Cache<Spec = unknown, Status = unknown> {
     return () => this.#listeners.delete(listen)
   }
 
-  /** Stores the result of a write, ahead of the watch. An older version than the known one changes nothing. */
+  /** Stores the result of a write, ahead of the watch. An older version than the known one changes nothing, and neither
+   *  does the result of a dry run. */
   apply(written: KubeObject<Spec, Status>): void {
+    if (isInvented(written)) return
     const key = keyText(keyOf(written))
     const version = versionOf(written)
     if (!isNewer(version, this.#syncedVersion) || this.#isKnown(key, version)) return

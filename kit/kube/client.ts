@@ -3,6 +3,7 @@
 import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { backoffMilliseconds } from '../sys/backoff.ts'
+import { isRehearsing } from '../sys/rehearsal.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Random } from '../sys/random.ts'
 import { currentTraceparent, inSpanOfTrace, type SpanDraft } from '../sys/tracing.ts'
@@ -270,7 +271,12 @@ const identityOf = (type: ResourceType) => ({ apiVersion: apiVersionOf(type), ki
 function requestOf(method: TransportRequest['method'], path: string, write?: Write): TransportRequest {
   const headers = { accept: 'application/json' }
   if (write === undefined) return { method, path, headers }
-  return { method, path, headers: { ...headers, 'content-type': write.contentType }, body: JSON.stringify(write.body) }
+  const { contentType, body } = write
+  const written = { method, path, headers: { ...headers, 'content-type': contentType } }
+  if (!isRehearsing()) return { ...written, body: JSON.stringify(body) }
+  // A deletion has its options in the body.
+  if (method === 'DELETE') return { ...written, body: JSON.stringify({ ...(body as object), dryRun: ['All'] }) }
+  return { ...written, path: `${path}${path.includes('?') ? '&' : '?'}dryRun=All`, body: JSON.stringify(body) }
 }
 
 /** Items of a list of built-in kinds come without apiVersion and kind. */

@@ -22,3 +22,14 @@ export function mergePatch(from: object, to: object): Record<string, unknown> {
 }
 
 const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The value with the merge patch applied. */
+export function withMergePatch<Value extends object>(value: Value, patch: object): Value {
+  const result = new Map<string, unknown>(Object.entries(value))
+  for (const [key, change] of new Map<string, unknown>(Object.entries(patch))) {
+    const earlier = result.get(key)
+    if (change === null) result.delete(key)
+    else result.set(key, isMap(change) ? withMergePatch(isMap(earlier) ? earlier : {}, change) : change)
+  }
+  return Object.fromEntries(result) as Value // a patch takes out only what may be absent
+}

@@ -216,7 +216,7 @@ export async function openCloud(
         : response.body instanceof Uint8Array
           ? Buffer.from(response.body).toString()
           : ''
-    const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type'] ?? ''))
+    const isJson = /^application\/([\w.-]+\+)?json/.test(String(response.headers['content-type'] ?? ''))
     return {
       status: response.status,
       headers: response.headers,

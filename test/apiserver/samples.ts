@@ -22,8 +22,11 @@ async function readSamples(): Promise<Samples> {
   return Object.assign({}, ...modules.map(({ SAMPLES }) => SAMPLES)) as Samples
 }
 
-/** Makes them all. Answers their ids, by the word of the path. */
-export async function makeSamples(parts: Omit<SampleMaking, 'idOf'>): Promise<Readonly<Record<string, string>>> {
+/** Makes them all, at the same time unless `isOneByOne`. Answers their ids, by the word of the path. */
+export async function makeSamples(
+  parts: Omit<SampleMaking, 'idOf'>,
+  { isOneByOne = false }: { readonly isOneByOne?: boolean } = {},
+): Promise<Readonly<Record<string, string>>> {
   const samples = await readSamples()
   const made = new Map<string, Promise<string>>()
   const making: SampleMaking = {
@@ -37,6 +40,7 @@ export async function makeSamples(parts: Omit<SampleMaking, 'idOf'>): Promise<Re
     },
   }
   const paths = Object.keys(samples)
+  if (isOneByOne) for (const path of paths) await making.idOf(path)
   const ids = await Promise.all(paths.map((path) => making.idOf(path)))
   return Object.fromEntries(paths.map((path, index) => [path, ids[index] ?? '']))
 }

@@ -63,6 +63,13 @@ function routesNotTried(table: Table, answers: readonly Answered[]): readonly st
   })
 }
 
+/** Whether REST accepts the row, by the golden file; a row that is not there may be accepted. */
+function isAcceptedIn(golden: string, what: string): boolean {
+  const lines = golden.split('\n')
+  const at = lines.indexOf(what)
+  return at < 0 || lines.slice(at + 1, at + 3).some((line) => line.startsWith('  REST     2'))
+}
+
 /** Has a separate golden file, which also records audit entries and deadlines. */
 const ELSEWHERE = ['server']
 
@@ -74,9 +81,10 @@ test('every noun with changes has a table', () => {
 test.each(tables)('the changes of a %s are refused in the same words as before', async (name, table) => {
   const scene = await openScene(stage, name)
   await table.arrange(scene)
-  const answers = await answersOf(stage, table, scene)
-  const text = `${answers.flatMap(linesOf).join('\n')}\n`
   const golden = join(GOLDEN, `${name}.txt`)
+  const earlier = await readFile(golden, 'utf8').catch(() => '')
+  const answers = await answersOf(stage, table, scene, (what) => isAcceptedIn(earlier, what))
+  const text = `${answers.flatMap(linesOf).join('\n')}\n`
   if (environment()['UPDATE'] === '1') await writeFile(golden, text)
   expect(text).toBe(await readFile(golden, 'utf8'))
   expect(routesNotTried(table, answers)).toEqual([])

@@ -2,6 +2,7 @@
  *  REST application, and the Kubernetes API with its schemas and the webhook (as a dry run). The answers are in
  *  `test/golden/refusals/`. */
 import type { Transaction } from 'kysely'
+import { expect } from 'vitest'
 import { openAdmission } from '../../apiserver/kit/admission/admit.ts'
 import { registerWebhook } from '../../apiserver/kit/admission/registration.ts'
 import { AdmissionReview } from '../../apiserver/kit/admission/review.ts'
@@ -27,7 +28,8 @@ import { LAST_CHANGE_ANNOTATION } from '../../resources/kit/labels.ts'
 import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import type { Operable } from '../../resources/operation/index.ts'
 import { Plan, Zone, type ZoneStatus } from '../../resources/catalog/index.ts'
-import { type Cloud, openCloud, PUBLIC_KEY, type Reply } from '../apiserver/cloud.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../apiserver/cloud.ts'
+import { differenceOf, dumpOf } from '../apiserver/dump.ts'
 import { progressOf } from '../progress.ts'
 
 /** What the account of a row lacks: a confirmed address, credit, or room in its quotas. */
@@ -534,8 +536,37 @@ export interface Answered {
   readonly rest: string | undefined
 }
 
-/** Asks every row of the table. Throws when a refusal, or a try by kubectl, claimed something. */
-export async function answersOf(stage: Stage, { resource, rows }: Table, scene: Scene): Promise<readonly Answered[]> {
+/** Asks the request as a dry run. One that is accepted must leave everything as it was. */
+async function tryOut(
+  { cloud }: Pick<Stage, 'cloud'>,
+  person: Person,
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object },
+  isAccepted: boolean,
+): Promise<Reply> {
+  const before = isAccepted ? await dumpOf(cloud) : undefined
+  const reply = await person.send(method, `${path}?dry_run=true`, body === undefined ? {} : { body })
+  if (before !== undefined)
+    expect(differenceOf(before, await dumpOf(cloud)), `a dry run of ${method} ${path}`).toEqual([])
+  return reply
+}
+
+/** A dry run is refused in the same words, or answers what the request answers. */
+function requireSame(what: string, tried: Reply, real: Reply): void {
+  if (real.status >= 400) return expect(restOf(tried), what).toBe(restOf(real))
+  expect(tried, what).toMatchObject({ status: 200, body: { dry_run: true } })
+  const { would } = tried.body
+  expect(Object.keys(would ?? {}), what).toEqual(Object.keys(real.body))
+}
+
+/** Asks every row of the table, by REST as a dry run first. Throws when a refusal, or a try, claimed something, and
+ *  when a dry run is answered otherwise than its request. `isAccepted` says of a row by its words whether REST accepts
+ *  it. */
+export async function answersOf(
+  stage: Stage,
+  { resource, rows }: Table,
+  scene: Scene,
+  isAccepted: (what: string) => boolean,
+): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   for (const row of rows) {
     const { given, lacks, quota, rest, kubectl } = row
@@ -556,8 +587,12 @@ export async function answersOf(stage: Stage, { resource, rows }: Table, scene: 
     }
     if (rest !== undefined) {
       const { path, body } = scene.inIds(rest)
-      const reply = await person.send(rest.method, `/v1${path}`.replace('/:', '/'), body === undefined ? {} : { body })
+      const asked = { method: rest.method, path: `/v1${path}`.replace('/:', '/'), ...defined({ body }) }
+      const tried = await tryOut(stage, person, asked, isAccepted(row.what))
+      await requireNothingClaimed('a dry run')
+      const reply = await person.send(asked.method, asked.path, body === undefined ? {} : { body })
       answered.rest = restOf(reply)
+      requireSame(`${row.what}, as a dry run`, tried, reply)
       if (reply.status >= 400) await requireNothingClaimed(answered.rest)
     }
     answers.push({

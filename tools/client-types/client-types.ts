@@ -2,12 +2,13 @@
  *  a separate workspace, because openapi-typescript needs the compiler API of an older TypeScript than the sources
  *  use. */
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
+import { DRY_RUN_MEDIA_TYPE } from '../../kit/http/dry-run.ts'
 import type { OpenApiDocument } from '../../kit/http/openapi.ts'
 
 /** The text of a module of types. */
 export async function clientTypes(document: OpenApiDocument): Promise<string> {
   // a document is one of its inputs
-  const asServed = JSON.parse(JSON.stringify(document)) as Parameters<typeof openapiTS>[0]
+  const asServed = JSON.parse(JSON.stringify(document), withoutDryRuns) as Parameters<typeof openapiTS>[0]
   // Members with a default may be left out of requests; every component can be imported by its name.
   return (
     COMMENT_HEADER +
@@ -20,5 +21,19 @@ export async function clientTypes(document: OpenApiDocument): Promise<string> {
         rootTypesKeepCasing: true,
       }),
     )
+  )
+}
+
+/** Answers to dry runs have a separate type, `DryRun`: in the types of the operations, each answer to a change would
+ *  be one of two. */
+function withoutDryRuns(key: string, value: unknown): unknown {
+  if (key !== 'responses' || typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value as Readonly<Record<string, { readonly content?: object }>>).flatMap(([status, response]) => {
+      const { content } = response
+      if (content === undefined || !(DRY_RUN_MEDIA_TYPE in content)) return [[status, response]]
+      const { [DRY_RUN_MEDIA_TYPE]: _dryRun, ...ordinary } = content as Readonly<Record<string, unknown>>
+      return Object.keys(ordinary).length === 0 ? [] : [[status, { ...response, content: ordinary }]]
+    }),
   )
 }

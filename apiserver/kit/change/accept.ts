@@ -21,6 +21,7 @@ import type { Tables } from '../../../db/tables.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../../kit/kube/store.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
+import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
 import { currentTraceparent } from '../../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../../resources/kit/labels.ts'
@@ -105,7 +106,7 @@ export async function accept<Claims, Spec, Status>(
     await entryBySweeperUnless(throughOutage(parts, () => withdraw(parts, change)))
     throw error
   }
-  await Promise.all([commit(parts, change, object), announce(parts, change)])
+  if (!isRehearsing()) await Promise.all([commit(parts, change, object), announce(parts, change)])
   return object
 }
 

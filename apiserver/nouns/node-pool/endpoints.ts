@@ -99,7 +99,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
     changes: (target) => changesOf(target.spec, body),
     spec: ({ target }) => patchOf(target.spec, body),
   })
-  const written = nodePools.find(accountId, pool.metadata.name) ?? (await readPool(parts, call))
+  const written = await readPool(parts, call)
   return {
     status: 202,
     body: { node_pool: nodePools.viewOf(written), operation },

@@ -150,16 +150,19 @@ async function start(parts: Parts, call: Call<typeof startPlayground, Customer>)
   const { release, domain } = await askHost(parts, region)
   const made = rowOf(parts, { id: newOrderedUuid(parts.random, now), region, release }, domain, now)
   const { accountId } = caller
+  let row: Row | undefined
   await createObject(parts, accountId, {
     changeId: newUuid(parts.random),
     reference: { type: 'playground', id: made.id },
     resource: Playground,
     audit: auditEntryOf(call, { resourceId: made.id, detail: { name: made.name } }),
     specOf: (): PlaygroundSpec => ({ region: made.region }),
-    claim: (tx) => claimPlayground(tx, accountId, made),
+    claim: async (tx) => {
+      row = await claimPlayground(tx, accountId, made)
+    },
     release: (tx) => forgetPlayground(tx, { accountId, playgroundId: made.id }),
   })
-  return answerOf(201, await find(parts.db, caller.accountId, made.id), now)
+  return answerOf(201, row ?? (await find(parts.db, accountId, made.id)), now)
 }
 
 /** Ends the row and deletes the object. Throws 404, and 409 for one that has ended. */

@@ -12,6 +12,7 @@ import {
 } from '../../../db/server-group/index.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
+import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
 import { accountNamespace, accountOfNamespace } from '../../../resources/index.ts'
 import {
   getServerGroup,
@@ -55,8 +56,13 @@ async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, groupId:
   return group
 }
 
-const rowOf = (parts: Parts, { metadata: { name, namespace = '' } }: ServerGroupObject): Promise<Group> =>
-  requireRow(parts, accountOfNamespace(namespace) ?? '', name)
+async function rowOf(parts: Parts, { metadata, spec }: ServerGroupObject): Promise<Group> {
+  const { name: id, namespace = '', creationTimestamp } = metadata
+  if (!isRehearsing()) return requireRow(parts, accountOfNamespace(namespace) ?? '', id)
+  // A dry run writes no row.
+  const { name, zone = null, region = '', spread, strict: isStrict } = spec
+  return { id, name, zone, region, spread, isStrict, generation: 1, createdAt: new Date(creationTimestamp ?? 0) }
+}
 
 const viewOf = (
   { id, zone, region, name, spread, isStrict, createdAt }: Group,

@@ -89,10 +89,14 @@ function toolOf(route: Route, name: string, descriptions: Descriptions): Tool {
     // A schema with a name would be a reference; clients want the object itself.
     outputSchema:
       success.length === 1 && answer?.[1] instanceof z.ZodObject
-        ? schemaOf(z.strictObject(answer[1].shape), 'output', { shape: id, descriptions })
+        ? schemaOf(answerShape(route, answer[1]), 'output', { shape: id, descriptions })
         : undefined,
   }
 }
+
+/** A dry run answers other fields, so that none is always there. */
+const answerShape = ({ takesDryRun }: Route, { shape }: z.ZodObject): z.ZodObject =>
+  takesDryRun ? z.strictObject(shape).partial() : z.strictObject(shape)
 
 const STARTS =
   'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'

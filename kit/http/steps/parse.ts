@@ -35,6 +35,11 @@ function queryParser(route: Route): (rawQuery: string) => unknown {
     const raw: Record<string, string | string[]> = {}
     const errors: FieldError[] = []
     for (const [name, value] of new URLSearchParams(rawQuery)) {
+      // Nothing is ever carried out for a request that asked for a dry run.
+      if (name === 'dry_run' && !route.takesDryRun) {
+        errors.push({ field: name, detail: 'is not offered by this operation' })
+        continue
+      }
       const earlier = Object.hasOwn(raw, name) ? raw[name] : undefined
       if (!isPlainText(value) || !isPlainText(name)) errors.push({ field: name, detail: 'must be well-formed text' })
       else if (repeatable.has(name)) define(raw, name, [...(Array.isArray(earlier) ? earlier : []), value])

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { DRY_RUN_MEDIA_TYPE } from '../../../kit/http/dry-run.ts'
 import { openApiDocument } from '../../../kit/http/openapi.ts'
 import { ROUTES } from '../../../resources/index.ts'
 
@@ -60,8 +61,13 @@ test('every answer and refusal of a route is there, refusals as problem document
       expect(mediaTypesOf(responses[status]), `${route.id} ${status}`).toEqual(
         route.answers[Number(status)] === null
           ? []
-          : [route.mediaType, ...(Number(status) < 400 ? [] : ['application/problem+json'])],
+          : [
+              route.mediaType,
+              ...(Number(status) < 400 ? [] : ['application/problem+json']),
+              ...(status === '200' && route.takesDryRun ? [DRY_RUN_MEDIA_TYPE] : []),
+            ],
       )
+    expect(mediaTypesOf(responses['200']).includes(DRY_RUN_MEDIA_TYPE), route.id).toBe(route.takesDryRun)
     for (const status of [...route.refuses, 429, 500, 'default'])
       expect(mediaTypesOf(responses[status]), `${route.id} ${status}`).toEqual(['application/problem+json'])
   }

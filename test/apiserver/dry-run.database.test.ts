@@ -1,0 +1,155 @@
+/** Dry runs over every route: one that takes them answers as the request would and changes nothing, and any other route
+ *  refuses them. The refusals of the nouns with changes are compared one by one in
+ *  `test/changes/refusals.database.test.ts`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defined } from '../../domain/defined.ts'
+import type { Problem } from '../../domain/problem.ts'
+import { DRY_RUN_MEDIA_TYPE } from '../../kit/http/dry-run.ts'
+import type { Route } from '../../kit/http/route.ts'
+import type { StepContext } from '../../kit/http/step.ts'
+import { parseInput } from '../../kit/http/steps/parse.ts'
+import { recordCurrentPrice } from '../../db/billing/index.ts'
+import { ROUTES } from '../../resources/index.ts'
+import { useDatabase } from '../database.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply, type SendOptions } from './cloud.ts'
+import { differenceOf, dumpOf } from './dump.ts'
+import { makeSamples } from './samples.ts'
+
+const ID = '00000000-0000-4000-8000-000000000000'
+const changes = ROUTES.filter(({ method }) => method !== 'GET')
+const named = (routes: readonly Route[]): [string, Route][] => routes.map((route) => [route.id, route])
+
+describe('a request for a dry run is refused, and not carried out, on a route without them', () => {
+  test.each(named(ROUTES.filter(({ takesDryRun }) => !takesDryRun)))('%s', async (_id, route) => {
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+    // Only what the step reads.
+    const context = {
+      route,
+      rawQuery: 'dry_run=true',
+      rawParams: Object.fromEntries(names.map((name) => [name, ID])),
+      incoming: { body: undefined },
+      request: { header: () => undefined },
+    } as unknown as StepContext
+    const refusal: unknown = await Promise.resolve()
+      .then(() => parseInput(route, undefined as never)?.(context))
+      .catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ status: expect.toBeOneOf([400, 404]) })
+    if ((refusal as Problem).status === 400)
+      expect((refusal as Problem).members.errors).toContainEqual({
+        field: 'dry_run',
+        detail: 'is not offered by this operation',
+      })
+  })
+})
+
+test('of the changes that programs may request, only these have no dry run', () => {
+  const without = changes.filter(
+    ({ takesDryRun, audience, credentials }) =>
+      !takesDryRun && audience === 'customer' && credentials.includes('token'),
+  )
+  expect(without.map(({ id }) => id).sort()).toEqual([
+    'create_payment_setup_session',
+    'enable_object_storage',
+    'redeem_coupon',
+    'remove_payment_method',
+    'revoke_own_token',
+    'rotate_database_credentials',
+    'rotate_object_storage_keys',
+    'send_mcp_message',
+    'send_server_console_input',
+    'set_default_payment_method',
+  ])
+})
+
+const database = useDatabase()
+let cloud: Cloud
+let owner: Person
+let ids: Readonly<Record<string, string>> = {}
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  await recordCurrentPrice(cloud.db, { resourceType: 'server', plan: 'tiny' }, 100_000, new Date())
+  const person = await cloud.signUp('owner@example.com')
+  owner = { ...person, send: (method, path, options) => twice(person, method, path, options) }
+  ids = await makeSamples({ cloud, owner }, { isOneByOne: true })
+})
+afterAll(() => cloud.close())
+
+const routeOf = (method: string, path: string): Route | undefined =>
+  ROUTES.find(
+    (route) =>
+      route.method === method &&
+      new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] ?? ''),
+  )
+
+/** As a dry run first, which changes nothing and is answered as the request is. */
+async function twice(person: Person, method: string, path: string, options?: SendOptions): Promise<Reply> {
+  if (path.includes('dry_run') || routeOf(method, path)?.takesDryRun !== true) return person.send(method, path, options)
+  const before = await dumpOf(cloud)
+  const tried = await person.send(method, `${path}${path.includes('?') ? '&' : '?'}dry_run=true`, options)
+  expect(differenceOf(before, await dumpOf(cloud)), `a dry run of ${method} ${path}: ${tried.text}`).toEqual([])
+  const real = await person.send(method, path, options)
+  const what = `${method} ${path}: ${tried.text}, and then ${real.text}`
+  if (real.status >= 400) {
+    expect([tried.status, tried.body['detail'], tried.body['reason']], what).toEqual([
+      real.status,
+      real.body['detail'],
+      real.body['reason'],
+    ])
+    return real
+  }
+  expect([tried.status, tried.headers['content-type']], what).toEqual([200, DRY_RUN_MEDIA_TYPE])
+  const { secretFields = [] } = routeOf(method, path) ?? {}
+  const shown = Object.keys(real.body).filter((name) => !secretFields.includes(name))
+  expect(Object.keys(tried.body['would'] ?? {}), what).toEqual(shown)
+  return real
+}
+
+test('samples of every noun were made after dry runs of the same requests', () => {
+  expect(Object.keys(ids).length).toBeGreaterThan(10)
+})
+
+const taking = changes.filter(({ takesDryRun }) => takesDryRun)
+describe('every route that takes dry runs, with its example, on samples', () => {
+  // What deletes comes last, so that the others find something.
+  const order = [
+    ...taking.filter(({ isDestructive }) => !isDestructive),
+    ...taking.filter((each) => each.isDestructive),
+  ]
+  test.each(named(order))('%s', async (_id, { method, path, example }) => {
+    const real = path.replaceAll(/\/([a-z-]+)\/\{\w+\}/g, (_all, noun: string) => `/${noun}/${ids[noun] ?? ID}`)
+    await owner.send(method, real, defined({ body: example ?? undefined }))
+  })
+})
+
+test('a new server: price, quotas, manifest, and no object', async () => {
+  await owner.send('POST', '/v1/ssh-keys', { body: { name: 'mine', public_key: PUBLIC_KEY } })
+  const server = { zone: cloud.zone, hostname: 'tried', plan: 'tiny', template: 'tiny-linux' }
+  const { body } = await owner.send('POST', '/v1/servers?dry_run=true', { body: server })
+  expect(body).toMatchObject({
+    dry_run: true,
+    price: { monthly_millicents: 100_000, hourly_millicents: 137 },
+    would: { server: { hostname: 'tried', state: 'creating' }, operation: { kind: 'server.create' } },
+    manifest: { kind: 'Server', spec: { hostname: 'tried', plan: 'tiny', sshKeys: [PUBLIC_KEY] } },
+  })
+  expect(body['would_claim']).toContainEqual(expect.objectContaining({ name: 'servers', amount: 1 }))
+  expect(body['manifest'].spec).not.toHaveProperty('operation')
+})
+
+test('an account that never had anything: its namespace is not made', async () => {
+  const stranger = await cloud.signUp('stranger@example.com')
+  const before = await dumpOf(cloud)
+  const reply = await stranger.send('POST', '/v1/networks?dry_run=true', { body: { zone: cloud.zone, name: 'first' } })
+  expect(reply).toMatchObject({ status: 200, body: { would: { network: { name: 'first' } } } })
+  expect(differenceOf(before, await dumpOf(cloud))).toEqual([])
+})
+
+test('an Idempotency-Key of a dry run is free for the request', async () => {
+  const headers = { 'idempotency-key': '11111111-1111-4111-8111-111111111111' }
+  const body = { zone: cloud.zone, name: 'keyed' }
+  const authorization = `Bearer ${await owner.token('read_write')}`
+  const send = (path: string) => cloud.send('POST', path, { body, headers: { ...headers, authorization } })
+  expect(await send('/v1/networks?dry_run=true')).toMatchObject({ status: 200 })
+  expect(await send('/v1/networks')).toMatchObject({ status: 202 })
+  expect((await send('/v1/networks')).headers).toMatchObject({ 'idempotent-replayed': 'true' })
+})
