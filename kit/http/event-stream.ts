@@ -43,7 +43,7 @@ export function openEventStream({
     })
   }
   if (options.signal.aborted) return channel
-  cancelEnd = clock.after(endsAfterMilliseconds, channel.end)
+  cancelEnd = clock.after(endsAfterMilliseconds, () => channel.end())
   keepAlive()
   return channel
 }
