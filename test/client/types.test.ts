@@ -14,7 +14,7 @@ test('the types are those of the routes as they are now; npm run generate writes
 })
 
 const CONSUMER = `
-import { createClient, OperationFailed, pages, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
+import { changes, createClient, OperationFailed, pages, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
 import type { CurrentUser, Member, Operation, Server } from 'svccloud/client'
 
 const client = createClient({ url: 'http://127.0.0.1:8080', token: 'secret' })
@@ -26,6 +26,13 @@ const ended: Operation = await waitForOperation(client, operation.id, { onChange
 const list = (query: { readonly cursor?: string }) =>
   client.GET('/v1/servers', { params: { query: { ...query, limit: 10, label: ['tier=front'] } } })
 for await (const each of pages(list)) each.hostname.length
+for await (const change of changes(client, { types: ['server', 'node_pool'] })) {
+  if (change.event === 'reset') {
+    const why: 'start' | 'cursor_too_old' | 'cursor_unknown' | 'too_many_changes' = change.reason
+    why.toUpperCase()
+  } else if (change.is === 'set' && change.type === 'server') change.item.hostname.length
+  else if (change.is === 'set') change.item.count.toFixed()
+}
 const { error } = await client.DELETE('/v1/servers/{id}', { params: { path: { id: server.id } } })
 const detail: string | undefined = error?.detail
 const people: readonly Member[] = (await unwrap(client.GET('/v1/account/members'))).items
@@ -33,7 +40,7 @@ const nameOf = ({ user }: CurrentUser, { hostname }: Server): string => user.ema
 export const all = [people, nameOf, state, ended, detail, OperationFailed, SvccloudError]
 `
 const WRONG = `
-import { createClient } from 'svccloud/client'
+import { changes, createClient } from 'svccloud/client'
 const client = createClient({ url: '' })
 // @ts-expect-error no such path
 await client.GET('/v1/nonsense')
@@ -43,6 +50,12 @@ await client.GET('/v1/servers/{id}')
 await client.POST('/v1/servers', { body: { zone: 'z', hostname: 'h', plan: 'p', storage_gibibytes: '20' } })
 // @ts-expect-error a required field is missing
 await client.POST('/v1/ssh-keys', { body: { name: 'x' } })
+// @ts-expect-error no such type
+changes(client, { types: ['nonsense'] })
+for await (const change of changes(client)) {
+  // @ts-expect-error nothing is left of what was removed
+  if (change.event === 'change' && change.is === 'removed' && change.type === 'server') change.item.hostname
+}
 const { data } = await client.GET('/v1/servers/{id}', { params: { path: { id: 'x' } } })
 // @ts-expect-error no such state
 export const is = data?.server.state === 'nonsense'

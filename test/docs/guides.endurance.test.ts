@@ -140,13 +140,15 @@ describe('the package', () => {
     expect(await svccloud('zone', 'list', '-o', 'name')).toContain('eu-1a')
   })
 
-  test('has the client, with which the program of the REST guide compiles and runs', async ({ skip }) => {
+  test('has the client, with which the programs of the REST guide compile and run', async ({ skip }) => {
     skip(!isInstalled, 'no package registry answers, and npm has not kept what the package needs')
-    const [program] = (await blocksOf('docs/rest.md')).filter(({ language }) => language === 'ts')
-    await writeFile(
-      join(home, 'program.ts'),
-      program?.text.replace('http://127.0.0.1:8080', product.endpoints.api_url) ?? '',
-    )
+    const programs = (await blocksOf('docs/rest.md')).filter(({ language }) => language === 'ts')
+    const files = programs.map((_program, index) => `program-${index}.ts`)
+    for (const [index, { text }] of programs.entries())
+      await writeFile(
+        join(home, `program-${index}.ts`),
+        text.replace('http://127.0.0.1:8080', product.endpoints.api_url),
+      )
     const compilerOptions = {
       strict: true,
       noUncheckedIndexedAccess: true,
@@ -158,14 +160,14 @@ describe('the package', () => {
       types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
     }
-    await writeFile(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+    await writeFile(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
     await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', home]).catch(
       ({ stdout }: { stdout: string }) => expect(stdout).toBe(''),
     )
-    const { stdout } = await run(process.execPath, ['program.ts'], {
-      cwd: home,
-      env: { PATH, SVCCLOUD_TOKEN: customer.token },
-    })
+    const env = { PATH, SVCCLOUD_TOKEN: customer.token }
+    const [stdout = ''] = await Promise.all(
+      files.map(async (file) => (await run(process.execPath, [file], { cwd: home, env })).stdout),
+    )
     expect(stdout).toMatch(/^typed started$/m)
     const id = stdout.trim().split('\n').at(-1) ?? ''
     await customer.finished((await customer.change('DELETE', `/v1/servers/${id}`)).id)
