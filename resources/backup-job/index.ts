@@ -2,8 +2,9 @@
  *  status. */
 import { z } from 'zod'
 import { resource } from '../kit/define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
-import { ObjectName } from '../kit/fields.ts'
+import { ObjectStorageZone } from '../kit/shapes.ts'
+import { ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE, STATE } from '../kit/columns.ts'
 
 export const BACKUP_JOB_WORK = ['write', 'copy', 'restore', 'verify', 'remove'] as const
 export const COMPLETE_BACKUPS_MAXIMUM = 2_000
@@ -86,8 +87,7 @@ export const BackupJob = resource({
     .describe('Work that the node must do. Written by the platform.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(['running', 'done', 'failed']).describe('Progress or outcome of the work.'),
       detail: z.string().max(1024).optional().describe('Reason for the failure, or the most recent error.'),
       bytesDone: z.int().min(0).optional().describe('Bytes of the disk processed so far.'),
@@ -110,10 +110,10 @@ export const BackupJob = resource({
   columns: [
     { name: 'Work', type: 'string', jsonPath: '.spec.work' },
     { name: 'Backup', type: 'string', jsonPath: '.spec.backup.name' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Done', type: 'integer', jsonPath: '.status.bytesDone' },
     { name: 'Total', type: 'integer', jsonPath: '.status.bytesTotal' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: [{ rule: 'self.spec == oldSelf.spec', message: 'the work cannot be changed' }],
 })

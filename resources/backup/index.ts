@@ -2,23 +2,14 @@
  *  routes. */
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  DateTime,
-  Id,
-  ObservedGeneration,
-  PageQuery,
-  ReportedOperation,
-  RequestedOperation,
-  type Stored,
-  ZoneName,
-} from '../kit/shapes.ts'
+import { DateTime, Id, PageQuery, ReportedOperation, RequestedOperation, type Stored, ZoneName } from '../kit/shapes.ts'
 import type { BackupFacts } from '../../domain/backup/rules.ts'
 import { defined } from '../../domain/defined.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
+import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
+import { AGE, READY, STATE } from '../kit/columns.ts'
 
 export const BACKUP_STATES = ['creating', 'online', 'error', 'deleting'] as const
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const
@@ -54,8 +45,7 @@ export const Backup = resource({
     .describe('The desired state of the backup.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(BACKUP_STATES).describe('State of the backup, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
@@ -103,12 +93,12 @@ export const Backup = resource({
     .describe('Observed state of the backup. Written by its controller.'),
   columns: [
     { name: 'Storage', type: 'string', jsonPath: '.spec.storageId' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Size', type: 'integer', jsonPath: '.status.sizeGibibytes' },
     { name: 'Completed', type: 'date', jsonPath: '.status.completedAt' },
     { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.storageId'],
   rules: ['storageId', 'kind', 'copyOf'].map(fixed),

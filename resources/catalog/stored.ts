@@ -11,7 +11,16 @@ import {
   RequestedOperation,
   ZoneName,
 } from '../kit/shapes.ts'
-import { AddressText, CidrText, Cores, StoredDiskGibibytes, MemoryMebibytes, StoredTitle } from '../kit/fields.ts'
+import {
+  AddressText,
+  CidrText,
+  Cores,
+  MemoryMebibytes,
+  OBSERVED,
+  StoredDiskGibibytes,
+  StoredTitle,
+} from '../kit/fields.ts'
+import { AGE, READY, STATE } from '../kit/columns.ts'
 
 const KNOWN = 'Observed state. Written by its controller.'
 const Observed = z
@@ -39,7 +48,7 @@ export const Region = resource({
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.displayName' },
     { name: 'Country', type: 'string', jsonPath: '.spec.country' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
 })
 export type RegionSpec = z.infer<typeof Region.spec>
@@ -257,12 +266,7 @@ export const Zone = resource({
         'Templates with an image on every host that runs servers. Servers of other templates wait for the image.',
       ),
   }).describe(KNOWN),
-  columns: [
-    { name: 'Region', type: 'string', jsonPath: '.spec.region' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
+  columns: [{ name: 'Region', type: 'string', jsonPath: '.spec.region' }, STATE, READY, AGE],
   selectableFields: ['.spec.region'],
   rules: [fixed('region')],
 })
@@ -302,7 +306,7 @@ export const Plan = resource({
     { name: 'Memory', type: 'integer', jsonPath: '.spec.memoryMebibytes' },
     { name: 'Storage', type: 'integer', jsonPath: '.spec.storageGibibytes' },
     { name: 'Cents/month', type: 'integer', jsonPath: '.spec.priceMonthlyCents' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.family'],
   rules: ['cores', 'memoryMebibytes', 'storageGibibytes', 'cpuPool'].map(fixed),
@@ -375,8 +379,7 @@ export const Template = resource({
     .describe('The desired state of the template.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(TEMPLATE_STATES).optional().describe('Whether servers can be created from it, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       sizeGibibytes: z.int().min(0).optional().describe('Size of the disk in a downloaded image, in GiB.'),
@@ -393,10 +396,10 @@ export const Template = resource({
     .describe(KNOWN),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.title' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'OS', type: 'string', jsonPath: '.spec.osFamily' },
     { name: 'Version', type: 'string', jsonPath: '.spec.osVersion' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.osFamily'],
   rules: [

@@ -5,11 +5,9 @@ import { exactlyOneOf, fixed, resource } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
-  Conditions,
   DateTime,
   Id,
   Labels,
-  ObservedGeneration,
   ReportedOperation,
   RequestedOperation,
   type Stored,
@@ -17,8 +15,9 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
+import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
 import { TEMPLATE_URL_LENGTH_MAXIMUM } from '../catalog/index.ts'
+import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
 
 export const CUSTOM_IMAGE_STATES = ['creating', 'online', 'error', 'deleting'] as const
 const CHECKSUM = /^[0-9a-fA-F]{64}$/
@@ -63,8 +62,7 @@ export const CustomImage = resource({
     .describe('The desired state of the image.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(CUSTOM_IMAGE_STATES).describe('State of the image, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       sizeGibibytes: z.int().min(0).optional().describe('Minimum size of a boot storage created from it, in GiB.'),
@@ -81,11 +79,11 @@ export const CustomImage = resource({
     .describe('Observed state of the image. Written by its controller.'),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.title' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Size', type: 'integer', jsonPath: '.status.sizeGibibytes' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: [
@@ -163,29 +161,19 @@ export function customImageFactsOf(image: StoredCustomImage): CustomImageFacts {
   }
 }
 
-/** Whether servers can be created from it. */
-export const isUsableImage = ({
-  metadata,
-  spec,
-  status,
-}: {
+interface ImageFacts {
   readonly metadata: { readonly deletionTimestamp?: string | undefined }
   readonly spec: CustomImageSpec
   readonly status?: CustomImageStatus | undefined
-}): boolean =>
+}
+
+/** Whether servers can be created from it. */
+export const isUsableImage = ({ metadata, spec, status }: ImageFacts): boolean =>
   metadata.deletionTimestamp === undefined && spec.operation?.kind !== 'template.delete' && status?.state === 'online'
 
 /** Whether it reads the snapshot or the backup, which must stay until the image is complete. */
 export const isReading = (
-  {
-    metadata,
-    spec,
-    status,
-  }: {
-    readonly metadata: { readonly deletionTimestamp?: string | undefined }
-    readonly spec: CustomImageSpec
-    readonly status?: CustomImageStatus | undefined
-  },
+  { metadata, spec, status }: ImageFacts,
   source: { readonly snapshotId: string } | { readonly backupId: string },
 ): boolean =>
   metadata.deletionTimestamp === undefined &&

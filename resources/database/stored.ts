@@ -12,15 +12,9 @@ import {
 } from '../../domain/database/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { ARCHIVE_BACKUPS_MAXIMUM, ARCHIVE_GAPS_MAXIMUM } from '../managed-machine/index.ts'
-import {
-  Conditions,
-  Metered,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { AddressText, StoredDisplayName } from '../kit/fields.ts'
+import { Metered, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
+import { AddressText, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const Identifier = z.string().min(1).max(63).regex(IDENTIFIER_PATTERN)
 
@@ -122,8 +116,7 @@ export const Database = resource({
     .describe('The desired state of the database.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       isMade: z.boolean().optional().describe('Whether PostgreSQL has run on its machine once.'),
       isLost: z.boolean().optional().describe('Whether the storage with its data is lost.'),
       isHealthy: z
@@ -174,13 +167,13 @@ export const Database = resource({
     })
     .describe('Observed state of the database. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Host', type: 'string', jsonPath: '.status.host' },
     { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
     { name: 'Archive', type: 'string', jsonPath: '.status.archiveState' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName', 'restoredFrom'].map(fixed),

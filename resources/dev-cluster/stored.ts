@@ -4,8 +4,9 @@ import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { SSH_KEY_LENGTH_MAXIMUM, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
-import { Conditions, ObservedGeneration, StoredLabels, ZoneName } from '../kit/shapes.ts'
-import { CidrText } from '../kit/fields.ts'
+import { StoredLabels, ZoneName } from '../kit/shapes.ts'
+import { CidrText, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const Name = z.string().min(1).max(253)
 const Instant = z.string().max(64).meta({ format: 'date-time' })
@@ -45,8 +46,7 @@ export const DevCluster = resource({
     .describe('The desired state of the cluster.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       serverId: Name.optional().describe('Name of its Server.'),
       isMade: z.boolean().optional().describe('Whether its API has answered and its node has been ready once.'),
       isSimulated: z
@@ -91,13 +91,13 @@ export const DevCluster = resource({
     })
     .describe('Observed state of the cluster. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Version', type: 'string', jsonPath: '.status.version' },
     { name: 'IPv6', type: 'string', jsonPath: '.status.ipv6Address' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    ZONE,
+    READY,
     { name: 'Reason', type: 'string', jsonPath: '.status.failureReason', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'name', 'plan', 'version', 'publicIpv4', 'networkId', 'sshKeys', 'labels'].map(fixed),

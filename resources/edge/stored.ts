@@ -10,14 +10,18 @@ import {
   edgeFingerprint,
 } from '../../domain/edge/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
+import { ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
 import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { AddressText, CidrText, ObjectName, Port, PublicKeys, StoredDisplayName } from '../kit/fields.ts'
+  AddressText,
+  AppliedSequence,
+  CidrText,
+  ObjectName,
+  OBSERVED,
+  Port,
+  PublicKeys,
+  StoredDisplayName,
+} from '../kit/fields.ts'
+import { AGE, READY, STATE, TITLE } from '../kit/columns.ts'
 
 const FINGERPRINT_LENGTH_MAXIMUM = 64
 const MACHINES_MAXIMUM = 8
@@ -88,8 +92,7 @@ export const Edge = resource({
     .describe('The desired state of the edge.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(EDGE_STATES).optional().describe('State of the edge.'),
       configuration: z
         .strictObject({
@@ -142,21 +145,17 @@ export const Edge = resource({
         .max(FINGERPRINT_LENGTH_MAXIMUM)
         .optional()
         .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
-      appliedSequence: z
-        .int()
-        .min(0)
-        .optional()
-        .describe('Change of the network database that the newest operation waits for on the hosts.'),
+      appliedSequence: AppliedSequence,
       operation: ReportedOperation,
     })
     .describe('Observed state of the edge. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Network', type: 'string', jsonPath: '.spec.networkId' },
     { name: 'Placement', type: 'string', jsonPath: '.spec.placement' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    STATE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'networkId', 'placement'].map(fixed),

@@ -3,19 +3,11 @@
 import { z } from 'zod'
 import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  DateTime,
-  Id,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  type Stored,
-  ZoneName,
-} from '../kit/shapes.ts'
+import { DateTime, Id, ReportedOperation, RequestedOrEditedOperation, type Stored, ZoneName } from '../kit/shapes.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { AddressText, ObjectName } from '../kit/fields.ts'
+import { AddressText, AppliedSequence, ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, ZONE } from '../kit/columns.ts'
 
 const TARGET_LENGTH_MAXIMUM = 253 + 'private:'.length
 
@@ -48,8 +40,7 @@ export const FloatingIp = resource({
     .describe('Target of the floating IP.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       address: AddressText.optional().describe('Its address.'),
       serverId: ObjectName.optional().describe('Name of the assigned Server.'),
       target: z
@@ -57,11 +48,7 @@ export const FloatingIp = resource({
         .max(TARGET_LENGTH_MAXIMUM)
         .optional()
         .describe('Address or interface of the server that it points to.'),
-      appliedSequence: z
-        .int()
-        .min(0)
-        .optional()
-        .describe('Change of the network database that the newest operation waits for on the hosts.'),
+      appliedSequence: AppliedSequence,
       operation: ReportedOperation,
     })
     .describe('Observed target of the floating IP. Written by its controller.'),
@@ -69,9 +56,9 @@ export const FloatingIp = resource({
     { name: 'Address', type: 'string', jsonPath: '.status.address' },
     { name: 'Server', type: 'string', jsonPath: '.status.serverId' },
     { name: 'Target', type: 'string', jsonPath: '.status.target' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.serverId'],
   rules: [fixed('zone'), fixed('address')],

@@ -1,9 +1,10 @@
 /** Image: the disk of a custom image that a node must hold. */
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration } from '../kit/shapes.ts'
-import { IsRemoved, MigrationSecretName, OperationId, Origin } from './parts.ts'
-import { StoredDiskGibibytes, ObjectName, Port } from '../kit/fields.ts'
+import { ObjectStorageZone } from '../kit/shapes.ts'
+import { IsRemoved, MigrationSecretName, OperationId, Origin, Serving } from './parts.ts'
+import { ObjectName, OBSERVED, Port, StoredDiskGibibytes } from '../kit/fields.ts'
+import { AGE, STATE } from '../kit/columns.ts'
 
 export const IMAGE_GIBIBYTES_MAXIMUM = 1_024
 
@@ -79,8 +80,7 @@ export const Image = resource({
     .describe("Desired state of the node's data. Written by the platform."),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z
         .enum(['creating', 'ready', 'error', 'lost'])
         .describe(
@@ -95,23 +95,16 @@ export const Image = resource({
         .optional()
         .describe('Size of the disk in the file, in GiB, when it exceeds spec.maximumGibibytes.'),
       origin: Origin.optional().describe('Template version that the data was created from.'),
-      serving: z
-        .strictObject({
-          id: OperationId,
-          host: ObjectName.describe('Host that serves it.'),
-          port: Port.describe('Port on which it is served.'),
-        })
-        .optional()
-        .describe('Address at which the image is served for spec.serve.'),
+      serving: Serving.optional().describe('Address at which the image is served for spec.serve.'),
       isRemoved: IsRemoved,
     })
     .describe("Observed state of the node's data. Written by its agent."),
   columns: [
     { name: 'Image', type: 'string', jsonPath: '.spec.image.name' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Size', type: 'integer', jsonPath: '.status.sizeGibibytes' },
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: ['image', 'url', 'checksum', 'volume', 'snapshot', 'backup'].map(fixed),
 })

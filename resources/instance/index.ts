@@ -4,19 +4,21 @@ import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../kit/shapes.ts'
-import { IsRemoved, MigrationSecretName, OperationId, Origin } from './parts.ts'
+import { ObjectStorageZone, SshHostKeys, StoredLabels } from '../kit/shapes.ts'
+import { IsRemoved, MigrationSecretName, OperationId, Origin, Serving } from './parts.ts'
 import {
   AddressText,
   CidrText,
   Cores,
-  StoredDiskGibibytes,
   MemoryMebibytes,
   ObjectName,
+  OBSERVED,
   Port,
   PublicKeys,
+  StoredDiskGibibytes,
   StoredTitle,
 } from '../kit/fields.ts'
+import { AGE, STATE } from '../kit/columns.ts'
 
 export * from './image.ts'
 
@@ -197,8 +199,7 @@ export const Instance = resource({
     .describe('Desired state of the guest. Written by the platform.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z
         .enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over'])
         .describe(
@@ -259,12 +260,12 @@ export const Instance = resource({
   columns: [
     { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
     { name: 'Power', type: 'string', jsonPath: '.spec.power' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Incarnation', type: 'integer', jsonPath: '.status.incarnation' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.status.hypervisor', priority: 1 },
     { name: 'SSH', type: 'string', jsonPath: '.status.forwards[?(@.guestPort==22)].hostPort', priority: 1 },
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: [fixed('server')],
 })
@@ -385,8 +386,7 @@ export const Volume = resource({
     .describe('Desired state of the disk. Written by the platform.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z
         .enum(['creating', 'ready', 'error', 'lost'])
         .describe(
@@ -396,14 +396,7 @@ export const Volume = resource({
       detail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       sizeGibibytes: z.int().optional().describe('Actual size of the disk in GiB.'),
       origin: Origin.optional().describe('Template version that the data was created from.'),
-      serving: z
-        .strictObject({
-          id: OperationId,
-          host: ObjectName.describe('Host that serves it.'),
-          port: Port.describe('Port on which it is served.'),
-        })
-        .optional()
-        .describe('Address at which the disk is served for spec.serve.'),
+      serving: Serving.optional().describe('Address at which the disk is served for spec.serve.'),
       snapshots: z
         .array(
           z.strictObject({
@@ -426,9 +419,9 @@ export const Volume = resource({
     .describe("Observed state of the node's data. Written by its agent."),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Source', type: 'string', jsonPath: '.spec.source.name' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: [fixed('storage'), fixed('pool')],
 })
@@ -551,7 +544,7 @@ export const NodeReport = resource({
     { name: 'Guests', type: 'integer', jsonPath: '.status.held.guests' },
     { name: 'Volumes', type: 'integer', jsonPath: '.status.held.volumes' },
     { name: 'Unclaimed', type: 'integer', jsonPath: '.status.held.unclaimed' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
 })
 export type NodeReportStatus = z.infer<typeof NodeReport.status>
@@ -581,8 +574,7 @@ export const Observation = resource({
     .describe('Requested check. Written by the platform.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       requestedAt: z.string().max(64).describe('Request that this answers.'),
       answer: z
         .enum(['agent', 'host', 'nothing'])
@@ -596,7 +588,7 @@ export const Observation = resource({
   columns: [
     { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint.url' },
     { name: 'Answer', type: 'string', jsonPath: '.status.answer' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
 })
 export type ObservationSpec = z.infer<typeof Observation.spec>

@@ -5,7 +5,7 @@ import { MANAGED_BY_LENGTH_MAXIMUM } from '../../domain/managed-machine/rules.ts
 import { PORT_MAXIMUM } from '../../domain/server/firewall.ts'
 import { SSH_KEY_LENGTH_MAXIMUM, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage/rules.ts'
-import { NAME_LENGTH_MAXIMUM, Printable } from './shapes.ts'
+import { Conditions, NAME_LENGTH_MAXIMUM, ObservedGeneration, Printable } from './shapes.ts'
 
 /** The name of an object of Kubernetes, or a DNS name. */
 export const ObjectName = z.string().max(253)
@@ -43,3 +43,15 @@ export const ManagedByText = z.string().max(MANAGED_BY_LENGTH_MAXIMUM)
 export const PublicKey = z.string().max(SSH_KEY_LENGTH_MAXIMUM)
 /** Public keys in one-line OpenSSH format that may sign in to a machine. */
 export const PublicKeys = z.array(PublicKey).max(SSH_KEYS_PER_SERVER_MAXIMUM)
+
+/** The start of a status that a controller or an agent writes. */
+export const OBSERVED = { observedGeneration: ObservedGeneration, conditions: Conditions.optional() }
+export const AppliedSequence = z
+  .int()
+  .min(0)
+  .optional()
+  .describe('Change of the network database that the newest operation waits for on the hosts.')
+
+/** An integer between bounds of `domain/`. */
+export const within = ({ least, most }: { readonly least: number; readonly most: number }) =>
+  z.int().min(least).max(most)

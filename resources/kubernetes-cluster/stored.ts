@@ -10,15 +10,9 @@ import {
   SNAPSHOT_SCHEDULE_DEFAULT,
 } from '../../domain/kubernetes-cluster/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  StoredLabels,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { EndpointUrl } from '../kit/fields.ts'
+import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
+import { EndpointUrl, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
@@ -79,8 +73,7 @@ export const KubernetesCluster = resource({
     .describe('The desired state of the cluster.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       isMade: z.boolean().optional().describe('Whether its control plane has run once.'),
       isSimulated: z
         .boolean()
@@ -158,12 +151,12 @@ export const KubernetesCluster = resource({
     })
     .describe('Observed state of the cluster. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion' },
     { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'name', 'networkId', 'publicIpv4', 'controlPlaneRegion'].map(fixed),

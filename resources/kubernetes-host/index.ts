@@ -4,19 +4,12 @@ import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { NODES_MAXIMUM } from '../../domain/node-pool/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  DateTime,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOperation,
-  Uuid,
-  ZoneName,
-} from '../kit/shapes.ts'
+import { DateTime, ReportedOperation, RequestedOperation, Uuid, ZoneName } from '../kit/shapes.ts'
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { ObjectName } from '../kit/fields.ts'
+import { ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY } from '../kit/columns.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -45,8 +38,7 @@ export const KubernetesHost = resource({
     .describe('The desired state of the host.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       isMade: z.boolean().optional().describe('Whether it has answered once.'),
       nodesReady: z.int().min(0).optional().describe('Nodes of it that report Ready.'),
       process: z
@@ -68,9 +60,9 @@ export const KubernetesHost = resource({
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodesReady' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    READY,
     { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: ['region', 'zones', 'plan', 'nodesPerZone', 'version', 'controlPlaneRegion'].map(fixed),
 })

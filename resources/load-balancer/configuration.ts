@@ -33,7 +33,7 @@ import {
   type StoredBackend,
   type StoredCertificate,
 } from './stored.ts'
-import { AddressText, CidrText, Port } from '../kit/fields.ts'
+import { AddressText, CidrText, Port, within } from '../kit/fields.ts'
 
 type StoredFrontend = LoadBalancerSpec['frontends'][number]
 type StoredMember = StoredBackend['members'][number]
@@ -44,7 +44,6 @@ export const ConfigurationName = z
     NAME_PATTERN,
     'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit',
   )
-const within = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most)
 const MemberAddress = AddressText.refine((text) => parseAddress(text) !== undefined, 'must be an address')
   .transform(canonicalAddress)
   .describe('An IPv4 host of the network, or an IPv6 address.')

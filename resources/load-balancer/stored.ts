@@ -1,7 +1,7 @@
 /** LoadBalancer: distributes traffic over servers of a private network, as it is stored. */
 import { z } from 'zod'
 import { DNS_NAMES_MAXIMUM } from '../../domain/load-balancer/certificate.ts'
-import { Port } from '../kit/fields.ts'
+import { OBSERVED, Port, within } from '../kit/fields.ts'
 import {
   ALGORITHMS,
   ALLOWED_CIDRS_MAXIMUM,
@@ -30,15 +30,9 @@ import {
   WEIGHT,
 } from '../../domain/load-balancer/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  StoredLabels,
-  ZoneName,
-} from '../kit/shapes.ts'
+import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { AddressText, CidrText, ManagedByText, ObjectName } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const MACHINES_MAXIMUM = 4
 const ADDRESSES_OF_MACHINE_MAXIMUM = 16
@@ -46,7 +40,6 @@ const MEMBERS_REPORTED_MAXIMUM = 1_000
 
 const Name = z.string().min(1).max(63).regex(NAME_PATTERN)
 const Address = AddressText.min(1)
-const within = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most)
 
 const StoredFrontend = z.strictObject({
   name: Name.describe('Unique among the frontends.'),
@@ -194,8 +187,7 @@ export const LoadBalancer = resource({
     .describe('The desired state of the load balancer.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       isMade: z.boolean().optional().describe('Whether its machines have run once.'),
       isHealthy: z.boolean().optional().describe('Whether both of its machines are healthy.'),
       healthDetail: z
@@ -248,13 +240,13 @@ export const LoadBalancer = resource({
     })
     .describe('Observed state of the load balancer. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Public', type: 'string', jsonPath: '.status.publicIpv4' },
     { name: 'Private', type: 'string', jsonPath: '.status.privateIpv4' },
     { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'networkId', 'plan', 'publicIpv4', 'managedBy'].map(fixed),

@@ -7,8 +7,8 @@ import {
   MANAGED_TEMPLATE,
 } from '../../domain/managed-machine/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { Conditions, ObservedGeneration } from '../kit/shapes.ts'
-import { ManagedByText, ObjectName } from '../kit/fields.ts'
+import { ManagedByText, ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE } from '../kit/columns.ts'
 
 export * from './document.ts'
 export * from './report.ts'
@@ -57,8 +57,7 @@ export const ManagedMachine = resource({
     .describe('Desired configuration of the guest. Written by the platform.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       running: z
         .strictObject(Configuration)
         .optional()
@@ -86,7 +85,7 @@ export const ManagedMachine = resource({
     { name: 'Running', type: 'integer', jsonPath: '.status.running.generation' },
     { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: [fixed('server'), fixed('managedBy')],
 })

@@ -3,11 +3,9 @@ import { z } from 'zod'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/network/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import {
-  Conditions,
   DateTime,
   LabelFilters,
   Labels,
-  ObservedGeneration,
   PageQuery,
   PrintableName,
   ReportedOperation,
@@ -20,7 +18,8 @@ import { canonicalAddress, parseAddress } from '../../domain/network/addresses.t
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { AddressText, CidrText, StoredDisplayName } from '../kit/fields.ts'
+import { AddressText, AppliedSequence, CidrText, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const StoredDnsServers = z.array(AddressText.min(1)).max(DNS_SERVERS_MAXIMUM)
 
@@ -52,8 +51,7 @@ export const Network = resource({
     .describe('The desired state of the network.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       region: z.string().max(63).optional().describe('Region of the zone.'),
       ipv4Cidr: CidrText.optional().describe('IPv4 range of the network.'),
       ipv6Prefix: CidrText.optional().describe('/64 that belongs only to this network.'),
@@ -64,21 +62,17 @@ export const Network = resource({
         })
         .optional()
         .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
-      appliedSequence: z
-        .int()
-        .min(0)
-        .optional()
-        .describe('Change of the network database that the newest operation waits for on the hosts.'),
+      appliedSequence: AppliedSequence,
       operation: ReportedOperation,
     })
     .describe('Observed state of the network. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'IPv4', type: 'string', jsonPath: '.status.ipv4Cidr' },
     { name: 'IPv6', type: 'string', jsonPath: '.status.ipv6Prefix' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: ['zone', 'ipv4Cidr'].map(fixed),

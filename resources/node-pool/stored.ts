@@ -10,14 +10,9 @@ import {
 } from '../../domain/node-pool/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { SERVER_STATES } from '../server/index.ts'
-import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { CidrText } from '../kit/fields.ts'
+import { ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
+import { CidrText, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const Name = z.string().min(1).max(253)
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
@@ -97,8 +92,7 @@ export const NodePool = resource({
     .describe('The desired state of the pool.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       isMade: z.boolean().optional().describe('Whether all of its nodes have been ready once.'),
       fault: z
         .string()
@@ -166,12 +160,12 @@ export const NodePool = resource({
     .describe('Observed state of the pool. Written by its controller.'),
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterId' },
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Count', type: 'integer', jsonPath: '.spec.count' },
     { name: 'Version', type: 'string', jsonPath: '.spec.version' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ZONE,
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.clusterId'],
   rules: ['clusterId', 'zone', 'name', 'plan', 'publicIpv4'].map(fixed),

@@ -2,15 +2,9 @@
 import { z } from 'zod'
 import { NODE_STATES } from '../../domain/node/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOrEditedOperation,
-  StoredLabels,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { ObjectName } from '../kit/fields.ts'
+import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
+import { ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
 
 /** Announced work on a node, as shown to the owners of its servers. */
 const PlannedWork = z.strictObject({
@@ -149,8 +143,7 @@ export const Node = resource({
     .describe('The desired state of the node.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(NODE_STATES).optional().describe('Whether the node works and accepts servers.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       logicalCpus: z.int().optional().describe('Logical processors of the host.'),
@@ -184,9 +177,9 @@ export const Node = resource({
     })
     .describe('Observed state. Written by its controller.'),
   columns: [
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    ZONE,
+    STATE,
+    READY,
     { name: 'CPUs', type: 'integer', jsonPath: '.status.logicalCpus' },
     { name: 'Memory', type: 'integer', jsonPath: '.status.memoryMebibytes' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.status.hypervisor' },
@@ -194,7 +187,7 @@ export const Node = resource({
     { name: 'Agent', type: 'string', jsonPath: '.status.agentVersion', priority: 1 },
     { name: 'Operation', type: 'string', jsonPath: '.status.operation.kind', priority: 1 },
     { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.zone', '.status.state'],
   rules: [fixed('zone')],

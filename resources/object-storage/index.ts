@@ -3,16 +3,10 @@
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
-import {
-  Conditions,
-  DateTime,
-  Metered,
-  ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
-  ZoneName,
-} from '../kit/shapes.ts'
+import { DateTime, Metered, OperationProgress, OperationStanza, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { AGE, READY, ZONE } from '../kit/columns.ts'
+import { OBSERVED } from '../kit/fields.ts'
 
 export const OBJECT_STORAGE_BACKENDS = ['rgw', 'svc-s3-single'] as const
 export type ObjectStorageBackend = (typeof OBJECT_STORAGE_BACKENDS)[number]
@@ -35,8 +29,7 @@ export const ObjectStorage = resource({
     .describe('The desired state of the object storage.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       operation: OperationProgress.optional().describe('Progress of that change.'),
       endpoint: z.string().max(512).optional().describe('URL that S3 clients connect to.'),
       accessKeyId: z.string().max(128).optional().describe('Id of its key.'),
@@ -54,12 +47,12 @@ export const ObjectStorage = resource({
     })
     .describe('Observed state. Written by its controller.'),
   columns: [
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    ZONE,
     { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
     { name: 'Objects', type: 'integer', jsonPath: '.status.objectCount' },
     { name: 'Used', type: 'integer', jsonPath: '.status.usedBytes' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   rules: [fixed('zone')],
 })

@@ -29,6 +29,7 @@ import {
   RequestId,
 } from '../kit/shapes.ts'
 import { ObjectName } from '../kit/fields.ts'
+import { AGE } from '../kit/columns.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('Time of the event.'),
@@ -37,14 +38,9 @@ const StoredEvent = z.strictObject({
   data: z.looseObject({}).optional().describe('Machine-readable details.'),
 })
 
-/** The id field of the public shape that names the target. */
-export const OPERATION_TARGETS = [
-  'server',
-  'storage',
-  'backup',
-  'template',
-  'router',
-  'floating_ip',
+/** Targets whose id has a field in the public shape: always, and where it is the target. */
+const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
+const NAMED_WHEN_TARGET = [
   'node',
   'load_balancer',
   'database',
@@ -53,6 +49,11 @@ export const OPERATION_TARGETS = [
   'kubernetes_cluster',
   'node_pool',
   'kubernetes_host',
+] as const
+/** The id field of the public shape that names the target. */
+export const OPERATION_TARGETS = [
+  ...ALWAYS_NAMED,
+  ...NAMED_WHEN_TARGET,
   'network',
   'public_pool',
   'zone',
@@ -117,7 +118,7 @@ export const Operation = resource({
     { name: 'Step', type: 'string', jsonPath: '.status.step' },
     { name: 'Actor', type: 'string', jsonPath: '.spec.actor' },
     { name: 'Error', type: 'string', jsonPath: '.status.error', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.kind', '.spec.target.id', '.status.status'],
   rules: [{ rule: 'self.spec == oldSelf.spec', message: 'what was asked for cannot be changed' }],
@@ -194,18 +195,6 @@ export const OperationView = z
   .meta({ id: 'Operation' })
 export type OperationView = z.infer<typeof OperationView>
 export const OperationEnvelope = z.strictObject({ operation: OperationView }).meta({ id: 'OperationEnvelope' })
-
-const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
-const NAMED_WHEN_TARGET = [
-  'node',
-  'load_balancer',
-  'database',
-  'edge',
-  'snapshot',
-  'kubernetes_cluster',
-  'node_pool',
-  'kubernetes_host',
-] as const
 
 /** Ids of targets without a field in the public shape; the first event contains them. */
 export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>

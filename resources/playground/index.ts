@@ -2,19 +2,11 @@
 import { z } from 'zod'
 import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
 import { fixed, forOperators, resource, route } from '../kit/define.ts'
-import {
-  ById,
-  Conditions,
-  DateTime,
-  ObservedGeneration,
-  PageQuery,
-  Printable,
-  ZoneName,
-  limitOf,
-} from '../kit/shapes.ts'
+import { ById, DateTime, PageQuery, Printable, ZoneName, limitOf } from '../kit/shapes.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { EndpointUrl, ObjectName } from '../kit/fields.ts'
+import { EndpointUrl, ObjectName, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, STATE } from '../kit/columns.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -34,8 +26,7 @@ export const Playground = resource({
     .describe('The desired state of the playground.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       name: z.string().max(63).optional().describe('Its name in the API: pg- and ten hexadecimal digits.'),
       state: z.enum(PLAYGROUND_STATES).optional().describe('State of the playground.'),
       isSimulated: z.boolean().optional().describe('Whether its host only simulates it: nobody can sign in.'),
@@ -52,11 +43,11 @@ export const Playground = resource({
     .describe('Observed state of the playground. Written by its controller.'),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
     { name: 'Expires', type: 'string', jsonPath: '.status.expiresAt' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   rules: [fixed('region')],
 })

@@ -5,6 +5,7 @@ import { type BilledType, FREE_UNITS, PRICE_UNITS, unitOf } from '../../domain/b
 import { fixed, resource } from '../kit/define.ts'
 import { completeListOf, Conditions, DateTime, ObservedGeneration } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { AGE } from '../kit/columns.ts'
 
 export const Price = resource({
   kind: 'Price',
@@ -53,7 +54,7 @@ export const Price = resource({
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan' },
     { name: 'Millicents/month', type: 'integer', jsonPath: '.spec.monthlyMillicents' },
     { name: 'From', type: 'string', jsonPath: '.spec.validFrom' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   rules: [
     ...['resourceType', 'plan', 'monthlyMillicents', 'validFrom'].map(fixed),

@@ -6,9 +6,7 @@ import { PUBLIC_POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-po
 import { fixed, resource } from '../kit/define.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
-  Conditions,
   DateTime,
-  ObservedGeneration,
   PageQuery,
   Printable,
   ReportedOperation,
@@ -17,7 +15,8 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { AddressText, CidrText } from '../kit/fields.ts'
+import { AddressText, CidrText, OBSERVED } from '../kit/fields.ts'
+import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
 
 export const PublicPool = resource({
   kind: 'PublicPool',
@@ -69,8 +68,7 @@ export const PublicPool = resource({
     .describe('The desired state of the pool.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z
         .enum(PUBLIC_POOL_STATES)
         .optional()
@@ -80,13 +78,13 @@ export const PublicPool = resource({
     })
     .describe('Observed state. Written by its controller.'),
   columns: [
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    ZONE,
     { name: 'Network', type: 'string', jsonPath: '.spec.cidr' },
     { name: 'Use', type: 'string', jsonPath: '.spec.use' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Total', type: 'integer', jsonPath: '.status.total' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.use', '.status.state'],
   rules: ['zone', 'family', 'cidr', 'use', 'isPrivate', 'gateway'].map(fixed),

@@ -8,11 +8,9 @@ import {
 } from '../../domain/network/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
 import {
-  Conditions,
   DateTime,
   Id,
   Labels,
-  ObservedGeneration,
   PageQuery,
   Printable,
   PrintableName,
@@ -28,7 +26,8 @@ import { type StoredNetwork, rangesOf } from '../network/index.ts'
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { AddressText, CidrText, ObjectName, StoredDisplayName } from '../kit/fields.ts'
+import { AddressText, AppliedSequence, CidrText, ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const ROUTE_COMMENT_LENGTH_MAXIMUM = 255
 const Address = AddressText.min(1)
@@ -78,8 +77,7 @@ export const Router = resource({
     .describe('The desired state of the router.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       region: z.string().max(63).optional().describe('Region of the zone.'),
       publicIpv4: Address.optional().describe('Public source address of the hosts behind it.'),
       networks: z
@@ -103,22 +101,18 @@ export const Router = resource({
         })
         .optional()
         .describe('Target of the newest operation; a difference from the spec shows a direct edit.'),
-      appliedSequence: z
-        .int()
-        .min(0)
-        .optional()
-        .describe('Change of the network database that the newest operation waits for on the hosts.'),
+      appliedSequence: AppliedSequence,
       operation: ReportedOperation,
     })
     .describe('Observed state of the router. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'NAT', type: 'boolean', jsonPath: '.spec.natEnabled' },
     { name: 'Address', type: 'string', jsonPath: '.status.publicIpv4' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    ZONE,
     { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.zone'],
   rules: [fixed('zone')],

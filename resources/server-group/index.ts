@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import { SPREADS } from '../../domain/node/placement.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../kit/shapes.ts'
+import { DateTime, PrintableName, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
-import { ObjectName, StoredDisplayName } from '../kit/fields.ts'
+import { ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
+import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
 const UNMET_SHOWN_MAXIMUM = 256
 
@@ -42,8 +43,7 @@ export const ServerGroup = resource({
     .describe('The desired state of the group.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       region: z.string().max(63).optional().describe('Region of the members.'),
       memberCount: z.int().min(0).optional().describe('Number of servers in it.'),
       unmetMembers: z
@@ -54,13 +54,13 @@ export const ServerGroup = resource({
     })
     .describe('Observed state of the group. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'Spread', type: 'string', jsonPath: '.spec.spread' },
     { name: 'Strict', type: 'boolean', jsonPath: '.spec.strict' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    ZONE,
     { name: 'Servers', type: 'integer', jsonPath: '.status.memberCount' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   rules: [
     {

@@ -5,9 +5,7 @@ import type { OperationKind } from '../../domain/operations.ts'
 import { resource } from '../kit/define.ts'
 import { MIGRATION_PHASES, MIGRATION_STATES } from '../operation/index.ts'
 import {
-  Conditions,
   Hostname,
-  ObservedGeneration,
   ReportedOperation,
   RequestedOrEditedOperation,
   SshHostKeys,
@@ -17,7 +15,17 @@ import {
 import { FirewallProgress, StoredFirewall } from './firewall.ts'
 import { InterfacesStatus, StoredNetworks } from './interfaces.ts'
 import { ManagedBy, SharedAddresses } from './managed.ts'
-import { AddressText, CidrText, StoredDiskGibibytes, ObjectName, Port, PublicKeys, StoredTitle } from '../kit/fields.ts'
+import {
+  AddressText,
+  CidrText,
+  ObjectName,
+  OBSERVED,
+  Port,
+  PublicKeys,
+  StoredDiskGibibytes,
+  StoredTitle,
+} from '../kit/fields.ts'
+import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
 
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
@@ -193,8 +201,7 @@ export const Server = resource({
     .describe('The desired state of the server.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(SERVER_STATES).describe('State of the server, as in the API.'),
       stateDetail: z
         .string()
@@ -277,10 +284,10 @@ export const Server = resource({
     .describe('Observed state of the server. Written by its controller.'),
   columns: [
     { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    ZONE,
+    READY,
     { name: 'Node', type: 'string', jsonPath: '.status.nodeName', priority: 1 },
     { name: 'Template', type: 'string', jsonPath: '.spec.template', priority: 1 },
     {
@@ -291,7 +298,7 @@ export const Server = resource({
     },
     { name: 'Operation', type: 'string', jsonPath: '.status.operation.kind', priority: 1 },
     { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
   rules: [

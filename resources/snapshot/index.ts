@@ -2,11 +2,9 @@
 import { z } from 'zod'
 import { fixed, resource } from '../kit/define.ts'
 import {
-  Conditions,
   DateTime,
   Id,
   Labels,
-  ObservedGeneration,
   PageQuery,
   ReportedOperation,
   RequestedOperation,
@@ -17,7 +15,8 @@ import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
-import { ObjectName, StoredTitle, Title } from '../kit/fields.ts'
+import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
+import { AGE, READY, STATE } from '../kit/columns.ts'
 
 export const SNAPSHOT_STATES = ['creating', 'online', 'error', 'deleting'] as const
 
@@ -51,8 +50,7 @@ export const Snapshot = resource({
     .describe('The desired state of the snapshot.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(SNAPSHOT_STATES).describe('State of the snapshot, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       zone: z.string().max(63).optional().describe('Zone of the storage.'),
@@ -72,10 +70,10 @@ export const Snapshot = resource({
     .describe('Observed state of the snapshot. Written by its controller.'),
   columns: [
     { name: 'Storage', type: 'string', jsonPath: '.spec.storageId' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Size', type: 'integer', jsonPath: '.status.sizeGibibytes' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
   selectableFields: ['.spec.storageId'],
   rules: ['storageId', 'title', 'labels', 'restoredBackupId', 'expiresAt'].map(fixed),

@@ -2,15 +2,9 @@
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
 import { fixed, resource } from '../kit/define.ts'
-import {
-  Conditions,
-  ObservedGeneration,
-  ReportedOperation,
-  RequestedOperation,
-  StoredLabels,
-  ZoneName,
-} from '../kit/shapes.ts'
-import { StoredDiskGibibytes, ObjectName, RetentionDays, StoredTitle } from '../kit/fields.ts'
+import { ReportedOperation, RequestedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
+import { ObjectName, OBSERVED, RetentionDays, StoredDiskGibibytes, StoredTitle } from '../kit/fields.ts'
+import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -76,8 +70,7 @@ export const Storage = resource({
     .describe('The desired state of the storage.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       state: z.enum(STORAGE_STATES).describe('State of the storage, as in the API.'),
       stateDetail: z.string().max(1024).optional().describe('Human-readable reason for the state.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
@@ -114,13 +107,13 @@ export const Storage = resource({
     .describe('Observed state of the storage. Written by its controller.'),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    STATE,
     { name: 'Server', type: 'string', jsonPath: '.spec.serverId' },
     { name: 'Boot', type: 'boolean', jsonPath: '.spec.isBoot' },
-    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    ZONE,
+    READY,
     { name: 'Node', type: 'string', jsonPath: '.status.nodeName', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    AGE,
   ],
   selectableFields: ['.spec.serverId', '.spec.zone'],
   rules: [
