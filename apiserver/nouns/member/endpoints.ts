@@ -34,9 +34,11 @@ import {
 } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import { beginAttempt, forgetAttempts } from '../../../db/identity/index.ts'
+import type { Queries } from '../../../db/kit/open.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../../kit/http/endpoint.ts'
+import type { Route } from '../../../kit/http/route.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import * as routes from '../../../resources/member/index.ts'
 import { auditEntry, auditEntryOf, userActor } from '../../kit/change/audit.ts'
@@ -168,12 +170,7 @@ async function invite(parts: IdentityParts, call: Call<typeof routes.createInvit
       now,
       expiresAt,
     })
-    await enqueueMail(tx, {
-      id: newUuid(parts.random),
-      recipient: row.email,
-      ...invitationMail(parts.origin, secret, { name: row.accountName, role: row.role, invitedBy: caller.email }),
-      createdAt: now,
-    })
+    await mailInvitation(parts, tx, call, { ...row, secret })
     await appendAudit(
       tx,
       auditEntryOf(call, {
@@ -188,6 +185,25 @@ async function invite(parts: IdentityParts, call: Call<typeof routes.createInvit
   })
 }
 
+/** Sends the link that accepts the invitation, in the name of the caller. */
+const mailInvitation = (
+  { random, origin }: IdentityParts,
+  tx: Queries,
+  { caller, now }: Pick<Call<Route, Customer>, 'caller' | 'now'>,
+  {
+    email,
+    accountName,
+    role,
+    secret,
+  }: Pick<InvitationRow, 'email' | 'accountName' | 'role'> & { readonly secret: string },
+): Promise<void> =>
+  enqueueMail(tx, {
+    id: newUuid(random),
+    recipient: email,
+    ...invitationMail(origin, secret, { name: accountName, role, invitedBy: caller.email }),
+    createdAt: now,
+  })
+
 async function resend(parts: IdentityParts, call: Call<typeof routes.resendInvitation, Customer>): Promise<Answer> {
   const { caller, params, now } = call
   requireMail(parts)
@@ -198,12 +214,7 @@ async function resend(parts: IdentityParts, call: Call<typeof routes.resendInvit
     if (found === undefined) throw notFound('invitation')
     if (!isOpen(found, now)) throw conflict('state_not_allowed', 'The invitation is no longer pending.')
     const row = await renewInvitation(tx, params.id, secret, expiresAt)
-    await enqueueMail(tx, {
-      id: newUuid(parts.random),
-      recipient: row.email,
-      ...invitationMail(parts.origin, secret, { name: row.accountName, role: row.role, invitedBy: caller.email }),
-      createdAt: now,
-    })
+    await mailInvitation(parts, tx, call, { ...row, secret })
     await appendAudit(
       tx,
       auditEntryOf(call, { resourceType: 'invitation', resourceId: params.id, detail: { email: row.email } }),

@@ -22,7 +22,7 @@ import { Snapshot, type SnapshotSpec, type SnapshotStatus } from '../../../resou
 import { diskGibibytesOf, Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
 import { auditEffect } from '../../kit/audit.ts'
 import { type BackupAccess, backupKeyKey, shareBackupKey } from '../../kit/backup-key.ts'
-import { isBeingMade } from '../../kit/being-made.ts'
+import { creationsFrom } from '../../kit/being-made.ts'
 import { reachableNodes } from '../../kit/reachable-nodes.ts'
 import { backupHosts, objectBackupHosts } from '../../kit/backup-hosts.ts'
 import { intentOf } from '../../kit/changes.ts'
@@ -239,26 +239,14 @@ function backupOf(
   }
 }
 
-/** What is being created from the image, according to Kubernetes itself: a cache may be behind. */
+/** What is being created from the image, and its copies. */
 async function usersOf(store: Parts['store'], { metadata: { namespace = '', name } }: CustomImageObject) {
-  const [servers, storages, copies] = await Promise.all([
-    store.list(Server, { namespace }),
-    store.list(Storage, { namespace }),
+  const [creations, copies] = await Promise.all([
+    creationsFrom(store, { kind: 'image', id: name, namespace }),
     store.list(CustomImage, { namespace }),
   ])
   return [
-    ...servers.items
-      .filter((server) => server.spec.customImageId === name && isBeingMade(server))
-      .map(({ metadata }) => `server ${metadata.name}`),
-    ...storages.items
-      .filter(
-        ({ metadata, spec: { source }, status }) =>
-          metadata.deletionTimestamp === undefined &&
-          source?.kind === 'image' &&
-          source.id === name &&
-          (status?.state ?? 'creating') === 'creating',
-      )
-      .map(({ metadata }) => `storage ${metadata.name}`),
+    ...creations,
     ...copies.items
       .filter((copy) => copy.spec.source.imageId === name && isBeingCopied(copy))
       .map(({ metadata }) => `custom image ${metadata.name}`),

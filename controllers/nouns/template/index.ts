@@ -4,9 +4,9 @@ import { Image, nodeOf } from '../../../resources/instance/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
-import { Storage, type StorageStatus } from '../../../resources/storage/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
 import { staffAuditEffect } from '../../kit/audit.ts'
-import { isBeingMade } from '../../kit/being-made.ts'
+import { creationsFrom, isStorageBeingMade } from '../../kit/being-made.ts'
 import { controller } from '../../kit/controller.ts'
 import { findEditor } from '../../kit/operation/direct-edit.ts'
 import type { Parts } from '../../kit/parts.ts'
@@ -80,7 +80,7 @@ async function observe({ caches, store }: Parts, template: TemplateObject): Prom
     ...(isBuiltHere(spec)
       ? { uses: wanted.filter((zone) => !hasHad(template, zone)).map((zone) => useIn(caches, metadata.name, zone)) }
       : {}),
-    ...(isLeaving(template) ? { users: await usersOf(store, metadata.name) } : {}),
+    ...(isLeaving(template) ? { users: await creationsFrom(store, { kind: 'template', id: metadata.name }) } : {}),
     editor: detectEdit(template) === undefined ? '' : await findEditor(store, Template, template, ''),
   }
 }
@@ -89,7 +89,7 @@ function useIn(caches: Parts['caches'], template: string, zone: string): ZoneUse
   const storages = caches.of(Storage).by(MADE_OF, inZone(template, zone))
   const isBuilt = caches.of(Zone).get({ name: zone })?.status?.builtTemplates?.includes(template) === true
   const asked = storages
-    .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && isBeingMadeOf(status))
+    .filter(isStorageBeingMade)
     .map(({ metadata }) => metadata.creationTimestamp ?? '')
     .sort()
   return {
@@ -98,25 +98,4 @@ function useIn(caches: Parts['caches'], template: string, zone: string): ZoneUse
     newestAt: asked.at(-1),
     detail: storages.find(({ status }) => status?.state === 'error')?.status?.stateDetail,
   }
-}
-
-const isBeingMadeOf = (status: StorageStatus | undefined): boolean => (status?.state ?? 'creating') === 'creating'
-
-/** What is being created from it, according to Kubernetes itself: a cache may be behind. */
-async function usersOf(store: Parts['store'], template: string): Promise<readonly string[]> {
-  const [servers, storages] = await Promise.all([store.list(Server), store.list(Storage)])
-  return [
-    ...servers.items
-      .filter((server) => server.spec.template === template && isBeingMade(server))
-      .map(({ metadata }) => `server ${metadata.name}`),
-    ...storages.items
-      .filter(
-        ({ metadata, spec: { source }, status }) =>
-          metadata.deletionTimestamp === undefined &&
-          source?.kind === 'template' &&
-          source.id === template &&
-          isBeingMadeOf(status),
-      )
-      .map(({ metadata }) => `storage ${metadata.name}`),
-  ]
 }
