@@ -7,8 +7,10 @@ import {
   URL_LENGTH_MAXIMUM,
 } from '../../domain/webhook/rules.ts'
 import { resource } from '../kit/define.ts'
-import { ById, Conditions, DateTime, Id, ObservedGeneration, pageOf, PageQuery, PrintableName } from '../kit/shapes.ts'
+import { ById, DateTime, Id, pageOf, PageQuery, PrintableName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { AGE, READY, TITLE } from '../kit/columns.ts'
+import { OBSERVED } from '../kit/fields.ts'
 
 const Url = z
   .string()
@@ -41,8 +43,7 @@ export const Webhook = resource({
     .describe('The desired state of the webhook.'),
   status: z
     .strictObject({
-      observedGeneration: ObservedGeneration,
-      conditions: Conditions.optional(),
+      ...OBSERVED,
       deliveryState: z.enum(['active', 'disabled', 'paused']).optional().describe('Whether events are sent now.'),
       deliveredAt: z
         .string()
@@ -53,12 +54,12 @@ export const Webhook = resource({
     })
     .describe('Observed state of the webhook. Written by its controller.'),
   columns: [
-    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    TITLE,
     { name: 'URL', type: 'string', jsonPath: '.spec.url' },
     { name: 'State', type: 'string', jsonPath: '.status.deliveryState' },
     { name: 'Delivered', type: 'date', jsonPath: '.status.deliveredAt' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    READY,
+    AGE,
   ],
 })
 export type WebhookSpec = z.infer<typeof Webhook.spec>
