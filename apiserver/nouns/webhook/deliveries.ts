@@ -9,6 +9,7 @@ import {
   type WebhookDelivery,
   type WebhookRow,
 } from '../../../db/webhook/index.ts'
+import type { Queries } from '../../../db/kit/open.ts'
 import { notFound } from '../../../domain/problem.ts'
 import { TEST_EVENT } from '../../../domain/webhook/rules.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -32,7 +33,7 @@ export async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, w
 
 /** Throws 404. */
 async function requireDelivery(
-  { db }: Pick<Parts, 'db'>,
+  db: Queries,
   id: { readonly accountId: string; readonly webhookId: string },
   eventId: string,
 ): Promise<WebhookDeliveryView> {
@@ -65,11 +66,13 @@ export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
       const at = call.now.toISOString()
       const data = { webhook_id: id.webhookId }
       const content = { id: eventId, type: TEST_EVENT, timestamp: at, account_id: accountId, resource: null, data }
-      await db.transaction().execute(async (tx) => {
+      const delivery = await db.transaction().execute(async (tx) => {
         await addEventFor(tx, id, { id: eventId, type: TEST_EVENT, body: JSON.stringify(content) }, call.now)
+        const added = await requireDelivery(tx, id, eventId)
         await appendAudit(tx, auditEntryOf(call, { resourceId: id.webhookId }), { clock, random })
+        return added
       })
-      return { status: 202, body: { delivery: await requireDelivery(parts, id, eventId) } }
+      return { status: 202, body: { delivery } }
     }),
     customerEndpoint(listWebhookDeliveries, async (call) => {
       const { accountId } = call.caller
@@ -87,15 +90,17 @@ export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
       const { accountId } = call.caller
       const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
       const { delivery_id: eventId } = call.params
-      await requireDelivery(parts, id, eventId)
-      await db.transaction().execute(async (tx) => {
+      await requireDelivery(db, id, eventId)
+      const delivery = await db.transaction().execute(async (tx) => {
         await queueAgain(tx, id, eventId, call.now)
+        const queued = await requireDelivery(tx, id, eventId)
         await appendAudit(tx, auditEntryOf(call, { resourceId: id.webhookId, detail: { event_id: eventId } }), {
           clock,
           random,
         })
+        return queued
       })
-      return { status: 202, body: { delivery: await requireDelivery(parts, id, eventId) } }
+      return { status: 202, body: { delivery } }
     }),
   ]
 }

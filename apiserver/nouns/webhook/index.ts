@@ -3,13 +3,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import { webhookChanges } from '../../../changes/webhook.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
-import { countPending, giveSecret, listWebhookRows, rotateSecret, type WebhookRow } from '../../../db/webhook/index.ts'
+import {
+  countPending,
+  findWebhook,
+  giveSecret,
+  listWebhookRows,
+  rotateSecret,
+  type WebhookRow,
+} from '../../../db/webhook/index.ts'
 import { forbidden, notFound, unavailable } from '../../../domain/problem.ts'
 import { deliveryStateOf, selectsBilling } from '../../../domain/webhook/rules.ts'
 import { SECRET_BYTES, secretText } from '../../../domain/webhook/signature.ts'
 import type { Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
+import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { accountNamespace, accountOfNamespace } from '../../../resources/index.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
@@ -38,12 +46,21 @@ const openWebhooks = (parts: WebhookParts) => ({
     return webhook
   },
   factsOf: (webhook: WebhookObject) => webhookChanges.factsOf(storedOf(webhook)),
-  async viewOf({ metadata: { name, namespace = '' } }: WebhookObject): Promise<WebhookView> {
-    const accountId = accountOfNamespace(namespace) ?? ''
-    const row = await requireRow(parts, accountId, name)
-    return viewOf(row, await countPending(parts.db, accountId))
+  async viewOf(webhook: WebhookObject): Promise<WebhookView> {
+    const accountId = accountOfNamespace(webhook.metadata.namespace ?? '') ?? ''
+    return viewOf(await rowOf(parts, accountId, webhook), await countPending(parts.db, accountId))
   },
 })
+
+/** Of the object. A dry run writes no row: there it has what the object says. */
+async function rowOf(parts: Parts, accountId: string, { metadata, spec }: WebhookObject): Promise<WebhookRow> {
+  const { name: id, creationTimestamp } = metadata
+  if (!isRehearsing()) return requireRow(parts, accountId, id)
+  const known = await findWebhook(parts.db, { accountId, webhookId: id })
+  return { ...UNSENT, ...known, ...spec, id, createdAt: known?.createdAt ?? new Date(creationTimestamp ?? 0) }
+}
+
+const UNSENT = { failingSince: null, pausedAt: null, pauseReason: null, deliveredAt: null }
 
 const viewOf = (row: WebhookRow, pending: ReadonlyMap<string, number>): WebhookView => ({
   id: row.id,
@@ -82,9 +99,11 @@ function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
     async createdOf({ metadata: { name: webhookId, namespace = '' } }: WebhookObject) {
       const id = { accountId: accountOfNamespace(namespace) ?? '', webhookId }
       const secret = newSecret(parts)
-      // Whoever finds a webhook without a secret gives it one. Then nobody has seen that one yet.
-      if (!(await giveSecret(db, sealing, id, secret)))
-        await db.transaction().execute((tx) => rotateSecret(tx, sealing, id, { secret, now: clock.now() }))
+      await db.transaction().execute(async (tx) => {
+        // Whoever finds a webhook without a secret gives it one. Then nobody has seen that one yet.
+        if (!(await giveSecret(tx, sealing, id, secret)))
+          await rotateSecret(tx, sealing, id, { secret, now: clock.now() })
+      })
       return { secret }
     },
   })
