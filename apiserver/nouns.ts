@@ -47,6 +47,7 @@ import { secondFactor } from './nouns/second-factor/index.ts'
 import { server } from './nouns/server/index.ts'
 import { serverGroup } from './nouns/server-group/index.ts'
 import { webhook } from './nouns/webhook/index.ts'
+import { auditSink } from './nouns/audit-sink/index.ts'
 import { session } from './nouns/session/index.ts'
 import { signIn } from './nouns/sign-in/index.ts'
 import { snapshot } from './nouns/snapshot/index.ts'
@@ -117,6 +118,7 @@ const OTHER_NOUNS = [
   template,
   instance,
   webhook,
+  auditSink,
 ] as const
 
 type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (all: infer All) => void

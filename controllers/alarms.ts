@@ -1,6 +1,7 @@
 /** Metrics for conditions that need an operator; alerts watch them. Only the leader of a shard knows the values, for
  *  its own zones; every other replica reports 0. */
 import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
+import type { SinkCounts } from '../db/audit-sink/index.ts'
 import type { DeliveryCounts } from '../db/webhook/index.ts'
 import { NODE_STATES } from '../domain/node/rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -34,6 +35,7 @@ export interface Alarms {
   readonly noteCheckpoint: (at: Date) => void
   readonly noteKubeconfigs: (awaiting: KubeconfigsAwaiting) => void
   readonly noteDeliveries: (counts: DeliveryCounts) => void
+  readonly noteAuditSinks: (counts: SinkCounts) => void
 }
 
 export function openAlarms(
@@ -81,6 +83,7 @@ export function openAlarms(
     noteCheckpoint: (at) => (checkpointAt = at),
     noteKubeconfigs: openKubeconfigGauges(registry, clock),
     noteDeliveries: openDeliveryGauges(registry),
+    noteAuditSinks: openSinkGauges(registry),
   }
 }
 
@@ -134,6 +137,18 @@ function openDeliveryGauges(registry: Registry): Alarms['noteDeliveries'] {
     () => counts.lateSeconds,
   )
   gauge('svccloud_webhooks_paused', 'Webhooks that were paused because nothing could be delivered', () => counts.paused)
+  return (found) => (counts = found)
+}
+
+function openSinkGauges(registry: Registry): Alarms['noteAuditSinks'] {
+  const gauge = gaugesIn(registry)
+  let counts: SinkCounts = { lateSeconds: 0, failing: 0 }
+  gauge(
+    'svccloud_audit_sink_late_seconds',
+    'Age of the oldest audit entry that was not pushed, of sinks that do not fail; 0 while there is none',
+    () => counts.lateSeconds,
+  )
+  gauge('svccloud_audit_sinks_failing', 'Audit sinks whose receiver takes no batches', () => counts.failing)
   return (found) => (counts = found)
 }
 

@@ -60,6 +60,7 @@ import { storageController } from './nouns/storage/index.ts'
 import { templateController } from './nouns/template/index.ts'
 import { runUsageCollector, type UsageSource } from './nouns/usage/index.ts'
 import { runWebhooks, webhookController, type WebhookOptions } from './nouns/webhook/index.ts'
+import { type AuditSinkOptions, runAuditSinks } from './nouns/audit-sink/index.ts'
 import { zoneController } from './nouns/zone/index.ts'
 
 export interface ControllersOptions extends Parts, FencingAccess, BackupAccess, HostClusterAccess {
@@ -169,7 +170,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   )
 }
 
-export interface RunOptions extends Parts, CheckpointOptions, WebhookOptions {
+export interface RunOptions extends Parts, CheckpointOptions, WebhookOptions, AuditSinkOptions {
   /** Where object storage is, or why there is none. What it keeps for owners that are deleted is removed. */
   readonly objectStorage: ObjectStorageOffer
   readonly shard?: Shard
@@ -203,6 +204,7 @@ export async function runControllers(
         runKubeconfigs(options, signal),
         runAuditCheckpoints(options, signal),
         runWebhooks(options, signal),
+        runAuditSinks(options, signal),
       ]
     : []
   const { usageOf } = options

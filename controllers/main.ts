@@ -224,6 +224,7 @@ const toldTo = ({
   noteCheckpoint: onCheckpoint,
   noteKubeconfigs: onKubeconfigsAwaiting,
   noteDeliveries: onDeliveries,
+  noteAuditSinks: onAuditSinks,
 }: Alarms) => ({
   onSwept,
   onClaimsSwept,
@@ -231,6 +232,7 @@ const toldTo = ({
   onCheckpoint,
   onKubeconfigsAwaiting,
   onDeliveries,
+  onAuditSinks,
 })
 
 /** Alarms over the zones of the shard. */

@@ -298,6 +298,40 @@ export interface Tables extends IdentityTables {
     pause_reason: string | null
     delivered_at: OptionalInstant
   }
+  audit_sink: {
+    account_id: string
+    id: string
+    name: string
+    type: 'https' | 's3'
+    url: string
+    /** Null for a collector, like those that follow. */
+    bucket: string | null
+    prefix: string | null
+    region: string | null
+    access_key_id: string | null
+    sealed_access_key: string | null
+    /** Signs batches. */
+    sealed_secret: string
+    enabled: boolean
+    /** Increases with every change, from 1. */
+    generation: Count
+    created_at: Instant
+    /** The last entry that has arrived, or was skipped. */
+    sent_sequence: Count
+    /** The last entry of the batch that was begun; null when none was. */
+    batch_through: number | null
+    skipped_entries: Count
+    failures: Count
+    failing_since: OptionalInstant
+    /** When the owners were informed of the failures. */
+    noticed_at: OptionalInstant
+    error: string | null
+    response_status: number | null
+    next_attempt_at: Instant
+    /** A process is sending the batch until then. */
+    leased_until: OptionalInstant
+    sent_at: OptionalInstant
+  }
   webhook_ended_operation: { number: Generated<number>; account_id: string; operation_id: string }
   webhook_state: { account_id: string; resource_type: string; resource_id: string; state: string }
   webhook_event: {

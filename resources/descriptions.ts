@@ -352,6 +352,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   server_count: 'Number of servers.',
   server_group: 'The server group.',
   webhook: 'The webhook.',
+  audit_sink: 'The audit sink.',
   delivery: 'The delivery.',
   delivery_id: 'Id of the event that was delivered, or is to be.',
   server_group_id: 'Group whose other members are placed apart from the server; null when there is none.',

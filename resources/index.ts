@@ -46,6 +46,7 @@ import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
 import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
 import { Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
+import { AUDIT_SINK_ROUTES } from './audit-sink/index.ts'
 import { Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
 import { Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
@@ -139,6 +140,7 @@ export const ROUTES: readonly Route[] = [
   ...PLAYGROUND_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...AUDIT_SINK_ROUTES,
   ...OPERATION_ROUTES,
   ...CHANGE_ROUTES,
   ...MCP_ROUTES,

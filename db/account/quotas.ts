@@ -34,6 +34,7 @@ export type QuotaHolder =
   | 'playground'
   | 'server_group'
   | 'webhook'
+  | 'audit_sink'
   | 'ssh_key'
   | 'init_script'
 

@@ -30,6 +30,7 @@ export const DEFAULT_QUOTAS = {
   custom_image_gibibytes: 1_024,
   object_storage_gibibytes: 1_024,
   webhooks: 10,
+  audit_sinks: 5,
 } as const
 /** Counts per zone; all others count per account. */
 export const ZONE_QUOTA = 'object_storage_gibibytes'

@@ -140,3 +140,10 @@ export const webhookPausedMail = (reason: string): MailText =>
     'The list of webhooks shows which one it is, and its deliveries show what was answered. A change of the ' +
       'webhook resumes it, and so does a test event that is delivered. Events of the meantime are not sent.',
   )
+
+export const auditSinkFailsMail = (): MailText =>
+  letter(
+    'Your audit log cannot be sent',
+    'For an hour, nothing of the audit log of your account has arrived where one of its audit sinks sends it.',
+    'The list of audit sinks shows which one it is, and why. Nothing is lost: it continues where it was.',
+  )

@@ -35,6 +35,7 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   '^(public|private:[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$': 'public',
   '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$': 'example',
   '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$': EXAMPLE.id,
+  access_key_id: 'AKIDEXAMPLE',
   email: 'ada@example.com',
   staff_email: 'sam@example.com',
   staff_name: 'Sam',

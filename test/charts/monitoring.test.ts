@@ -159,6 +159,7 @@ const WITHOUT_ALERT: Readonly<Record<string, readonly string[]>> = {
     'svccloud_object_storage_requests_total',
     'svccloud_object_storage_sent_bytes_total',
     'svccloud_object_storage_tenants',
+    'svccloud_audit_sinks_failing',
     'svccloud_webhook_deliveries_pending',
     'svccloud_webhooks_paused',
     'svccloud_object_storage_used_bytes',

@@ -102,6 +102,11 @@ test(
       ]),
     )
 
+    alarms.noteAuditSinks({ lateSeconds: 9, failing: 2 })
+    expect(await linesOf()).toEqual(
+      expect.arrayContaining(['svccloud_audit_sink_late_seconds 9', 'svccloud_audit_sinks_failing 2']),
+    )
+
     alarms.noteCheckpoint(new Date('2026-01-01T00:00:00Z'))
     expect(await linesOf()).toContain('svccloud_audit_checkpoint_age_seconds 3600')
 

@@ -137,6 +137,7 @@ const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL
     list: listHolders('webhook'),
     release: (tx, { accountId, name: webhookId }) => removeWebhook(tx, { accountId, webhookId }),
   },
+  audit_sink: 'rows of PostgreSQL only',
   ssh_key: 'rows of PostgreSQL only',
   init_script: 'rows of PostgreSQL only',
 }

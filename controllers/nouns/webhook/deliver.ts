@@ -16,7 +16,7 @@ import { webhookPausedMail } from '../../../domain/mail/texts.ts'
 import { GONE, isDelivered, PAUSE_AFTER_MILLISECONDS, retryAfterMilliseconds } from '../../../domain/webhook/rules.ts'
 import { SECRET_BYTES, secretText, signedHeaders } from '../../../domain/webhook/signature.ts'
 import type { TestTrust } from '../../../integrations/public-internet/lookup.ts'
-import { postToPublic } from '../../../integrations/public-internet/post.ts'
+import { sendToPublic } from '../../../integrations/public-internet/send.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { orUnavailable } from '../../kit/outage.ts'
@@ -144,8 +144,17 @@ async function attempt(
   const secrets = await orUnavailable(readSecrets(db, sealing, id, now))
   const headers = { 'content-type': 'application/json', ...signedHeaders({ id: eventId, at: now, body }, secrets) }
   try {
-    const request = { url, headers, body, timeoutMilliseconds: ANSWER_MILLISECONDS, clock, signal, trust }
-    const status = await postToPublic(request)
+    const request = {
+      method: 'POST' as const,
+      url,
+      headers,
+      body,
+      timeoutMilliseconds: ANSWER_MILLISECONDS,
+      clock,
+      signal,
+      trust,
+    }
+    const status = await sendToPublic(request)
     return { status, error: isDelivered(status) ? null : `the receiver answered ${status}` }
   } catch (error) {
     return { status: null, error: error instanceof Error ? error.message : String(error) }

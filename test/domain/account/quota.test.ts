@@ -12,6 +12,7 @@ test('a new account has the limits that are published', () =>
     init_scripts: 100,
     server_groups: 100,
     webhooks: 10,
+    audit_sinks: 5,
     networks: 20,
     routers: 10,
     snapshots: 200,

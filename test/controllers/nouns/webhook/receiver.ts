@@ -26,7 +26,8 @@ export async function startReceiver(
   const received: Received[] = []
   const server = await startHostileServer((request, response) => {
     void read(request).then((body) => {
-      const event = JSON.parse(body) as Received['event']
+      // A batch of audit entries is one document a line.
+      const event = JSON.parse(body.split('\n')[0] ?? '') as Received['event']
       const each = { path: request.url ?? '', headers: request.headers, body, id: event.id, event }
       received.push(each)
       answer(each, response)

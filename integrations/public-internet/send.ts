@@ -4,7 +4,8 @@ import { request } from 'node:https'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { parsePublicUrl, publicOnly, type TestTrust } from './lookup.ts'
 
-export interface PostRequest {
+export interface PublicRequest {
+  readonly method: 'POST' | 'PUT'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -16,7 +17,8 @@ export interface PostRequest {
 }
 
 /** The status of the answer. Throws AddressRefused, and the errors of the connection. */
-export async function postToPublic({
+export async function sendToPublic({
+  method,
   url: text,
   headers,
   body,
@@ -24,7 +26,7 @@ export async function postToPublic({
   clock,
   signal,
   trust,
-}: PostRequest): Promise<number> {
+}: PublicRequest): Promise<number> {
   const url = parsePublicUrl(text)
   const options = publicOnly(url, trust)
   const over = new AbortController()
@@ -35,9 +37,9 @@ export async function postToPublic({
     return await new Promise((resolve, reject) => {
       const sent = request(url, {
         ...options,
-        method: 'POST',
+        method,
         signal: signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]),
-        headers: { ...headers, 'content-length': String(bytes.length), 'user-agent': 'svccloud-webhooks' },
+        headers: { ...headers, 'content-length': String(bytes.length), 'user-agent': 'svccloud' },
       })
       sent.once('response', ({ statusCode = 0 }) => {
         resolve(statusCode)
