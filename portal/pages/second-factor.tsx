@@ -1,6 +1,6 @@
 /** The second factor at sign-in: a code, a recovery code, or its set-up when the account asks for one. */
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { SecondFactorSession } from '../../client/schema.ts'
 import { call } from '../api/client.ts'
 import { Refusal } from '../api/refusal.ts'
@@ -10,9 +10,11 @@ import { Copy } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
-import { QrCode } from '../ui/qr.tsx'
 import { RecoveryCodes } from './recovery-codes.tsx'
 import { useSubmission } from './submission.ts'
+
+// Only a set-up draws it.
+const QrCode = lazy(async () => ({ default: (await import('../ui/qr.tsx')).QrCode }))
 
 export interface SecondFactorProps {
   readonly challenge: string
@@ -115,7 +117,9 @@ function Enroll({ challenge, onDone, onExpired }: SecondFactorProps): ReactNode 
 /** To scan, or to type. */
 export const AuthenticatorCode = ({ uri, secret }: { readonly uri: string; readonly secret: string }): ReactNode => (
   <div className="stack">
-    <QrCode text={uri} label={t().factor.qr} />
+    <Suspense fallback={<Loading />}>
+      <QrCode text={uri} label={t().factor.qr} />
+    </Suspense>
     <p className="note soft">{t().factor.secret}</p>
     <Copy text={secret} />
   </div>

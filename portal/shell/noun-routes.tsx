@@ -1,12 +1,14 @@
 /** Pages of nouns at their addresses: the tab and what is filled in are parts of the address. */
 import { useParams, useSearch } from '@tanstack/react-router'
-import { type ReactNode, Suspense } from 'react'
-import { CreatePage } from '../nouns/create-page.tsx'
-import { ItemPage } from '../nouns/item-page.tsx'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { ListPage } from '../nouns/list-page.tsx'
 import { hrefOf, type Noun, type Values } from '../nouns/noun.ts'
 import { useGo } from './go.ts'
 import { Loading } from '../ui/layout.tsx'
+
+// Not needed for a list, which most visits begin with.
+const CreatePage = lazy(async () => ({ default: (await import('../nouns/create-page.tsx')).CreatePage }))
+const ItemPage = lazy(async () => ({ default: (await import('../nouns/item-page.tsx')).ItemPage }))
 
 interface NounRouteProps {
   readonly noun: Noun
@@ -20,7 +22,11 @@ export function CreateRoute({ noun }: NounRouteProps): ReactNode {
   const query = useQuery()
   const known = new Set((noun.form ?? []).map(({ name }) => name))
   const given: Values = Object.fromEntries(Object.entries(query).filter(([name]) => known.has(name)))
-  return <CreatePage noun={noun} given={given} />
+  return (
+    <Suspense fallback={<Loading />}>
+      <CreatePage noun={noun} given={given} />
+    </Suspense>
+  )
 }
 
 export function ItemRoute({ noun }: NounRouteProps): ReactNode {

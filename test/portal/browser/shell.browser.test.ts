@@ -11,11 +11,13 @@ it('is where npm start says', () => {
 })
 
 describe('the portal', () => {
-  it('opens at its root, under its policy', async () => {
+  it('asks at its root who somebody is, under its policy', async () => {
     const page = await portal.page()
     const answer = await page.goto('/')
     expect(answer?.request().redirectedFrom()?.url()).toBe(`${portal.url}/`)
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(answer?.url()).toBe(`${portal.url}/dashboard`)
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(page.url()).toBe(`${portal.url}/login?return_to=%2Fdashboard`)
     expect(answer?.headers()['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
         "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -75,11 +77,20 @@ describe('the portal', () => {
     expect(refusals).toBe(2)
   })
 
-  it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
-    const page = await portal.page({ theme })
+  it('shows its first page to somebody who is signed in', async () => {
+    const page = await portal.page({ as: await portal.signUp() })
     await page.goto('/')
     await page.getByRole('heading', { level: 1 }).waitFor()
-    expect(await accessFaults(page)).toEqual([])
+    expect(page.url()).toBe(`${portal.url}/dashboard`)
+  })
+
+  it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
+    const page = await portal.page({ theme, as: await portal.signUp() })
+    for (const path of ['/dashboard', '/servers', '/servers/new']) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect(await accessFaults(page), path).toEqual([])
+    }
   })
 
   it.each(WIDTHS)('fits in %s pixels', async (width) => {
