@@ -64,12 +64,12 @@ async function send<Body>(url: string, init: RequestInit, { faultOf }: DocumentC
   }
 }
 
-/** The token of the verification link, which stands alone on a line. */
-async function verificationToken(folder: string, email: string): Promise<string | undefined> {
+/** The secret of the link to the page, which stands alone on a line. */
+async function mailedSecret(folder: string, email: string, page: string): Promise<string | undefined> {
   for (const name of (await readdir(folder)).filter((file) => file.endsWith('.eml'))) {
     const mail = await readFile(join(folder, name), 'utf8')
-    const token = /^\S+\/verify-email#token=(\S+)\r?$/m.exec(mail)?.[1]
-    if (mail.includes(email) && token !== undefined) return token
+    const secret = new RegExp(`^\\S+/${page}#\\w+=(\\S+)\\r?$`, 'm').exec(mail)?.[1]
+    if (mail.includes(email) && secret !== undefined) return secret
   }
   return undefined
 }
@@ -79,8 +79,6 @@ interface Identity {
   /** What the API says of itself. */
   readonly document: DocumentCheck
   readonly email: string
-  /** Sent with each request. */
-  readonly headers: Readonly<Record<string, string>>
 }
 
 export class Customer {
@@ -93,24 +91,33 @@ export class Customer {
   }
 
   /** Sign up, read the mail, verify, log in, make a token. */
-  static async signUp(
-    product: Running,
-    email: string,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<Customer> {
+  static async signUp(product: Running, email: string): Promise<Customer> {
     const url = () => product().endpoints.api_url
     // a document is one
     const document = openDocumentCheck((await (await fetch(`${url()}/openapi.json`)).json()) as object)
-    const identity = { url, document, email, headers }
+    const identity = { url, document, email }
     expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
     // Where no mail is sent addresses count as confirmed.
     if (product().endpoints.mail_directory !== '') {
       const mailed = await eventually('the verification mail', () =>
-        verificationToken(product().endpoints.mail_directory, email),
+        mailedSecret(product().endpoints.mail_directory, email, 'verify-email'),
       )
       expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
     }
     return new Customer(identity, await issueToken(identity, 'test', 'read_write'))
+  }
+
+  /** Somebody new in the account, as a person invites one. Needs a product that writes its mail to a folder. */
+  async invite(product: Running, email: string): Promise<Customer> {
+    const session = await logIn(this.#identity)
+    expectStatus(201, await post(this.#identity, '/v1/account/invitations', { email, role: 'member' }, session))
+    const invitation = await eventually('the invitation', () =>
+      mailedSecret(product().endpoints.mail_directory, email, 'accept-invitation'),
+    )
+    const body = { invitation, password: PASSWORD }
+    expectStatus(201, await post(this.#identity, '/v1/auth/accept-invitation', body))
+    const identity = { ...this.#identity, email }
+    return new Customer(identity, await issueToken(identity, `of ${email}`, 'read_write'))
   }
 
   /** Another token, as a person makes one for a program. */
@@ -125,7 +132,6 @@ export class Customer {
 
   request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
     const headers = {
-      ...this.#identity.headers,
       authorization: `Bearer ${this.#token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
@@ -169,37 +175,30 @@ export class Customer {
   }
 }
 
-const post = (
-  { url, document, headers: own }: Identity,
-  path: string,
-  body: object,
-  headers: Readonly<Record<string, string>> = {},
-) =>
+const post = ({ url, document }: Identity, path: string, body: object, headers: Record<string, string> = {}) =>
   send<Record<string, unknown>>(
     `${url()}${path}`,
-    { method: 'POST', headers: { 'content-type': 'application/json', ...own, ...headers }, body: JSON.stringify(body) },
+    { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) },
     document,
   )
 
-/** Logs in and makes a token. */
-async function issueToken(identity: Identity, name: string, scope: string): Promise<string> {
-  const session = expectStatus(
+/** The headers of a new session. */
+async function logIn(identity: Identity): Promise<Record<string, string>> {
+  const { headers, body } = expectStatus(
     200,
     await post(identity, '/v1/auth/login', { email: identity.email, password: PASSWORD }),
   )
-  const cookie = session.headers
+  const cookie = headers
     .getSetCookie()
     .map((text) => text.split(';')[0])
     .join('; ')
-  const issued = expectStatus(
-    201,
-    await post(
-      identity,
-      '/v1/account/tokens',
-      { name, scope },
-      { cookie, 'x-csrf-token': String(session.body['csrf_token']) },
-    ),
-  )
+  return { cookie, 'x-csrf-token': String(body['csrf_token']) }
+}
+
+/** Logs in and makes a token. */
+async function issueToken(identity: Identity, name: string, scope: string): Promise<string> {
+  const session = await logIn(identity)
+  const issued = expectStatus(201, await post(identity, '/v1/account/tokens', { name, scope }, session))
   return String(issued.body['token'])
 }
 
