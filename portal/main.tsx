@@ -5,9 +5,8 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { cache } from './api/cache.ts'
-import { followChanges } from './api/changes.ts'
 import { NOUNS } from './nouns.ts'
-import { feeds, register } from './nouns/registry.ts'
+import { register } from './nouns/registry.ts'
 import { loadTexts } from './texts/index.ts'
 import { routerOf } from './shell/router.tsx'
 
@@ -15,7 +14,6 @@ const place = document.getElementById('portal')
 if (place === null) throw new Error('the page has no place for the portal')
 await loadTexts()
 register(NOUNS)
-followChanges(feeds(), new AbortController().signal)
 createRoot(place).render(
   <StrictMode>
     <QueryClientProvider client={cache}>

@@ -43,14 +43,3 @@ export async function signOut(): Promise<string> {
   const url = answer?.logout_url
   return url !== undefined && url.startsWith('https:') ? url : '/login'
 }
-
-/** A path of this origin to return to; the first page for anything else. */
-export function safeReturn(path: string | null | undefined, origin = location.origin): string {
-  if (path === null || path === undefined || !/^\/(?![/\\])/.test(path)) return '/dashboard'
-  try {
-    const url = new URL(path, origin)
-    return url.origin === origin ? url.pathname + url.search + url.hash : '/dashboard'
-  } catch {
-    return '/dashboard'
-  }
-}

@@ -6,7 +6,7 @@ import { isCancellable } from '../../domain/operations.ts'
 import { itemsOf, readAgain, useList } from '../api/cache.ts'
 import { call } from '../api/client.ts'
 import { Refusal } from '../api/refusal.ts'
-import { useMay } from '../api/session.ts'
+import { type Me, useMay, useMe } from '../api/session.ts'
 import steps from '../generated/steps.json' with { type: 'json' }
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
@@ -97,6 +97,7 @@ export interface OperationsProps {
 export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): ReactNode {
   const list = useList('list_operations', query)
   const items = itemsOf(list.data).slice(0, limit)
+  const me = useMe()
   if (list.error instanceof Refusal && items.length === 0) return <ProblemView refusal={list.error} />
   if (list.isPending)
     return (
@@ -126,7 +127,7 @@ export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): Re
             </State>
           ),
         },
-        { id: 'by', name: texts.by, cell: actorOf },
+        { id: 'by', name: texts.by, cell: (each) => <span dir="auto">{actorOf(each, me)}</span> },
         { id: 'began', name: texts.began, cell: (each) => <Time instant={each.created_at} /> },
         { id: 'took', name: texts.took, cell: tookOf, isEnd: true },
       ]}
@@ -134,9 +135,12 @@ export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): Re
   )
 }
 
-const actorOf = (operation: Operation): string => {
+/** By name where the service or the session knows it. */
+const actorOf = (operation: Operation, me: Me | undefined): string => {
   const named = 'actor_name' in operation ? operation.actor_name : undefined
-  return typeof named === 'string' ? named : operation.actor.replace(/^(user|token|system):/, '')
+  if (typeof named === 'string') return named
+  if (me !== undefined && operation.actor === `user:${me.user.id}`) return me.user.email
+  return operation.actor.replace(/^(user|token|system):/, '')
 }
 
 function tookOf(operation: Operation): string {

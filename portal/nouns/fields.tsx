@@ -52,7 +52,7 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
     label: field.label?.() ?? labelOf(field.name),
     note: field.note?.() ?? schema.description,
     wrong: form.errors[field.name],
-    isRequired: isNeeded(body, field),
+    isRequired: isNeeded(body, field) || field.isFirstChosen === true || (schema.default ?? '') !== '',
   }
   const value = form.values[field.name]
   const set = (next: unknown): void => form.set(field.name, next)
@@ -132,8 +132,9 @@ function Choice({ field, useOptions, common, values, set }: ChoiceOfProps): Reac
   const options = useOptions(values)
   const value = values[field.name]
   const first = options.find(({ why }) => why === undefined)?.id
+  const isPossible = options.some(({ id, why }) => id === value && why === undefined)
   useEffect(() => {
-    if (field.isFirstChosen === true && value === undefined && first !== undefined) set(first)
+    if (field.isFirstChosen === true && !isPossible && first !== undefined) set(first)
   })
   if (field.as === 'many') return <Many common={common} options={options} value={value} set={set} />
   const Kind = field.as === 'cards' ? CardsField : SelectField

@@ -15,6 +15,7 @@ import { ProblemView } from '../ui/problem.tsx'
 import { keep, useActions, whyOf } from './actions.tsx'
 import { ActivityOf, OperationProgress } from './activity.tsx'
 import { labelOf } from './fields.tsx'
+import { isEmpty } from './form.ts'
 import { StateOf } from './list-page.tsx'
 import { type Noun, operationOf, type Thing } from './noun.ts'
 import { labelsOf, send, thingIn, useThing } from './reads.ts'
@@ -137,10 +138,12 @@ function Overview({ noun, item }: { readonly noun: Noun; readonly item: Thing })
       <Panel>
         <Facts
           facts={[
-            ...noun.facts.map((field) => ({
-              name: labelOf(field),
-              value: <Value field={field} value={item[field]} />,
-            })),
+            ...noun.facts
+              .filter((field) => !isEmpty(item[field]))
+              .map((field) => ({
+                name: labelOf(field),
+                value: <Value field={field} value={item[field]} />,
+              })),
             { name: t().page.id, value: <Copy text={item.id} /> },
           ]}
         />

@@ -1,6 +1,8 @@
 /** What can be chosen in forms: hooks that read the lists they offer. */
+import type { Plan, Template } from '../../client/schema.ts'
 import { itemsOf, useList } from '../api/cache.ts'
 import { gibibytes, mebibytes, money } from '../texts/format.ts'
+import { t } from '../texts/index.ts'
 import type { Option } from '../ui/field.tsx'
 import type { NounName, Thing, Values } from './noun.ts'
 import { useThings } from './reads.ts'
@@ -10,13 +12,16 @@ export const useZones = (): readonly Option[] =>
   itemsOf(useList('list_zones').data).map(({ name, display_name: title, status }) => ({
     id: name,
     name: title === '' ? name : title,
-    note: title === '' || title === name ? undefined : name,
+    note: title.toLowerCase() === name || title === '' ? undefined : name,
     why: status === 'available' ? undefined : status,
   }))
 
-export function usePlans({ zone }: Values): readonly Option[] {
+/** Plans of the zone. One that is too small for the chosen template says so. */
+export function usePlans({ zone, template }: Values): readonly Option[] {
   const plans = itemsOf(useList('list_plans').data)
   const zones = itemsOf(useList('list_zones').data)
+  const templates = itemsOf(useList('list_templates', typeof zone === 'string' ? { zone } : {}).data)
+  const chosen = templates.find(({ name }) => name === template)
   const unavailable = zones.find(({ name }) => name === zone)?.unavailable_plans ?? []
   return plans
     .toSorted((one, other) => one.price_monthly_cents - other.price_monthly_cents)
@@ -26,8 +31,16 @@ export function usePlans({ zone }: Values): readonly Option[] {
       name: plan.name,
       note: `${plan.cores} × CPU · ${mebibytes(plan.memory_mebibytes)} · ${gibibytes(plan.storage_gibibytes)}`,
       end: money(plan.price_monthly_cents),
+      why: chosen === undefined ? undefined : tooSmall(plan, chosen),
     }))
 }
+
+const tooSmall = (plan: Plan, template: Template): string | undefined =>
+  plan.storage_gibibytes < template.min_storage_gibibytes
+    ? t().choices.needsDisk(gibibytes(template.min_storage_gibibytes))
+    : plan.memory_mebibytes < template.min_memory_mebibytes
+      ? t().choices.needsMemory(mebibytes(template.min_memory_mebibytes))
+      : undefined
 
 export function useTemplates({ zone }: Values): readonly Option[] {
   const query = typeof zone === 'string' ? { zone } : {}

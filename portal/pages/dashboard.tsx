@@ -109,7 +109,7 @@ function Counts(): ReactNode {
   )
 }
 
-const COUNTED = new Set<string>(['server', 'storage', 'network'])
+const COUNTED = new Set<string>(['server', 'storage'])
 
 function Count({ noun }: { readonly noun: Noun }): ReactNode {
   const { data } = useList(noun.list)

@@ -5,7 +5,7 @@ import { defined } from '../../domain/defined.ts'
 import { takeFromFragment } from '../api/browser.ts'
 import { forget } from '../api/cache.ts'
 import { sessionLost } from '../api/client.ts'
-import { safeReturn } from '../api/session.ts'
+import { safeReturn } from '../api/return-to.ts'
 import { t } from '../texts/index.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { Note } from '../ui/state.tsx'
@@ -19,7 +19,7 @@ const parameter = (name: string): string | undefined => new URLSearchParams(loca
 function enter(returnTo: string | undefined): void {
   forget()
   sessionLost.set(false)
-  location.replace(safeReturn(returnTo))
+  location.replace(safeReturn(returnTo, location.origin))
 }
 
 export function LoginPage(): ReactNode {

@@ -4,7 +4,7 @@ import { takeFromFragment } from '../api/browser.ts'
 import { useRead } from '../api/cache.ts'
 import { call } from '../api/client.ts'
 import { Refusal } from '../api/refusal.ts'
-import { safeReturn } from '../api/session.ts'
+import { safeReturn } from '../api/return-to.ts'
 import { t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Checkbox, PasswordField, TextField } from '../ui/field.tsx'
@@ -221,7 +221,7 @@ export const HandoffPage = (): ReactNode => (
 function Handoff({ code }: { readonly code: string }): ReactNode {
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     const { redirect } = await call('redeem_support_handoff', { body: { code }, isSigningIn: true })
-    location.replace(safeReturn(redirect))
+    location.replace(safeReturn(redirect, location.origin))
   })
   return (
     <Outside title={t().handoff.title} note={t().handoff.text}>

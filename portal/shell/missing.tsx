@@ -7,11 +7,13 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Empty, Page } from '../ui/layout.tsx'
 
 export const MissingPage = (): ReactNode => (
-  <Page title={t().frame.notFound}>
-    <Empty icon={<Compass />} title={t().frame.notFound} text={t().frame.notFoundText}>
-      <ButtonLink href="/dashboard">{t().frame.home}</ButtonLink>
-    </Empty>
-  </Page>
+  <main>
+    <Page title={t().frame.notFound}>
+      <Empty icon={<Compass />} title={t().frame.notFound} text={t().frame.notFoundText}>
+        <ButtonLink href="/dashboard">{t().frame.home}</ButtonLink>
+      </Empty>
+    </Page>
+  </main>
 )
 
 const RELOADED = 'svccloud.reloaded'
@@ -25,12 +27,14 @@ export function BrokenPage({ error }: ErrorComponentProps): ReactNode {
     location.reload()
   }, [isOld])
   return (
-    <Page title={t().frame.broken}>
-      <Empty icon={<TriangleAlert />} title={t().frame.broken} text={t().frame.brokenText}>
-        <Button kind="primary" onPress={() => location.reload()}>
-          {t().frame.reload}
-        </Button>
-      </Empty>
-    </Page>
+    <main>
+      <Page title={t().frame.broken}>
+        <Empty icon={<TriangleAlert />} title={t().frame.broken} text={t().frame.brokenText}>
+          <Button kind="primary" onPress={() => location.reload()}>
+            {t().frame.reload}
+          </Button>
+        </Empty>
+      </Page>
+    </main>
   )
 }

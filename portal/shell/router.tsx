@@ -16,6 +16,7 @@ import { signedIn } from '../api/session.ts'
 import { allNouns } from '../nouns/registry.ts'
 import { locale } from '../texts/locale.ts'
 import { Notices } from '../ui/toast.tsx'
+import { follow } from './follow.ts'
 import { Frame } from './frame.tsx'
 import { CreateRoute, ItemRoute, ListRoute } from './noun-routes.tsx'
 import { BrokenPage, MissingPage } from './missing.tsx'
@@ -57,7 +58,8 @@ const frame = createRoute({
   component: Frame,
   beforeLoad: async ({ location: { href } }) => {
     // an open page gets the sheet instead: what was typed stays
-    if (sessionLost.get() || (await signedIn()) !== undefined) return
+    if (sessionLost.get()) return
+    if ((await signedIn()) !== undefined) return follow()
     throw redirect({ href: `/login?${new URLSearchParams({ return_to: href })}` })
   },
 })

@@ -206,6 +206,8 @@ export const choices = {
   isBoot: 'It is the boot disk of its server.',
   notOnline: (state: string) => `It has to be online; it is ${state}.`,
   noNewPrefix: 'Its IPv6 prefix does not have to change.',
+  needsDisk: (size: string) => `The template needs a disk of ${size}.`,
+  needsMemory: (size: string) => `The template needs ${size} of memory.`,
   allKeys: 'All of them when none is chosen.',
   losesAddress: 'The server that has it now loses it at once.',
   assigned: 'It is assigned to a server.',

@@ -8,12 +8,13 @@ export type { Texts } from './en.ts'
 
 const LOCALES = {
   en: async () => (await import('./en.ts')).en,
+  de: async () => (await import('./de.ts')).de,
   /** For tests: every text from the catalogue is marked, and longer. */
   pseudo: async () => (await import('./pseudo.ts')).pseudo((await import('./en.ts')).en),
 } satisfies Readonly<Record<string, () => Promise<Texts>>>
 
 export type Locale = keyof typeof LOCALES
-export const LOCALE_NAMES: Readonly<Record<string, string>> = { en: 'English' }
+export const LOCALE_NAMES: Readonly<Record<string, string>> = { en: 'English', de: 'Deutsch' }
 
 const isLocale = (name: string): name is Locale => Object.hasOwn(LOCALES, name)
 

@@ -1,6 +1,5 @@
 /** Lines over time: two series, from zero, the last step dotted because it is still in progress. */
 import './chart.css'
-import 'uplot/dist/uPlot.min.css'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import { locale } from '../texts/locale.ts'
@@ -135,11 +134,12 @@ function drawn(place: HTMLDivElement, { times, series, least, format }: Omit<Cha
       width: Math.max(100, place.clientWidth),
       height: HEIGHT,
       legend: { show: false },
+      padding: [10, 12, 0, 0],
       cursor: { sync: { key: 'metrics' }, points: { size: 6 } },
       scales: { y: { range: [0, top] } },
       tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       axes: [
-        { ...axis, values: '{HH}:{mm}' },
+        { ...axis, size: 28, values: '{HH}:{mm}' },
         { ...axis, size: 78, values: (_plot, ticks) => ticks.map(format) },
       ],
       series: [

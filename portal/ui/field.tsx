@@ -47,7 +47,7 @@ export interface TextFieldProps extends Common {
 }
 
 const Caption = ({ label, isRequired }: Pick<Common, 'label' | 'isRequired'>): ReactNode => (
-  <Label>
+  <Label className="label">
     {label} {isRequired === false ? <span className="optional">{t().ui.optional}</span> : null}
   </Label>
 )

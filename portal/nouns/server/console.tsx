@@ -1,6 +1,5 @@
 /** The serial console. What the terminal answers by itself never reaches the guest before a person can see it. */
 import './console.css'
-import '@xterm/xterm/css/xterm.css'
 import { FitAddon } from '@xterm/addon-fit'
 import { Terminal } from '@xterm/xterm'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
@@ -77,7 +76,7 @@ function Console({ server, close }: { readonly server: Server; readonly close: (
             </Button>
           </Row>
         </Toolbar>
-        <div className="terminal" ref={place} role="group" aria-label={t().console.terminal} />
+        <div className="guest-screen" ref={place} role="group" aria-label={t().console.terminal} />
         <Soft>{t().console.leave}</Soft>
       </div>
       <Questions question={question} close={() => setQuestion({})} paste={(text) => session.current?.type(text)} />

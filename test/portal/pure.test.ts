@@ -1,0 +1,120 @@
+/** The parts of the portal that need no browser. */
+import { describe, expect, it } from 'vitest'
+import { type Pages, withItem, withoutItem } from '../../portal/api/apply.ts'
+import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
+import { safeReturn } from '../../portal/api/return-to.ts'
+import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
+import { pseudo } from '../../portal/texts/pseudo.ts'
+
+const pages = (...ids: readonly (readonly string[])[]): Pages => ({
+  pages: ids.map((page) => ({ items: page.map((id) => ({ id })), next_cursor: null })),
+  pageParams: [],
+})
+const idsOf = (list: Pages | undefined): readonly (readonly string[])[] | undefined =>
+  list?.pages.map(({ items }) => items.map(({ id }) => id))
+
+describe('a change of the stream', () => {
+  it('replaces an item in its place, on any page', () => {
+    const changed = withItem(pages(['a', 'b'], ['c']), { id: 'c', state: 'started' } as { id: string }, false)
+    expect(changed?.pages[1]?.items).toEqual([{ id: 'c', state: 'started' }])
+    expect(idsOf(changed)).toEqual([['a', 'b'], ['c']])
+  })
+
+  it('puts a new item first, because lists are newest first', () => {
+    expect(idsOf(withItem(pages(['a'], ['b']), { id: 'new' }, true))).toEqual([['new', 'a'], ['b']])
+  })
+
+  it('does not guess whether a filter lets a new item through', () => {
+    expect(withItem(pages(['a']), { id: 'new' }, false)).toBeUndefined()
+  })
+
+  it('removes an item, and leaves other lists as they are', () => {
+    expect(idsOf(withoutItem(pages(['a', 'b'], ['c']), 'b'))).toEqual([['a'], ['c']])
+    const list = pages(['a'])
+    expect(withoutItem(list, 'x')).toBe(list)
+  })
+})
+
+describe('server-sent events', () => {
+  it('are found whatever pieces they arrive in', async () => {
+    const text = ': keepalive\n\nevent: change\ndata: {"a":1}\nid: 7\n\nevent: output\r\ndata: eA==\r\n\r\n'
+    const bytes = new TextEncoder().encode(text)
+    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte))
+        controller.close()
+      },
+    })
+    const events = await Array.fromAsync(serverSentEvents(body))
+    expect(events).toEqual([
+      { event: 'change', data: '{"a":1}', id: '7' },
+      { event: 'output', data: 'eA==', id: '' },
+    ])
+  })
+
+  it('may be only an id', () => {
+    expect(eventOf('id: 12')).toEqual({ event: '', data: '', id: '12' })
+    expect(eventOf(': nothing')).toBeUndefined()
+  })
+})
+
+describe('where a sign-in continues', () => {
+  it.each([
+    ['/servers?tab=console#x', '/servers?tab=console#x'],
+    ['//evil.example', '/dashboard'],
+    ['/\\evil.example', '/dashboard'],
+    ['https://evil.example/', '/dashboard'],
+    ['javascript:alert(1)', '/dashboard'],
+    ['', '/dashboard'],
+    [null, '/dashboard'],
+  ])('%s', (wanted, expected) => {
+    expect(safeReturn(wanted, 'https://portal.example')).toBe(expected)
+  })
+})
+
+describe('the same as a command', () => {
+  const rule = { method: 'POST', path: '/v1/servers/{id}/stop', command: 'server stop' } as const
+
+  it('quotes what a shell would read as something else', () => {
+    expect(quoted('web-1.example')).toBe('web-1.example')
+    expect(quoted("it's $(reboot)")).toBe(`'it'\\''s $(reboot)'`)
+    expect(quoted('')).toBe(`''`)
+  })
+
+  it('has flags by type, and leaves out what is not filled in', () => {
+    const body = {
+      hostname: 'web 1',
+      public_ipv4: true,
+      start: false,
+      ssh_key_ids: ['a', 'b'],
+      labels: { tier: 'x y' },
+    }
+    const types = { hostname: 'text', public_ipv4: 'boolean', start: 'boolean', ssh_key_ids: 'list', labels: 'map' }
+    expect(
+      commandLine(rule, { id: 's' }, { ...body, title: '' }, { ...types, title: 'text' })?.split(' \\\n  '),
+    ).toEqual([
+      'svccloud server stop s',
+      `--hostname 'web 1'`,
+      '--public-ipv4',
+      '--start=false',
+      '--ssh-key-ids a',
+      '--ssh-key-ids b',
+      `--labels 'tier=x y'`,
+    ])
+  })
+
+  it('never holds a token', () => {
+    const text = curlOf(rule, { id: 'a/b' }, { stop_type: 'hard' }, 'https://portal.example')
+    expect(text).toContain('-H "Authorization: Bearer $TOKEN"')
+    expect(text).toContain('https://portal.example/v1/servers/a%2Fb/stop')
+    expect(text).toContain(`'{\n  "stop_type": "hard"\n}'`)
+  })
+})
+
+describe('texts for tests', () => {
+  it('are all marked, those of functions too', () => {
+    const marked = pseudo({ a: 'Save', b: { c: (name: string) => `Delete ${name}?` } })
+    expect(marked.a).toBe('[Sávé··]')
+    expect(marked.b.c('x')).toMatch(/^\[Délété x\?·+\]$/)
+  })
+})
