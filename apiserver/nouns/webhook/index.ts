@@ -172,13 +172,15 @@ function refuseBilling(...webhooks: readonly WebhookObject[]): void {
 }
 const admission: AdmissionRules<WebhookSpec, WebhookStatus> = {
   ...rules,
-  create(parts, webhook) {
+  async create(parts, webhook) {
+    const admitted = (await rules.create?.(parts, webhook)) ?? []
     refuseBilling(webhook)
-    return rules.create?.(parts, webhook) ?? []
+    return admitted
   },
-  update(parts, webhook, before) {
+  async update(parts, webhook, before) {
+    const admitted = (await rules.update?.(parts, webhook, before)) ?? []
     if (!isDeepStrictEqual(webhook.spec, before.spec)) refuseBilling(webhook, before)
-    return rules.update?.(parts, webhook, before) ?? []
+    return admitted
   },
 }
 
