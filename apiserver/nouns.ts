@@ -32,6 +32,8 @@ import type { Noun } from './kit/noun.ts'
 import { network } from './nouns/network/index.ts'
 import { objectStorage } from './nouns/object-storage/index.ts'
 import { operation } from './nouns/operation/index.ts'
+import { notice } from './nouns/notice/index.ts'
+import { preference } from './nouns/preference/index.ts'
 import { overview } from './nouns/overview/index.ts'
 import { organisation } from './nouns/organisation/index.ts'
 import type { Parts } from './kit/parts.ts'
@@ -41,6 +43,7 @@ import { price } from './nouns/price/index.ts'
 import { privateCloud } from './nouns/private-cloud/index.ts'
 import { publicPool } from './nouns/public-pool/index.ts'
 import { quota } from './nouns/quota/index.ts'
+import { quotaRequest } from './nouns/quota-request/index.ts'
 import { repair } from './nouns/repair/index.ts'
 import { router } from './nouns/router/index.ts'
 import { secondFactor } from './nouns/second-factor/index.ts'
@@ -65,6 +68,7 @@ export const IDENTITY_NOUNS: readonly Noun<IdentityParts>[] = [
   signIn,
   session,
   account,
+  preference,
   apiToken,
   secondFactor,
   identityProvider,
@@ -79,8 +83,10 @@ export const IDENTITY_NOUNS: readonly Noun<IdentityParts>[] = [
 const OTHER_NOUNS = [
   catalog,
   overview,
+  notice,
   price,
   quota,
+  quotaRequest,
   initScript,
   serverGroup,
   sshKey,

@@ -6,6 +6,7 @@ import type { DatabaseOrigin } from '../domain/database/rules.ts'
 import type { ClusterScope } from '../domain/permissions.ts'
 import type { EndReason } from '../domain/playground/rules.ts'
 import type { PrivateCloudState } from '../domain/private-cloud/rules.ts'
+import type { QuotaRequestState } from '../domain/quota-request/rules.ts'
 import type { PublicPoolState, PoolUse } from '../domain/public-pool/rules.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
@@ -826,6 +827,23 @@ export interface Tables extends IdentityTables {
     updated_at: Instant
     decided_at: OptionalInstant
   }
+  quota_request: {
+    id: string
+    account_id: string
+    state: QuotaRequestState
+    name: string
+    limit: Count
+    reason: string
+    granted_limit: ColumnType<number | null, number | null | undefined, number | null>
+    staff_reason: ColumnType<string | null, string | null | undefined, string | null>
+    requested_by_email: string
+    created_at: Instant
+    updated_at: Instant
+    decided_at: OptionalInstant
+  }
+  /** What a person has set for the portal, as JSON. */
+  user_preference: { user_id: string; preferences: string; generation: Count; updated_at: Instant }
+  notice_dismissal: { user_id: string; account_id: string; notice_id: string; dismissed_at: Instant }
   /** Nodes that were assigned to an account and whose objects do not show it yet. */
   node_dedication: { node: string; account_id: string }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }

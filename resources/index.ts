@@ -36,9 +36,12 @@ import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
 import { PAYMENT_ROUTES } from './payment/index.ts'
 import { Playground, PLAYGROUND_ROUTES } from './playground/index.ts'
+import { NOTICE_ROUTES } from './notice/index.ts'
+import { PREFERENCE_ROUTES } from './preference/index.ts'
 import { OVERVIEW_ROUTES } from './overview/index.ts'
 import { Price, PRICE_ROUTES } from './price/index.ts'
 import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool/index.ts'
+import { QUOTA_REQUEST_ROUTES } from './quota-request/index.ts'
 import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
 import { Router, ROUTER_ROUTES } from './router/index.ts'
@@ -109,7 +112,10 @@ export const ROUTES: readonly Route[] = [
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...PRICE_ROUTES,
+  ...QUOTA_REQUEST_ROUTES,
   ...OVERVIEW_ROUTES,
+  ...NOTICE_ROUTES,
+  ...PREFERENCE_ROUTES,
   ...AUDIT_ROUTES,
   ...CATALOG_ROUTES,
   ...SERVER_ROUTES,

@@ -75,6 +75,25 @@ export async function nextCreditExpiry(queries: Queries, accountId: string, now:
   return next?.expires_at ?? undefined
 }
 
+/** Live credits that expire before the time, the earliest first. */
+export async function listExpiringCredits(
+  queries: Queries,
+  accountId: string,
+  { now, before, limit }: { readonly now: Date; readonly before: Date; readonly limit: number },
+): Promise<readonly CreditRow[]> {
+  const rows = await selectWhere(queries, 'credit', { account_id: accountId })
+    .select(COLUMNS)
+    .where('revoked_at', 'is', null)
+    .whereRef('spent_cents', '<', 'amount_cents')
+    .where('expires_at', '>', now)
+    .where('expires_at', '<', before)
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(camelRow)
+}
+
 export interface NewCredit {
   readonly id: string
   readonly accountId: string

@@ -17,6 +17,7 @@ export {
   creditState,
   listCouponAttempts,
   listCredits,
+  listExpiringCredits,
   nextCreditExpiry,
   redeemCoupon,
 } from './credits.ts'
@@ -55,6 +56,7 @@ export {
   type Holding,
   type QuotaHolder,
   changeQuotas,
+  findQuota,
   holdsQuotas,
   listQuotaHolders,
   listQuotas,
@@ -63,6 +65,7 @@ export {
   rehearsedQuotas,
   releaseQuotas,
   takeQuotas,
+  setQuotaLimit,
 } from './quotas.ts'
 export { listWithoutNamespace, noteAccountNamespace } from './namespaces.ts'
 export { readStanding, requireStanding, requireVerifiedOwner } from './standing.ts'

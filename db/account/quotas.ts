@@ -2,7 +2,7 @@
  *  and deleting the holding releases it, so that neither can happen twice. Rows are always locked in the order of their
  *  names. */
 import { sql, type Transaction } from 'kysely'
-import { quotaExceeded } from '../../domain/problem.ts'
+import { notFound, quotaExceeded } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/account/quota.ts'
 import { isRehearsing, type Rehearsal, rehearsalNotes } from '../../kit/sys/rehearsal.ts'
 import type { Queries } from '../kit/open.ts'
@@ -215,6 +215,36 @@ const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: st
 export const holdsQuotas = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
   (await selectWhere(db, 'quota_holding', { account_id: accountId, holder }).select('name').executeTakeFirst()) !==
   undefined
+
+interface QuotaKey {
+  readonly accountId: string
+  readonly name: string
+}
+interface QuotaState {
+  readonly limit: number
+  readonly used: number
+}
+
+/** The quota, with its default limit where the account has none yet. Throws 404 for an unknown name. */
+export async function findQuota(tx: Transaction<Tables>, accountId: string, name: string): Promise<QuotaState> {
+  await openQuotas(tx, accountId)
+  const row = await selectWhere(tx, 'account_quota', { account_id: accountId, name })
+    .select(['limit', 'used'])
+    .forUpdate()
+    .executeTakeFirst()
+  if (row === undefined) throw notFound('quota')
+  return row
+}
+
+/** Returns the quota as it was before. Throws 404 for an unknown name. */
+export async function setQuotaLimit(
+  tx: Transaction<Tables>,
+  { accountId, name, limit }: QuotaKey & { readonly limit: number },
+): Promise<QuotaState> {
+  const before = await findQuota(tx, accountId, name)
+  await updateWhere(tx, 'account_quota', { account_id: accountId, name }).set({ limit }).execute()
+  return before
+}
 
 /** Every limit of the account, by name. */
 export async function listQuotas(

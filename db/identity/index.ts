@@ -48,6 +48,7 @@ export {
   countLiveTokens,
   createToken,
   findTokens,
+  listExpiringTokens,
   listTokens,
   markTokenUsed,
   minuteOf,

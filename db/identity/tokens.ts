@@ -43,6 +43,29 @@ export async function createToken(queries: Queries, made: NewToken): Promise<boo
   return added.numInsertedOrUpdatedRows === 1n
 }
 
+/** The person's live tokens of the account that expire before the time, the earliest first. */
+export async function listExpiringTokens(
+  queries: Queries,
+  wanted: {
+    readonly accountId: string
+    readonly userId: string
+    readonly now: Date
+    readonly before: Date
+    readonly limit: number
+  },
+): Promise<readonly { readonly id: string; readonly name: string; readonly expiresAt: Date }[]> {
+  const rows = await selectWhere(queries, 'api_token', { account_id: wanted.accountId, user_id: wanted.userId })
+    .select(['id', 'name', 'expires_at'])
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', wanted.now)
+    .where('expires_at', '<', wanted.before)
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(wanted.limit)
+    .execute()
+  return rows.flatMap(({ id, name, expires_at: expiresAt }) => (expiresAt === null ? [] : [{ id, name, expiresAt }]))
+}
+
 /** Whether a token is neither revoked nor expired. */
 export const isTokenLive = (now: Date) =>
   sql<boolean>`(api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > ${now}))`

@@ -80,6 +80,16 @@ export const privateCloudFulfilledMail = (): MailText =>
 export const privateCloudDeclinedMail = (reason: string): MailText =>
   letter('Your request for private hosts', `We cannot give you the hosts that you asked for: ${reason}`)
 
+/** To the staff; the request itself is behind their sign-in. */
+export const quotaRequestMail = (id: string): MailText =>
+  letter('A request for a larger quota', `An account requests a larger quota. The request is ${id}.`)
+
+export const quotaGrantedMail = (name: string, limit: number): MailText =>
+  letter('Your quota is larger', `The quota "${name}" of your account is ${limit} now.`)
+
+export const quotaDeclinedMail = (name: string, reason: string): MailText =>
+  letter('Your request for a larger quota', `We cannot give you a larger quota "${name}": ${reason}`)
+
 const CENTS = 100
 /** In the form that people write, in euro. */
 const money = (cents: number): string => `EUR ${Math.floor(cents / CENTS)}.${String(cents % CENTS).padStart(2, '0')}`

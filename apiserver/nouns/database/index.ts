@@ -6,6 +6,8 @@ import { databaseAdmission } from './admission.ts'
 import { type Databases, openDatabases } from './objects.ts'
 import { databaseEndpoints, type DatabaseParts } from './endpoints.ts'
 
+export type { Databases } from './objects.ts'
+
 export const database = noun<DatabaseParts, { readonly databases: Databases }>({
   name: 'database',
   kinds: [kind(Database, { access: 'write', target: 'database', admission: databaseAdmission })],

@@ -8,6 +8,8 @@ import { listLoadBalancers, LoadBalancer } from '../../../resources/load-balance
 import { loadBalancerEndpoints, type LoadBalancerParts } from './endpoints.ts'
 import { type LoadBalancers, openLoadBalancers } from './objects.ts'
 
+export type { LoadBalancers } from './objects.ts'
+
 export const loadBalancer = noun<LoadBalancerParts, { readonly loadBalancers: LoadBalancers }>({
   name: 'load_balancer',
   kinds: [

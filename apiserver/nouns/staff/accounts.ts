@@ -1,7 +1,7 @@
 /** Actions of staff on accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../../domain/problem.ts'
 import { isUuid } from '../../../domain/uuid.ts'
-import { addCredit, creditBalance, findUser } from '../../../db/account/index.ts'
+import { addCredit, creditBalance, findUser, setQuotaLimit } from '../../../db/account/index.ts'
 import { STAFF_CHAIN, verifyAudit } from '../../../db/audit/index.ts'
 import { endSessionsOfUser, removeSecondFactor } from '../../../db/identity/index.ts'
 import {
@@ -179,20 +179,7 @@ async function setQuota(parts: IdentityParts, call: Call<typeof routes.setAccoun
   const { params, body } = call
   const { id: accountId } = await accountView(parts, params.account_id)
   return await parts.db.transaction().execute(async (tx) => {
-    const before = await tx
-      .selectFrom('account_quota')
-      .select(['limit', 'used'])
-      .where('account_id', '=', accountId)
-      .where('name', '=', params.name)
-      .forUpdate()
-      .executeTakeFirst()
-    if (before === undefined) throw notFound('quota')
-    await tx
-      .updateTable('account_quota')
-      .set({ limit: body.limit })
-      .where('account_id', '=', accountId)
-      .where('name', '=', params.name)
-      .execute()
+    const before = await setQuotaLimit(tx, { accountId, name: params.name, limit: body.limit })
     await auditStaff(
       tx,
       parts,
