@@ -27,6 +27,7 @@ export const COUNTED_TYPES = [
   'node_pool',
   'dev_cluster',
   'playground',
+  'webhook',
   'ssh_key',
   'init_script',
 ] as const
@@ -66,7 +67,7 @@ export const Overview = z
         total: Count.describe('Number of resources that need attention.'),
         items: z.array(OverviewProblem).describe('The first fifty.'),
       })
-      .describe('Resources in error or not healthy, failed verifications of backups, and archives with failures.'),
+      .describe('Resources in error or not healthy, damaged backups, failing archives, and paused webhooks.'),
     maintenance: z
       .strictObject({
         total: Count.describe('Number of servers with announced work.'),

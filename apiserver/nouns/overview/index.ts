@@ -4,8 +4,10 @@ import { readIntegrity } from '../../../db/audit/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import { listObjectStorages } from '../../../db/object-storage/index.ts'
 import { listPlaygrounds } from '../../../db/playground/index.ts'
+import { listWebhookRows, type WebhookRow } from '../../../db/webhook/index.ts'
 import { isQuotaNear, nameOf, problemOf, type Shown } from '../../../domain/overview/rules.ts'
 import { playgroundStateOf } from '../../../domain/playground/rules.ts'
+import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -80,6 +82,8 @@ const PROBLEMS_MAXIMUM = 50
 const SERVERS_MAXIMUM = 50
 /** An account has one that runs; earlier ones may still be deleted. */
 const PLAYGROUNDS_MAXIMUM = 10
+/** More than the quota of an account. */
+const WEBHOOKS_MAXIMUM = 1_000
 const ALL = Number.MAX_SAFE_INTEGER
 
 const overviewEndpoints = (parts: Needs): readonly Endpoint[] => {
@@ -115,8 +119,9 @@ interface Sources {
 async function read(parts: Needs, sources: Sources, call: Call<typeof getOverview, Customer>): Promise<Answer> {
   const { accountId } = call.caller
   await parts.catchUp.account(accountId)
-  const { quotas, rowStates, ...rest } = await readRows(parts, call)
-  const { states, problems } = readObjects(sources, accountId)
+  const { quotas, rowStates, rowProblems, ...rest } = await readRows(parts, call)
+  const { states, problems: objectProblems } = readObjects(sources, accountId)
+  const problems = [...objectProblems, ...rowProblems]
   const totals = new Map(quotas.map(({ name, used }) => [name, used]))
   const operations = runningOperations(parts, accountId)
   const work = serversWithWork(parts, parts.servers, accountId)
@@ -144,12 +149,15 @@ const readRows = ({ db }: Needs, { caller, now }: Call<typeof getOverview, Custo
     .setIsolationLevel('repeatable read')
     .execute(async (tx) => {
       const playgrounds = await listPlaygrounds(tx, accountId, undefined, PLAYGROUNDS_MAXIMUM)
+      const webhooks = await listWebhookRows(tx, accountId, undefined, WEBHOOKS_MAXIMUM)
       const rowStates: Partial<Readonly<Record<CountedType, readonly (string | undefined)[]>>> = {
         object_storage: (await listObjectStorages(tx, accountId)).map(() => undefined),
         playground: playgrounds.map((row) => playgroundStateOf(row, now)).filter((state) => state !== 'deleted'),
+        webhook: webhooks.map(deliveryStateOf),
       }
       return {
         rowStates,
+        rowProblems: webhooks.flatMap(webhookProblem),
         quotas: await readQuotas(tx, accountId),
         audit: integrityView(await readIntegrity(tx, accountId)),
         ...(permissions.includes('billing.read') && {
@@ -158,6 +166,14 @@ const readRows = ({ db }: Needs, { caller, now }: Call<typeof getOverview, Custo
         }),
       }
     })
+}
+
+/** One that its failures have paused. */
+const webhookProblem = (webhook: WebhookRow): readonly OverviewProblem[] => {
+  const state = deliveryStateOf(webhook)
+  return state === 'paused'
+    ? [{ type: 'webhook', id: webhook.id, name: webhook.name, state, reason: webhook.pauseReason ?? 'It is paused.' }]
+    : []
 }
 
 async function readCost(queries: Queries, accountId: string, now: Date): Promise<NonNullable<Overview['cost']>> {

@@ -1,6 +1,6 @@
 import type { KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { accountNamespace, RESOURCES } from '../../../../resources/index.ts'
+import { accountNamespace, RESOURCES, ROUTES } from '../../../../resources/index.ts'
 import { Backup } from '../../../../resources/backup/index.ts'
 import { COUNTED_TYPES } from '../../../../resources/overview/index.ts'
 import { Server } from '../../../../resources/server/index.ts'
@@ -91,11 +91,11 @@ interface Item {
 
 /** Node pools are listed with their cluster only. */
 async function itemsOf(type: string): Promise<readonly Item[]> {
-  const word = type.replaceAll('_', '-')
   if (type === 'node_pool')
     return (await ada.send('GET', `/v1/kubernetes-clusters/${ids['kubernetes-clusters']}`)).body['kubernetes_cluster']
       .node_pools
-  return (await ada.send('GET', `/v1/${type === 'object_storage' ? word : `${word}s`}`)).body['items']
+  const list = ROUTES.find(({ id }) => id === `list_${type}s` || id === `list_${type}`)
+  return (await ada.send('GET', list?.path ?? '')).body['items']
 }
 
 test('it counts what the lists show, with as many queries as before', async () => {
@@ -156,6 +156,20 @@ test('what is in error, and what is damaged, is named with its reason', async ()
         expect.objectContaining({ type: 'backup', id: ids['backups'], state: 'online', reason: 'A chunk is missing.' }),
       ],
     })
+})
+
+test('a paused webhook is named as well', async () => {
+  const paused = (at: Date | null) =>
+    cloud.db
+      .updateTable('webhook')
+      .set({ paused_at: at, pause_reason: at === null ? null : 'Nothing answers.' })
+      .where('id', '=', ids['webhooks'] ?? '')
+      .execute()
+  await paused(new Date())
+  expect((await overviewOf(ada))['problems'].items).toContainEqual(
+    expect.objectContaining({ type: 'webhook', id: ids['webhooks'], state: 'paused', reason: 'Nothing answers.' }),
+  )
+  await paused(null)
 })
 
 test('announced work on the host of a server', async () => {
