@@ -28,6 +28,7 @@ import { auditRefused } from './kit/change/staff-audit.ts'
 import type { SealingKey } from '../kit/sys/sealing.ts'
 import { NOUNS, openNouns } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
+import { searchEndpoint } from './search/index.ts'
 import { filterList } from './kit/list/filters.ts'
 import type { Parts } from './kit/parts.ts'
 import { openCatchUp } from './kit/change/catch-up.ts'
@@ -120,6 +121,7 @@ export async function createApp(given: AppOptions): Promise<App> {
   const endpoints = complete([
     ...NOUNS.flatMap((noun) => noun.endpoints(all)),
     ...changesEndpoints(parts, feeds, options.metrics),
+    searchEndpoint(parts, feeds),
     mcp,
   ]).map((endpoint) => filterList(endpoint, options))
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)

@@ -50,9 +50,13 @@ export function commandsOf(routes: readonly Route[]): readonly Command[] {
 
 export const nameOf = ({ noun, verb }: Command): string => `${noun} ${verb}`
 
+/** Routes that have a command written by hand: `search TEXT`. */
+const WRITTEN: readonly string[] = ['search_resources']
+
 /** Routes that a token may call and a shell can show. The console has its own command. */
 const isCommand = (route: Route): boolean =>
   route.audience === 'customer' &&
+  !WRITTEN.includes(route.id) &&
   route.credentials.includes('token') &&
   route.readsBodyAs === 'json' &&
   route.mediaType !== 'text/event-stream' &&

@@ -169,6 +169,16 @@ export const OWN_COMMANDS = [
     ],
   },
   {
+    name: 'search',
+    parameters: 'TEXT',
+    summary: 'Search resources of all types',
+    description:
+      'Finds a part of an id, name, title, address or label, in letters of either case. Prints the 20 best results.',
+    flags: [
+      { flag: 'type', value: 'TYPE', description: 'Only this type, such as server; may be given more than once.' },
+    ],
+  },
+  {
     name: 'watch',
     parameters: '[TYPE...]',
     summary: 'Show changes of resources as they happen',

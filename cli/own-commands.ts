@@ -22,6 +22,7 @@ import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
 import { waitFor } from './wait.ts'
 import { watch } from './watch.ts'
 import { CHANGE_TYPES } from '../resources/change/index.ts'
+import { SEARCH_TYPES } from '../resources/search/index.ts'
 
 /** Returns the exit code. `words` exclude the name of the command. */
 export type OwnRun = (input: OwnSplit, parts: RunParts) => Promise<number>
@@ -227,12 +228,28 @@ function signalFor(input: Split, { clock, signal }: RunParts): AbortSignal {
   return AbortSignal.any([signal, leaving.signal])
 }
 
-const watchChanges: OwnRun = async (input, parts) => {
-  const { globals, words } = input
+/** Types as people type them, in the words of the API. Throws for an unknown one. */
+function typesOf(words: readonly string[], known: readonly string[]): readonly string[] {
   const types = words.map((word) => word.replaceAll('-', '_'))
-  const known: readonly string[] = CHANGE_TYPES
   const unknown = types.find((type) => !known.includes(type))
   if (unknown !== undefined) throw usageFailure(noSuch('type', unknown, known))
+  return types
+}
+
+const search: OwnRun = async (input, parts) => {
+  const { globals, own, words } = input
+  const text = words.join(' ')
+  if (text === '') throw usageFailure('search takes the text to find')
+  const types = typesOf(own.get('type')?.filter((type) => type !== undefined) ?? [], SEARCH_TYPES)
+  const query = new URLSearchParams([['q', text], ...types.map((type): [string, string] => ['type', type])])
+  const api = await openApi(parts, globals)
+  const { body } = await api.send({ method: 'GET', path: `/v1/search?${query}` })
+  return print(parts.terminal, render(body, styleOf(parts, globals)))
+}
+
+const watchChanges: OwnRun = async (input, parts) => {
+  const { globals, words } = input
+  const types = typesOf(words, CHANGE_TYPES)
   const signal = signalFor(input, parts)
   const api = await openApi(parts, globals)
   await watch({ ...parts, api, signal }, { types, isJson: styleOf(parts, globals).format === 'json' })
@@ -351,6 +368,7 @@ export const OWN_RUNS: Readonly<Record<Exclude<(typeof OWN_COMMANDS)[number]['na
   'operation wait': waitForOperation,
   profile,
   console: attachConsole,
+  search,
   watch: watchChanges,
   'audit verify': verify,
   'backup restore-offline': restoreBackup,

@@ -8,6 +8,7 @@ import { BackupJob } from './backup-job/index.ts'
 import { BILLING_ROUTES } from './billing/index.ts'
 import { CATALOG_ROUTES, Plan, Region, Template, Zone } from './catalog/index.ts'
 import { CHANGE_ROUTES } from './change/index.ts'
+import { SEARCH_ROUTES } from './search/index.ts'
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
@@ -149,6 +150,7 @@ export const ROUTES: readonly Route[] = [
   ...AUDIT_SINK_ROUTES,
   ...OPERATION_ROUTES,
   ...CHANGE_ROUTES,
+  ...SEARCH_ROUTES,
   ...MCP_ROUTES,
   ...NODE_ROUTES,
   ...REPAIR_ROUTES,

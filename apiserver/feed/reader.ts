@@ -4,6 +4,7 @@ import type { Call, Customer } from '../../kit/http/call.ts'
 import type { Cursors } from '../../kit/http/cursor.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { type readChanges, streamChanges } from '../../resources/change/index.ts'
+import { mayRead } from '../kit/feed.ts'
 import type { Place, Stream } from './account.ts'
 
 export interface Reader {
@@ -29,13 +30,6 @@ export function readerOf(
     cursorOf: ({ version, sequence }) => cursors.encode(scope, accountId, { sortKey: version, id: String(sequence) }),
   }
 }
-
-/** Of a type without items only the name and ids are sent, which the audit log shows to everybody. */
-const mayRead = (caller: Customer, route: Route | undefined): boolean =>
-  route === undefined ||
-  ((route.permission === null || caller.permissions.includes(route.permission)) &&
-    route.credentials.includes(caller.kind) &&
-    !(route.isRefusedToSupport && caller.support !== undefined))
 
 /** A cursor is of use to readers of the same types only: it says that everything of these has been sent. */
 const scopeOf = (types: readonly string[], wanted: readonly string[] | undefined): string =>

@@ -1,12 +1,14 @@
 /** What the stream of changes has to know about a noun: its items as its list shows them, and whose changes may change
  *  them. Nouns register feeds beside their endpoints. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import type { Facets } from './list/filters.ts'
 import type { Objects } from './plain/objects.ts'
 
 /** An item, by the namespace of its account. */
@@ -44,11 +46,20 @@ export interface Feed {
   readonly itemsOf: (accountId: string, ids: readonly string[]) => Items | Promise<Items>
   /** The ids of all items, for sources that touch all. */
   readonly idsOf?: (accountId: string) => readonly string[]
+  /** All items as the search reads them; absent where they are not in the caches. */
+  readonly facetsOf?: (accountId: string) => readonly Facets[]
   /** Its items are rows: the account's audit entries name those that have changed. */
   readonly isAudited: boolean
 }
 
 export type Items = ReadonlyMap<string, Buffer>
+
+/** Of a type without items only the name and ids are sent, which the audit log shows to everybody. */
+export const mayRead = (caller: Customer, route: Route | undefined): boolean =>
+  route === undefined ||
+  ((route.permission === null || caller.permissions.includes(route.permission)) &&
+    route.credentials.includes(caller.kind) &&
+    !(route.isRefusedToSupport && caller.support !== undefined))
 
 interface SourceOptions<Spec, Status> {
   readonly isOwn?: boolean
@@ -114,12 +125,13 @@ export const objectFeed = <Spec, Status, View>(
         return object === undefined ? [] : [[id, objects.jsonOf(object)]]
       }),
     ),
-  idsOf: (accountId) =>
-    objects.cache
-      .inNamespace(accountNamespace(accountId))
-      .map(({ metadata }) => metadata.name)
-      .filter((name) => !objects.isHidden(name)),
+  idsOf: (accountId) => shownOf(objects, accountId).map(({ metadata }) => metadata.name),
+  facetsOf: (accountId) => shownOf(objects, accountId).map(objects.facetsOf),
 })
+
+/** The objects of an account that customers see. */
+const shownOf = <Spec, Status, View>({ cache, isHidden }: Objects<Spec, Status, View>, accountId: string) =>
+  cache.inNamespace(accountNamespace(accountId)).filter(({ metadata }) => !isHidden(metadata.name))
 
 const ownSource = <Spec, Status, View>({ cache, isHidden }: Objects<Spec, Status, View>): Source =>
   sourceOf(

@@ -10,11 +10,16 @@ import { isSearched } from '../../../resources/kit/filters.ts'
 /** What filters and the search read of an item, from what the API shows of it. */
 export interface Facets {
   readonly id: string
+  /** As people call it; empty without a name. */
+  readonly name: string
   readonly zone: string
   readonly state: string
   /** Names, addresses and labels, in lower case; the id is not among them. */
   readonly texts: readonly string[]
 }
+
+/** Fields with the name of an item, the first that it has. */
+const CALLED = ['name', 'hostname', 'title', 'address']
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -28,7 +33,8 @@ export function facetsOf(view: unknown): Facets {
     else if (typeof value === 'object')
       for (const [key, label] of Object.entries(value)) texts.push(`${key}=${textOf(label)}`.toLowerCase())
   }
-  return { id: textOf(fields['id']), zone: textOf(fields['zone']), state: textOf(fields['state']), texts }
+  const name = CALLED.map((field) => textOf(fields[field])).find((text) => text !== '') ?? ''
+  return { id: textOf(fields['id']), name, zone: textOf(fields['zone']), state: textOf(fields['state']), texts }
 }
 
 /** Whether the text, in lower case, is part of the id, a name, an address or a label (`key=value`). */

@@ -12,6 +12,7 @@ import type { Caches } from '../../../kit/kube/caches.ts'
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { CHANGE_TYPES } from '../../../resources/change/index.ts'
 import { ROUTES } from '../../../resources/index.ts'
+import { SEARCH_TYPES } from '../../../resources/search/index.ts'
 
 /** Whatever is read of it is there, once. */
 const anything: any = new Proxy(() => {}, {
@@ -84,19 +85,28 @@ const OTHERS: Readonly<Record<string, string>> = {
   list_billing_log: ROWS,
   list_invoices: ROWS,
   list_payment_methods: ROWS,
+  list_webhooks: ROWS,
+  list_webhook_deliveries: ROWS,
   list_private_cloud_requests: ROWS,
   list_regions: CATALOGUE,
   list_zones: CATALOGUE,
   list_plans: CATALOGUE,
+  list_prices: CATALOGUE,
   list_templates: CATALOGUE,
   list_kubernetes_versions: CATALOGUE,
   list_dev_cluster_versions: CATALOGUE,
   list_server_interfaces: PART,
+  search_resources: 'results of a search',
   list_database_backups: PART,
   list_kubernetes_cluster_snapshots: PART,
 }
 const isList = (answer: z.ZodType | null | undefined): boolean =>
   Object.hasOwn((answer as z.ZodObject | undefined)?.shape ?? {}, 'items')
+
+test('the search looks into everything that has a list and objects', () => {
+  const searched = feeds.filter(({ list, facetsOf }) => facetsOf !== undefined && list.filters.includes('q'))
+  expect(searched.map(({ type }) => type).toSorted()).toEqual([...SEARCH_TYPES].toSorted())
+})
 
 test('every list of an account is in the stream, or there is a reason', () => {
   const lists = ROUTES.filter(
