@@ -13,20 +13,20 @@ export const STAMP = 'stamp'
 const INPUTS = ['portal', 'client', 'domain', 'package-lock.json', 'tsconfig.json']
 const OUTPUTS = /(^|\/)node_modules\/|^portal\/dist|\.tsbuildinfo$/
 
-async function filesIn(place: string): Promise<readonly string[]> {
-  const entries = await readdir(join(ROOT, place), { recursive: true, withFileTypes: true })
+async function filesIn(root: string, place: string): Promise<readonly string[]> {
+  const entries = await readdir(join(root, place), { recursive: true, withFileTypes: true })
   return entries
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
+    .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
     .filter((path) => !OUTPUTS.test(path))
 }
 
-/** Of all files that a build reads, in hexadecimal. */
-export async function inputsDigest(): Promise<string> {
-  const folders = await Promise.all(INPUTS.map((input) => (input.endsWith('.json') ? [input] : filesIn(input))))
+/** Of all files that a build reads, below the folder of the repository, in hexadecimal. */
+export async function inputsDigest(root = ROOT): Promise<string> {
+  const folders = await Promise.all(INPUTS.map((input) => (input.endsWith('.json') ? [input] : filesIn(root, input))))
   const hash = createHash('sha256')
   for (const path of folders.flat().toSorted()) {
-    const bytes = await readFile(join(ROOT, path)).catch(() => undefined) // removed meanwhile
+    const bytes = await readFile(join(root, path)).catch(() => undefined) // removed meanwhile
     if (bytes !== undefined) hash.update(`${path} ${bytes.length}\n`).update(bytes)
   }
   return hash.digest('hex')
