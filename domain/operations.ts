@@ -148,7 +148,7 @@ export interface OperationEvent {
 export interface FinishedOperation {
   readonly id: string
   readonly kind: OperationKind
-  readonly target: { readonly type: string; readonly id: string }
+  readonly target: { readonly type: string; readonly id: string; readonly name?: string | undefined }
   /** The resource in its name, when that is not its target. */
   readonly carrier?: { readonly type: string; readonly id: string }
   readonly actor: string

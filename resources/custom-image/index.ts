@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CustomImageFacts } from '../../domain/custom-image/rules.ts'
 import { exactlyOneOf, fixed, resource } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
   DateTime,
   Id,
@@ -146,7 +146,7 @@ export const toCustomImageView = (image: StoredCustomImage): CustomImageView => 
 
 function operationViewOf(image: StoredCustomImage): CustomImageView['active_operation'] {
   const operation = activeOperationOf(image)
-  return operation === undefined ? null : toOperationView(operation, { type: 'template', id: image.name })
+  return operation === undefined ? null : toOperationView(operation, namedTarget('template', image))
 }
 
 const stateOf = ({ isDeleting, status }: StoredCustomImage): CustomImageView['state'] =>

@@ -20,7 +20,7 @@ import {
   tlsServerName,
 } from '../../domain/database/rules.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
@@ -140,7 +140,7 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
       spec.restoredFrom === undefined
         ? null
         : { database_id: spec.restoredFrom.databaseId, target_time: spec.restoredFrom.targetTime ?? null },
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'database', id }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('database', database)),
     created_at: createdAt,
   })
 }

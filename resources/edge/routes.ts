@@ -14,7 +14,7 @@ import {
   productionObstacle,
 } from '../../domain/edge/rules.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, pageOf, PrintableName, type Stored } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
@@ -119,7 +119,7 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
     load_balancer_id: balancer?.id ?? null,
     ssh_key_count: spec.sshKeys.length,
     configuration_generation: edgeConfiguration(edge).generation,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'edge', id }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('edge', edge)),
     created_at: createdAt,
   })
 }

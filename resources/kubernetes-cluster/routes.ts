@@ -13,7 +13,7 @@ import {
   TOKEN_ISSUER_URL,
 } from '../../domain/kubernetes-cluster/rules.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
@@ -145,7 +145,8 @@ export function toKubernetesClusterView(
     },
     addons: status?.addons ?? [],
     platform: platformOf(status?.platform),
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'kubernetes_cluster', id }),
+    active_operation:
+      operation === undefined ? null : toOperationView(operation, namedTarget('kubernetes_cluster', cluster)),
     created_at: createdAt,
   })
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { PEM_BYTES_MAXIMUM } from '../../domain/load-balancer/certificate.ts'
 import type { LoadBalancerFacts } from '../../domain/load-balancer/rules.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
   ById,
   DateTime,
@@ -111,7 +111,8 @@ export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalance
     configuration_generation: generation,
     is_configuration_applied: status?.applied?.generation === generation && status.applied.digest === digest,
     certificates: spec.certificates.map(toCertificateView),
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'load_balancer', id: name }),
+    active_operation:
+      operation === undefined ? null : toOperationView(operation, namedTarget('load_balancer', balancer)),
     created_at: createdAt,
   })
 }

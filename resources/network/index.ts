@@ -15,7 +15,7 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { canonicalAddress, parseAddress } from '../../domain/network/addresses.ts'
-import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
+import { OperationView, activeOperationOf, namedTarget, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { AddressText, AppliedSequence, CidrText, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
@@ -134,7 +134,7 @@ export function toNetworkView(network: StoredNetwork, surroundings: NetworkSurro
     router_id: routerId,
     edge_id: edgeId,
     server_count: serverCount,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'network', id: name }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('network', network)),
     created_at: createdAt,
   })
 }

@@ -11,7 +11,7 @@ import {
   TAINTS_MAXIMUM,
   taintsFault,
 } from '../../domain/node-pool/rules.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { Id, Labels, type Stored, ZoneName } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
@@ -164,7 +164,7 @@ export function toNodePoolView(pool: StoredNodePool): NodePoolView {
       public_ipv6: node.publicIpv6 ?? null,
       public_ipv4: node.publicIpv4 ?? null,
     })),
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node_pool', id }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('node_pool', pool)),
   })
 }
 

@@ -2,7 +2,7 @@
  *  listener only. */
 import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node/rules.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
 import { DateTime, Id, Labels, PageQuery, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -70,7 +70,7 @@ export function toNodeView(node: StoredNode, { used, serverCount, lastSeenAt }: 
     last_seen_at: instantOf(status?.lastSeenAt ?? lastSeenAt),
     bmc_configured: spec.bmc !== undefined,
     fence_capable: isFenceCapable(spec),
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node', id: name }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('node', node)),
     created_at: node.createdAt,
   })
 }

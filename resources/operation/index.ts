@@ -11,6 +11,7 @@ import {
   type OperationKind,
   stepsOf,
 } from '../../domain/operations.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { resource, route } from '../kit/define.ts'
 import { Period, repeated } from '../kit/filters.ts'
 import { nodeNamespace } from '../instance/index.ts'
@@ -77,6 +78,11 @@ export const Operation = resource({
         .strictObject({
           type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
           id: ObjectName.describe('Name of the resource.'),
+          name: z
+            .string()
+            .max(255)
+            .optional()
+            .describe('Hostname, name or title of the resource when the operation was requested.'),
         })
         .describe('Target. The operation outlives it.'),
       carrier: z
@@ -165,6 +171,16 @@ export const OperationView = z
   .strictObject({
     id: z.string(),
     kind: z.enum(OPERATION_KINDS),
+    resource: z
+      .strictObject({
+        type: z.enum(OPERATION_TARGETS).describe('Type, as in the filter of the list of operations.'),
+        id: z.string(),
+        name: z
+          .string()
+          .nullable()
+          .describe('Hostname, name, title or address when the operation was requested; null without any.'),
+      })
+      .describe('The resource that changes. The operation keeps its name when it is deleted.'),
     server_id: z.string().nullable(),
     storage_id: z.string().nullable(),
     backup_id: z.string().nullable(),
@@ -227,11 +243,32 @@ export function carrierOf(stanza: Pick<OperationStanza, 'kind' | 'arguments'> | 
   return id === undefined ? undefined : { type, id }
 }
 
+/** A target with the name that people gave it; undefined without one. */
+export type NamedTarget = Pick<OperationSpec['target'], 'type' | 'id'> & { readonly name: string | undefined }
+
+/** Of a record, which may be older than the names. */
+export const recordedTarget = ({ type, id, name }: OperationSpec['target']): NamedTarget => ({ type, id, name })
+
+const NAME_LENGTH_MAXIMUM = 255
+
+/** What people call an object: its hostname, name, title or address, or the name of the object unless that is only an
+ *  id. */
+export function namedTarget<Type extends OperationSpec['target']['type']>(
+  type: Type,
+  { name: id, spec }: { readonly name: string; readonly spec: unknown },
+): NamedTarget & { readonly type: Type } {
+  // each kind has some of them
+  const { hostname, name, title, address } = spec as Readonly<Record<string, unknown>>
+  const given = [hostname, name, title, address].find((text) => typeof text === 'string' && text !== '')
+  const known = typeof given === 'string' ? given.slice(0, NAME_LENGTH_MAXIMUM) : isUuid(id) ? undefined : id
+  return { type, id, name: known }
+}
+
 /** From progress, as in the target (`active_operation`) or in the Operation object; without events. It names its
  *  target, and the object it is named after. */
 export function toOperationView(
   progress: OperationProgress,
-  target: OperationSpec['target'],
+  target: NamedTarget,
   carrier?: OperationSpec['carrier'],
 ): OperationView {
   const idOf = (type: OperationSpec['target']['type']): string | null =>
@@ -239,6 +276,7 @@ export function toOperationView(
   return {
     id: progress.id,
     kind: progress.kind,
+    resource: { type: target.type, id: target.id, name: target.name ?? null },
     server_id: idOf('server'),
     storage_id: idOf('storage'),
     backup_id: idOf('backup'),

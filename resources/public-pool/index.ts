@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { canonicalCidr } from '../../domain/network/addresses.ts'
 import { PUBLIC_POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
 import { fixed, resource } from '../kit/define.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
   DateTime,
   PageQuery,
@@ -133,7 +133,8 @@ export function toPublicPoolView(
     state: status?.state ?? (isRefusedPool({ spec, status }) ? 'retired' : spec.state),
     total: status?.total ?? poolTotal(cidr),
     allocated,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'public_pool', id: name }),
+    active_operation:
+      operation === undefined ? null : toOperationView(operation, namedTarget('public_pool', { name, spec })),
     created_at: createdAt,
   }
 }

@@ -23,7 +23,7 @@ import {
 import { canonicalAddress, canonicalCidr, parseAddress, parseNetwork } from '../../domain/network/addresses.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { type StoredNetwork, rangesOf } from '../network/index.ts'
-import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
+import { OperationView, activeOperationOf, namedTarget, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { AddressText, AppliedSequence, CidrText, ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
@@ -165,7 +165,7 @@ export function toRouterView(router: StoredRouter, networks: RouterSurroundings)
       .map(({ destination, nextHop, comment }) => ({ destination, next_hop: nextHop, comment })),
     is_healthy: status?.isHealthy ?? false,
     health_detail: status === undefined ? 'It is being made.' : (status.healthDetail ?? ''),
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'router', id: name }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('router', router)),
     created_at: createdAt,
   })
 }

@@ -10,7 +10,13 @@ import type { ServerFacts } from '../../domain/server/rules.ts'
 import type { PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/index.ts'
 import { exactlyOneOf } from '../kit/define.ts'
 import type { NodeStatus } from '../node/index.ts'
-import { activeOperationOf, MigrationProgressView, OperationView, toOperationView } from '../operation/index.ts'
+import {
+  activeOperationOf,
+  MigrationProgressView,
+  OperationView,
+  namedTarget,
+  toOperationView,
+} from '../operation/index.ts'
 import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
 import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
 import {
@@ -231,7 +237,7 @@ export function toServerView(
     ipv6_renumber_available: status?.ipv6RenumberAvailable ?? false,
     mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
     cpu_pool: plan?.cpuPool ?? null,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('server', server)),
     boot_storage_id: status?.bootStorageId ?? null,
     storage_ids: [
       ...(status?.bootStorageId === undefined ? [] : [status.bootStorageId]),

@@ -12,7 +12,7 @@ import {
   StoredLabels,
 } from '../kit/shapes.ts'
 import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
-import { OperationView, activeOperationOf, toOperationView } from '../operation/index.ts'
+import { OperationView, activeOperationOf, namedTarget, toOperationView } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
@@ -126,7 +126,7 @@ export function toSnapshotView(snapshot: StoredSnapshot, { zone, region }: Snaps
     state: stateOf(snapshot),
     size_gibibytes: status?.sizeGibibytes ?? 0,
     used_bytes: status?.usedBytes ?? null,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'snapshot', id: name }),
+    active_operation: operation === undefined ? null : toOperationView(operation, namedTarget('snapshot', snapshot)),
     created_at: createdAt,
   })
 }

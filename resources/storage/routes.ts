@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM, type StorageFacts } from '../../domain/storage/rules.ts'
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, carrierOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, carrierOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
   BackupSchedule,
   DateTime,
@@ -109,10 +109,12 @@ export function toStorageView(
 
 /** Its own operation, or the backup of it in progress. */
 function activeOf(storage: StoredStorage, backup: StorageSurroundings['backup']): StorageView['active_operation'] {
-  const own = { type: 'storage', id: storage.name } as const
+  const own = namedTarget('storage', storage)
   const operation = activeOperationOf(storage)
   if (operation !== undefined) return toOperationView(operation, own, carrierOf(storage.spec.operation))
-  return backup === undefined ? null : toOperationView(backup.operation, { type: 'backup', id: backup.id }, own)
+  return backup === undefined
+    ? null
+    : toOperationView(backup.operation, { type: 'backup', id: backup.id, name: undefined }, own)
 }
 
 /** The contract counts custom images among the templates. */

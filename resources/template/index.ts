@@ -13,7 +13,7 @@ import {
   type ZoneStatus,
 } from '../catalog/index.ts'
 import { EXAMPLE } from '../kit/examples.ts'
-import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import { DateTime, Printable, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { MemoryMebibytes, Title } from '../kit/fields.ts'
@@ -54,7 +54,8 @@ export function toOperatorTemplateView(
     state: isLeaving ? 'deleting' : (status?.state ?? (built === undefined ? 'creating' : 'online')),
     state_detail: status?.stateDetail ?? '',
     source: { kind: built === undefined ? 'url' : 'built', url: url ?? null, checksum_sha256: checksum ?? null },
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'template', id: name }),
+    active_operation:
+      operation === undefined ? null : toOperationView(operation, namedTarget('template', { name, spec })),
   }
 }
 const Accepted = z.strictObject({ template: OperatorTemplateView, operation: OperationView })

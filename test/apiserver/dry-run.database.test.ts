@@ -99,6 +99,13 @@ async function twice(person: Person, method: string, path: string, options?: Sen
     return real
   }
   expect([tried.status, tried.headers['content-type']], what).toEqual([200, DRY_RUN_MEDIA_TYPE])
+  const { operation } = real.body as { readonly operation?: { readonly resource: { readonly id: string } } }
+  if (operation !== undefined)
+    expect(operation.resource, what).toMatchObject({
+      type: expect.any(String),
+      id: expect.any(String),
+      name: expect.toBeOneOf([null, expect.any(String)]),
+    })
   const { secretFields = [] } = routeOf(method, path) ?? {}
   const shown = Object.keys(real.body).filter((name) => !secretFields.includes(name))
   expect(Object.keys(tried.body['would'] ?? {}), what).toEqual(shown)

@@ -25,7 +25,14 @@ import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
 import { currentTraceparent } from '../../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../../resources/kit/labels.ts'
-import { carrierOf, type Operable, Operation, type OperationSpec } from '../../../resources/operation/index.ts'
+import {
+  carrierOf,
+  type NamedTarget,
+  namedTarget,
+  type Operable,
+  Operation,
+  type OperationSpec,
+} from '../../../resources/operation/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { throughOutage } from './audit.ts'
@@ -106,7 +113,7 @@ export async function accept<Claims, Spec, Status>(
     await entryBySweeperUnless(throughOutage(parts, () => withdraw(parts, change)))
     throw error
   }
-  if (!isRehearsing()) await Promise.all([commit(parts, change, object), announce(parts, change)])
+  if (!isRehearsing()) await Promise.all([commit(parts, change, object), announce(parts, change, object)])
   return object
 }
 
@@ -253,10 +260,11 @@ export async function commitEarlier(parts: AcceptParts, id: string): Promise<voi
 async function announce<Claims, Spec, Status>(
   parts: AcceptParts,
   { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>,
+  { spec }: KubeObject<Spec, Status>,
 ): Promise<void> {
   if (operation === undefined || isPlain(type)) return
   try {
-    await makeOperation(parts, accountId, { type, id }, operation)
+    await makeOperation(parts, accountId, namedTarget(type, { name: id, spec }), operation)
   } catch (error) {
     parts.log.info('operation left to its reconciler', { operation_id: operation.id, error })
   }
@@ -268,10 +276,11 @@ export async function announceEarlier(
   parts: AcceptParts,
   accountId: string,
   target: OperationSpec['target'],
-  { spec: { operation }, status }: Operable,
+  { spec, status }: Operable,
 ): Promise<void> {
+  const { operation } = spec
   if (operation === undefined || status?.operation?.id === operation.id) return
-  await makeOperation(parts, accountId, target, operation)
+  await makeOperation(parts, accountId, namedTarget(target.type, { name: target.id, spec }), operation)
 }
 
 function carrierIn(operation: OperationStanza): Pick<OperationSpec, 'carrier'> {
@@ -283,12 +292,12 @@ function carrierIn(operation: OperationStanza): Pick<OperationSpec, 'carrier'> {
 async function makeOperation(
   { store, caches }: AcceptParts,
   accountId: string,
-  target: OperationSpec['target'],
+  { name, ...target }: NamedTarget,
   operation: OperationStanza,
 ): Promise<void> {
   const spec: OperationSpec = {
     kind: operation.kind,
-    target,
+    target: { ...target, ...defined({ name }) },
     ...carrierIn(operation),
     actor: operation.actor,
     requestId: operation.requestId,

@@ -2,6 +2,7 @@
 import {
   activeOperationOf,
   carrierOf,
+  namedTarget,
   type Operable,
   type OperationSpec,
   type OperationView,
@@ -12,5 +13,6 @@ import {
 export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
   const active = activeOperationOf(target)
   if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, reference, carrierOf(target.spec.operation))
+  const named = namedTarget(reference.type, { name: reference.id, spec: target.spec })
+  return toOperationView(active, named, carrierOf(target.spec.operation))
 }

@@ -14,6 +14,7 @@ import {
   carrierOf,
   getOperation,
   listOperations,
+  namedTarget,
   Operation,
   type OperationSpec,
   type OperationState,
@@ -112,7 +113,7 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
   )
     throw notFound('operation')
   const { metadata, spec } = target.object
-  const reference = { type: target.type, id: metadata.name }
+  const reference = namedTarget(target.type, { name: metadata.name, spec })
   return { view: { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }, record: undefined }
 }
 

@@ -13,6 +13,7 @@ import {
   carrierOf,
   Operation,
   type OperationView,
+  namedTarget,
   toOperationView,
 } from '../../../resources/operation/index.ts'
 import {
@@ -131,7 +132,7 @@ async function readOperation(parts: Needs, id: string): Promise<OperationView> {
   const active = target && activeOperationOf(target.object)
   if (target === undefined || active === undefined) throw notFound('operation')
   const { metadata, spec } = target.object
-  const reference = { type: target.type, id: metadata.name }
+  const reference = namedTarget(target.type, { name: metadata.name, spec })
   return { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }
 }
 

@@ -7,6 +7,7 @@ import {
   type OperationSpec,
   type OperationState,
   type OperationView,
+  recordedTarget,
   toOperationView,
 } from '../../../resources/operation/index.ts'
 import { progressOfMove } from '../../../resources/server/index.ts'
@@ -97,7 +98,10 @@ export function ofObject({ metadata, spec, status }: OperationObject): Operation
     startedAt: status?.startedAt,
     finishedAt: status?.finishedAt,
   }
-  return { ...toOperationView(progress, spec.target, spec.carrier), events: eventsOf(status?.events ?? []) }
+  return {
+    ...toOperationView(progress, recordedTarget(spec.target), spec.carrier),
+    events: eventsOf(status?.events ?? []),
+  }
 }
 
 /** With the progress of the guest, while a server.migrate is under way. */
@@ -115,5 +119,5 @@ export function ofHistory(finished: FinishedOperation): OperationView {
   const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }
   // the reconciler recorded these
   const [target, carrier] = [finished.target, finished.carrier] as [OperationSpec['target'], OperationSpec['carrier']]
-  return { ...toOperationView(progress, target, carrier), events: eventsOf(finished.events) }
+  return { ...toOperationView(progress, recordedTarget(target), carrier), events: eventsOf(finished.events) }
 }

@@ -41,7 +41,7 @@ import {
   toFirewall,
 } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
-import { toOperationView } from '../../../resources/operation/index.ts'
+import { namedTarget, toOperationView } from '../../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../../kit/change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
 import { auditEntryOf } from '../../kit/change/audit.ts'
@@ -151,7 +151,8 @@ async function create(
     status: 202,
     body: {
       server: view,
-      operation: view.active_operation ?? toOperationView(pendingOf(operation), { type: 'server', id }),
+      operation:
+        view.active_operation ?? toOperationView(pendingOf(operation), namedTarget('server', { name: id, spec })),
     },
   }
 }

@@ -14,6 +14,7 @@ import {
   carrierOf,
   Operation,
   operationNamespace,
+  namedTarget,
   type OperationSpec,
   type OperationState,
   unnamedTarget,
@@ -95,7 +96,7 @@ async function recordOf(
   const carrier = stanza?.id === progress.id ? carrierOf(stanza) : undefined
   const spec: OperationSpec = {
     kind: progress.kind,
-    target: targetOf(root),
+    target: recordedTargetOf(root),
     ...defined({ carrier }),
     actor: progress.actor,
     requestId: stanza?.id === progress.id ? stanza.requestId : '',
@@ -134,6 +135,11 @@ const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['targ
   type: targetTypeOf(kind),
   id: name,
 })
+
+function recordedTargetOf({ kind, metadata, spec }: KubeObject): OperationSpec['target'] {
+  const { name, ...target } = namedTarget(targetTypeOf(kind), { name: metadata.name, spec })
+  return { ...target, ...defined({ name }) }
+}
 
 /** The namespace of the root's operations: its own, or the one that represents a root without a namespace. */
 export const operationsNamespaceOf = (root: KubeObject): string =>

@@ -35,7 +35,7 @@ import { CustomImage } from '../../../resources/custom-image/index.ts'
 import { Edge } from '../../../resources/edge/index.ts'
 import { accountNamespace, accountOfNamespace, ROUTES } from '../../../resources/index.ts'
 import type { OperationProgress } from '../../../resources/kit/shapes.ts'
-import { type OperationSpec, toOperationView } from '../../../resources/operation/index.ts'
+import { type OperationSpec, recordedTarget, toOperationView } from '../../../resources/operation/index.ts'
 import { Playground } from '../../../resources/playground/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
@@ -178,7 +178,7 @@ export function eventsOfOperation(accountId: string, operation: FinishedOperatio
   }
   // the reconciler recorded these
   const [target, carrier] = [operation.target, operation.carrier] as [OperationSpec['target'], OperationSpec['carrier']]
-  const view = toOperationView(progress, target, carrier)
+  const view = toOperationView(progress, recordedTarget(target), carrier)
   const end = eventOf(accountId, { ...own, type: 'operation.finished', data: { operation: view } })
   if (own.resource === undefined || status !== 'succeeded' || kind.endsWith('.sync')) return [end]
   const data = { action: kind, actor, changes: [], audit_entry_id: null, operation_id: id }

@@ -31,7 +31,7 @@ const progress = (kind: OperationKind, status: OperationProgress['status']): Ope
 })
 const typeOf = (kind: OperationKind) => OPERATION_TARGETS.find((type) => kind.startsWith(`${type}.`)) ?? 'server'
 const viewOf = (kind: OperationKind, status: OperationProgress['status']): OperationView => ({
-  ...toOperationView(progress(kind, status), { type: typeOf(kind), id: 'x' }),
+  ...toOperationView(progress(kind, status), { type: typeOf(kind), id: 'x', name: undefined }),
   events: [{ at: AT, kind: status, message: 'Ended.', data: {} }],
 })
 const targetOf = (kind: OperationKind, shown: OperationProgress | undefined, action?: string): Target => ({
