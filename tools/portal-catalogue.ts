@@ -23,6 +23,7 @@ const operationOf = (route: Route, command: Command | undefined): object =>
     permission: route.permission,
     isDestructive: route.isDestructive,
     isCredentialRead: route.isCredentialRead,
+    isPaged: route.query instanceof z.ZodObject && 'limit' in route.query.shape,
     starts: route.starts,
     command: command === undefined ? undefined : `${command.noun} ${command.verb}`,
   })

@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-query'
 import { type Call, call, sessionLost } from './client.ts'
 import { isLive } from './live.ts'
-import type { Answer, ItemOf, ListId, OperationId, QueryOf } from './operations.ts'
+import { type Answer, type ItemOf, type ListId, type OperationId, type QueryOf, ruleOf } from './operations.ts'
 import { Refusal } from './refusal.ts'
 
 const STALE_MILLISECONDS = 30_000
@@ -76,7 +76,7 @@ export function useList<Id extends ListId>(
   query: Partial<QueryOf<Id>> = {},
   { isOn = true, isBusy }: ReadOptions = {},
 ): UseInfiniteQueryResult<InfiniteData<ListPart<ItemOf<Id>>>> {
-  const isPaged = PAGED.has(id)
+  const { isPaged = false } = ruleOf(id)
   return useInfiniteQuery({
     queryKey: keyOf(id, query),
     queryFn: async ({ pageParam, signal }) => {
@@ -92,23 +92,6 @@ export function useList<Id extends ListId>(
     refetchInterval: () => intervalOf(isBusy),
   })
 }
-
-/** Lists that take a limit and a cursor. */
-const PAGED = new Set<OperationId>([
-  'list_servers',
-  'list_init_scripts',
-  'list_server_groups',
-  'list_ssh_keys',
-  'list_backups',
-  'list_storages',
-  'list_snapshots',
-  'list_networks',
-  'list_routers',
-  'list_operations',
-  'list_api_tokens',
-  'list_billing_log',
-  'list_invoices',
-])
 
 export const itemsOf = <Item>(data: InfiniteData<ListPart<Item>> | undefined): readonly Item[] =>
   data?.pages.flatMap(({ items }) => items) ?? []

@@ -14,6 +14,8 @@ export interface Feed {
   readonly read: OperationId | undefined
   /** The member of the read's answer that holds the item. */
   readonly member: string
+  /** The read has more than the list: it is read again. */
+  readonly isListShort: boolean
 }
 
 interface Change {
@@ -157,7 +159,9 @@ function applyChange(feed: Feed | undefined, { is, id, item }: Change): void {
     if (next === undefined) void cache.invalidateQueries({ queryKey: key })
     else if (next !== list) cache.setQueryData(key, next)
   }
-  if (feed.read !== undefined) applyToRead(feed.read, feed.member, id, item)
+  if (feed.read === undefined) return
+  applyToRead(feed.read, feed.member, id, item)
+  if (feed.isListShort) void cache.invalidateQueries({ queryKey: keyOf(feed.read, { path: { id } }) })
 }
 
 function applyToRead(read: OperationId, member: string, id: string, item: Item | null): void {

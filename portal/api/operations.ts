@@ -14,6 +14,8 @@ export interface OperationRule {
   readonly isDestructive?: boolean
   /** Reads a credential or a live view: only on a click, and audited. */
   readonly isCredentialRead?: boolean
+  /** A list that takes a limit and a cursor. */
+  readonly isPaged?: boolean
   /** Kinds of operations that it starts. */
   readonly starts?: readonly string[]
   /** Noun and verb on the command line; absent where there is no command. */

@@ -62,9 +62,18 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
     return (
       <SelectField
         {...common}
-        options={schema.enum.map((id) => ({ id, name: t().choices.words[id] ?? id }))}
+        options={schema.enum.map((id) => ({ id, name: t().choices.words[id] ?? id.replaceAll('_', ' ') }))}
         value={String(value ?? schema.default ?? '') || undefined}
         onChange={set}
+      />
+    )
+  if (schema.items?.enum !== undefined)
+    return (
+      <Many
+        common={common}
+        options={schema.items.enum.map((id) => ({ id, name: t().choices.words[id] ?? id.replaceAll('_', ' ') }))}
+        value={value}
+        set={set}
       />
     )
   if (schema.type === 'boolean')

@@ -18,6 +18,7 @@ import { labelOf } from './fields.tsx'
 import { isEmpty } from './form.ts'
 import { StateOf } from './list-page.tsx'
 import { type Noun, operationOf, type Thing } from './noun.ts'
+import { Secret } from './secret.tsx'
 import { labelsOf, send, thingIn, useThing } from './reads.ts'
 import { Labels, Value } from './value.tsx'
 
@@ -148,6 +149,7 @@ function Overview({ noun, item }: { readonly noun: Noun; readonly item: Thing })
           ]}
         />
       </Panel>
+      {noun.secret === undefined ? null : <Secret operation={noun.secret} id={item.id} />}
     </Stack>
   )
 }

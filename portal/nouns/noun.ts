@@ -91,7 +91,9 @@ export interface Noun<Item = Thing> {
   readonly tabs?: readonly TabOf<Item>[]
   /** Before the facts of the overview. */
   readonly Head?: ComponentType<{ readonly item: Item }>
-  /** Another tab shows the whole of it: the read has more than the list. */
+  /** Reads its credential, on a click. */
+  readonly secret?: OperationId
+  /** Its read has more than its list: changes are read again. */
   readonly isListShort?: boolean
 }
 

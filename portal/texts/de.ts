@@ -304,6 +304,12 @@ export const de: Texts = {
     open: 'Öffnen',
     all: 'Alle Aktivität',
   },
+  secret: {
+    title: 'Zugang',
+    audited: 'Das Anzeigen wird protokolliert. Nach einer Minute verschwindet es wieder.',
+    show: 'Anzeigen',
+    hide: 'Verbergen',
+  },
   console: {
     title: 'Konsole',
     connecting: 'Verbinden',

@@ -304,6 +304,12 @@ export const en = {
     open: 'Open',
     all: 'All activity',
   },
+  secret: {
+    title: 'Access',
+    audited: 'Showing it is recorded in the audit log. It is hidden again after a minute.',
+    show: 'Show',
+    hide: 'Hide',
+  },
   console: {
     title: 'Console',
     connecting: 'Connecting',

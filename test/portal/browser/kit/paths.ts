@@ -11,4 +11,10 @@ export const NOUNS = [
   ['/networks', 'Networks'],
   ['/routers', 'Routers'],
   ['/floating-ips', 'Floating IPs'],
+  ['/load-balancers', 'Load balancers'],
+  ['/edges', 'Edges'],
+  ['/databases', 'Databases'],
+  ['/kubernetes', 'Kubernetes'],
+  ['/dev-clusters', 'Dev clusters'],
+  ['/playgrounds', 'Playgrounds'],
 ] as const
