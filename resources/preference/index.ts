@@ -4,7 +4,7 @@ import { DateTime } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
 /** Of the object as JSON in UTF-8. */
-export const PREFERENCES_BYTES_MAXIMUM = 8_192
+const PREFERENCES_BYTES_MAXIMUM = 8_192
 /** White space and escapes make a body longer than what it says. */
 const BODY_BYTES_MAXIMUM = 6 * PREFERENCES_BYTES_MAXIMUM
 
