@@ -88,6 +88,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   list_webhooks: ROWS,
   list_webhook_deliveries: ROWS,
   list_private_cloud_requests: ROWS,
+  list_quota_requests: ROWS,
+  list_notices: 'computed from what the stream sends',
   list_regions: CATALOGUE,
   list_zones: CATALOGUE,
   list_plans: CATALOGUE,
