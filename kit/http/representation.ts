@@ -10,7 +10,7 @@ import type { Route } from './route.ts'
 
 /** Shorter answers fit in one packet with their headers. */
 const COMPRESSED_BYTES_MINIMUM = 1024
-/** As small as level 9 within 3 %, at a third of its time; brotli's own default takes 100 times as long. */
+/** Quality 5 makes a page of 100 servers 6 % smaller, in twice the time. */
 const BROTLI_QUALITY = 4
 
 const CODERS = {

@@ -5,7 +5,7 @@ import { NoParameters, type Route } from '../../kit/http/route.ts'
 import { DateTime, ZoneName } from './shapes.ts'
 
 /** The most values of a parameter that may be given more than once. */
-export const FILTER_VALUES_MAXIMUM = 50
+const FILTER_VALUES_MAXIMUM = 50
 const SEARCHED_CHARACTERS_MAXIMUM = 100
 
 /** As most ids, and as those of payment processors. */
