@@ -9,12 +9,6 @@ export function after(milliseconds: number, call: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Calls again and again, every so many milliseconds; the answer ends it. */
-export function every(milliseconds: number, call: () => void): () => void {
-  const timer = setInterval(call, milliseconds)
-  return () => clearInterval(timer)
-}
-
 /** Resolves after so many milliseconds, or as soon as the signal is aborted. */
 export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
