@@ -86,6 +86,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   list_invoices: ROWS,
   list_payment_methods: ROWS,
   list_webhooks: ROWS,
+  list_audit_sinks: ROWS,
   list_webhook_deliveries: ROWS,
   list_private_cloud_requests: ROWS,
   list_quota_requests: ROWS,
