@@ -82,7 +82,9 @@ export const BackupJob = resource({
         .array(BackupName)
         .max(COMPLETE_BACKUPS_MAXIMUM)
         .optional()
-        .describe('For remove: the other backups of the account. Chunks that none of them refers to are removed too.'),
+        .describe(
+          'For remove: the other backups of the account. Chunks that none of them refers to are removed; none when absent.',
+        ),
     })
     .describe('Work that the node must do. Written by the platform.'),
   status: z

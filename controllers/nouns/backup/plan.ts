@@ -308,16 +308,14 @@ function jobSpec(
     ...(work === 'copy' && copyOf !== undefined
       ? { copyOf: { ...copyOf, ...defined({ objectStorageZone: originalZone }) } }
       : {}),
-    ...(work === 'remove'
-      ? {
-          completeBackups: complete
-            .filter(isHere)
-            .map(({ metadata }) => metadata.name)
-            .slice(0, COMPLETE_BACKUPS_MAXIMUM),
-        }
-      : {}),
+    ...(work === 'remove' ? defined({ completeBackups: namesOfAll(complete.filter(isHere)) }) : {}),
   }
 }
+
+/** Undefined when they are more than a job can name: one that is not named would lose its chunks, so none is
+ *  removed. */
+const namesOfAll = (backups: readonly BackupObject[]): string[] | undefined =>
+  backups.length > COMPLETE_BACKUPS_MAXIMUM ? undefined : backups.map(({ metadata }) => metadata.name)
 
 /** Progress in bytes of the disk, one event for each tenth that is done. */
 function progressEvents({ status }: JobObject): readonly OperationEvent[] {

@@ -479,6 +479,15 @@ describe('where it is', () => {
       expect(found(inStorage)).toBe('z1')
     },
   )
+  it('chunks stay when there are more backups than a job can name', () => {
+    const named = (count: number) => {
+      const complete = Array.from({ length: count }, (_, index) => sibling(`b${index + 2}`, {}))
+      return outcome({ kind: 'backup.delete', status: ONLINE, isDeleting: true }, { complete }).made
+    }
+    expect(named(2_000)?.completeBackups).toHaveLength(2_000)
+    expect(named(2_001)).toMatchObject({ work: 'remove' })
+    expect(named(2_001)).not.toHaveProperty('completeBackups')
+  })
   it('chunks are held against the backups of the same place only', () => {
     const complete = [sibling('b2', inStorage), sibling('b3', {})]
     const named = (status: Partial<BackupStatus>) =>
