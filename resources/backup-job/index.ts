@@ -83,7 +83,7 @@ export const BackupJob = resource({
         .max(COMPLETE_BACKUPS_MAXIMUM)
         .optional()
         .describe(
-          'For remove: the other backups of the account. Chunks that none of them refers to are removed; none when absent.',
+          'For remove: the other backups of the account. Chunks that none of them needs are removed; none when absent.',
         ),
     })
     .describe('Work that the node must do. Written by the platform.'),

@@ -10,6 +10,7 @@ import type { Store } from '../../kit/kube/store.ts'
 import type { Host } from './hosts.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { SimulatedControlPlanes } from '../control-planes.ts'
+import { WAITING } from '../domain/node-pool/pods.ts'
 
 type Section = NonNullable<MachineDocument['kubernetes']>
 export type PoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
@@ -200,17 +201,9 @@ const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
   metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'node_pool.delete'
 
 const loadPodOf = ({ name, cpu, node }: Pod): LoadPod => ({
+  ...WAITING,
   name,
   node,
   isUnschedulable: node === '',
   requests: { cpu },
-  selector: {},
-  affinity: [],
-  tolerations: [],
-  hostPorts: [],
-  apart: [],
-  isOfNode: false,
-  stays: '',
-  budgets: [],
-  isJudged: true,
 })

@@ -13,6 +13,7 @@ import { Snapshot, type SnapshotStatus } from '../../../../resources/snapshot/in
 import { Storage, type StorageSpec, type StorageStatus } from '../../../../resources/storage/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { progressOf } from '../../../progress.ts'
 
 const OTHER_ZONE = 'eu-1-b'
 const CHECKSUM = 'a'.repeat(64)
@@ -125,26 +126,13 @@ async function server(state: ServerState, system: object = { template: 'tiny-lin
   const { id } = body['server']
   const operation = (await cloud.admin.get(Server, keyOf(id)))?.spec.operation
   if (operation === undefined) throw new Error('it was made without an operation')
-  const { requestedAt, actor, deadlineAt } = operation
   const status: ServerStatus = {
     observedGeneration: 1,
     state,
     cores: 1,
     memoryMebibytes: 192,
     storageGibibytes: 1,
-    operation: {
-      id: operation.id,
-      kind: operation.kind,
-      status: 'succeeded',
-      step: 'done',
-      stepIndex: 0,
-      stepCount: 1,
-      error: '',
-      actor,
-      createdAt: requestedAt,
-      deadlineAt,
-      finishedAt: requestedAt,
-    },
+    operation: progressOf(operation),
   }
   await reported(Server, keyOf(id), status)
   return id

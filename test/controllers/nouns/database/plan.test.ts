@@ -19,6 +19,7 @@ import { defined } from '../../../../domain/defined.ts'
 import { Database, databaseStateOf, toDatabaseView } from '../../../../resources/database/index.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
 import { openSimulatedObjectStorage } from '../../../object-storage.ts'
+import { STARTED } from '../managed-machine/started.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const DAY = 86_400_000
@@ -114,33 +115,14 @@ const DELETING = database({
 const SERVER_ID = machineName({ uid: 'u' }, 'primary')
 function machine(more: Partial<Machine> = {}): Machine {
   return {
+    ...STARTED,
     role: 'primary',
     serverId: SERVER_ID,
     serverUid: 'uid',
     plan: 'db-1c-2g',
-    state: 'started',
-    stateDetail: '',
-    isDeleting: false,
     createdAt: NOW.toISOString(),
-    desiredPower: 'running',
     node: 'node',
-    sharedAddresses: [],
-    publicIpv4: undefined,
-    publicIpv6: undefined,
-    publicIpv6Prefix: undefined,
-    publicMacAddress: undefined,
     interfaces: [{ networkId: 'n', ipv4Address: HOST }] as unknown as Machine['interfaces'], // the rest is not read
-    delivered: undefined,
-    running: undefined,
-    isHealthy: false,
-    detail: '',
-    judgedSince: undefined,
-    report: undefined,
-    reportedAt: undefined,
-    imageVersion: undefined,
-    newestImageVersion: undefined,
-    diskExchange: undefined,
-    objects: [],
     ...more,
   }
 }

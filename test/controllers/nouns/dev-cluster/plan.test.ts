@@ -11,6 +11,7 @@ import {
 import { defined } from '../../../../domain/defined.ts'
 import { DevCluster, type DevClusterStatus } from '../../../../resources/dev-cluster/index.ts'
 import { Server } from '../../../../resources/server/index.ts'
+import { STARTED } from '../managed-machine/started.ts'
 
 const NOW = new Date('2026-01-01T12:10:00Z')
 const UID = '6a31d3a0-3df6-4f5e-a2a1-5f0f2a4f8f11'
@@ -39,33 +40,16 @@ const clusterOf = (status: DevClusterStatus = {}, more: object = {}): DevCluster
   status,
 })
 const MACHINE: Machine = {
+  ...STARTED,
   role: 'cluster',
   serverId: machineName({ uid: UID, type: 'dev_cluster' }, 'cluster'),
   serverUid: 's',
   plan: 'starter-2c-4g',
-  state: 'started',
-  stateDetail: '',
-  isDeleting: false,
   createdAt: '2026-01-01T12:00:01Z',
-  desiredPower: 'running',
   node: 'node-1',
-  sharedAddresses: [],
-  publicIpv4: undefined,
   publicIpv6: '2001:db8::1',
   publicIpv6Prefix: '2001:db8::/64',
   publicMacAddress: '02:00:00:00:00:01',
-  interfaces: [],
-  delivered: undefined,
-  running: undefined,
-  isHealthy: false,
-  detail: '',
-  judgedSince: undefined,
-  report: undefined,
-  reportedAt: undefined,
-  imageVersion: undefined,
-  newestImageVersion: undefined,
-  diskExchange: undefined,
-  objects: [],
 }
 const observedOf = (more: Partial<Observed> = {}): Observed => ({
   accountId: ACCOUNT,

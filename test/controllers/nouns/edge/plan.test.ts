@@ -8,6 +8,7 @@ import { numberOf } from '../../../../resources/load-balancer/index.ts'
 import { edgeConfiguration, Edge, type EdgeSpec, type EdgeStatus } from '../../../../resources/edge/index.ts'
 import type { OperationStanza } from '../../../../resources/kit/shapes.ts'
 import { progressOf } from '../../../progress.ts'
+import { STARTED } from '../managed-machine/started.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T00:15:00Z')
@@ -59,17 +60,13 @@ const OWNER = { uid: 'eu' }
 /** The machine of all roles, as it is when nothing is wrong with it. */
 function machine(object: EdgeObject, more: Partial<Machine> = {}): Machine {
   const bare: Machine = {
+    ...STARTED,
     role: 'combined',
     serverId: machineName(OWNER, 'combined'),
     serverUid: 'su',
     plan: 'tiny',
-    state: 'started',
-    stateDetail: '',
-    isDeleting: false,
     createdAt: NOW.toISOString(),
-    desiredPower: 'running',
     node: 'h1',
-    sharedAddresses: [],
     publicIpv4: '192.0.2.7',
     publicIpv6: '2001:db8::7',
     publicIpv6Prefix: '2001:db8::/64',
@@ -77,17 +74,9 @@ function machine(object: EdgeObject, more: Partial<Machine> = {}): Machine {
     interfaces: [
       { networkId: 'n1', macAddress: '52:54:00:00:00:05', ipv4Address: GATEWAY.ipv4, ipv6Address: GATEWAY.ipv6 },
     ] as Machine['interfaces'],
-    delivered: undefined,
-    running: undefined,
     isHealthy: true,
-    detail: '',
     judgedSince: NOW.toISOString(),
-    report: undefined,
     reportedAt: NOW.toISOString(),
-    imageVersion: undefined,
-    newestImageVersion: undefined,
-    diskExchange: undefined,
-    objects: [],
   }
   const [demand] = edgeDemands(object, { ...SEEN, machines: [bare] })
   const { configuration, sharedAddresses = [] } = demand ?? {}

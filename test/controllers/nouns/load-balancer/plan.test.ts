@@ -11,6 +11,7 @@ import { type Machine, machineName } from '../../../../controllers/nouns/managed
 import { factsDigest } from '../../../../controllers/kit/synced.ts'
 import { defined } from '../../../../domain/defined.ts'
 import { firstNumber, LoadBalancer } from '../../../../resources/load-balancer/index.ts'
+import { STARTED } from '../managed-machine/started.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const CLAIM: NonNullable<Observed['claim']> = {
@@ -82,23 +83,17 @@ function ended(status: 'succeeded' | 'failed') {
 function machine(role: 'a' | 'b', more: Partial<Machine> = {}): Machine {
   const last = role === 'a' ? 2 : 3
   return {
+    ...STARTED,
     role,
     serverId: machineName({ uid: 'u' }, role),
     serverUid: `uid-${role}`,
     plan: 'p',
-    state: 'started',
-    stateDetail: '',
-    isDeleting: false,
     createdAt: NOW.toISOString(),
-    desiredPower: 'running',
     node: `node-${role}`,
     sharedAddresses: [
       { address: '10.0.0.9', networkId: 'n' },
       { address: 'fd00::9', networkId: 'n' },
     ],
-    publicIpv4: undefined,
-    publicIpv6: undefined,
-    publicIpv6Prefix: undefined,
     publicMacAddress: '52:54:00:00:00:0f',
     interfaces: [
       {
@@ -109,17 +104,6 @@ function machine(role: 'a' | 'b', more: Partial<Machine> = {}): Machine {
         ipv6Address: `fd00::${last}`,
       },
     ] as unknown as Machine['interfaces'], // what else an interface has is not looked at
-    delivered: undefined,
-    running: undefined,
-    isHealthy: false,
-    detail: '',
-    judgedSince: undefined,
-    report: undefined,
-    reportedAt: undefined,
-    imageVersion: undefined,
-    newestImageVersion: undefined,
-    diskExchange: undefined,
-    objects: [],
     ...more,
   }
 }

@@ -17,6 +17,7 @@ import {
   poolWith,
   running,
 } from './situations.ts'
+import { WAITING } from '../../../domain/node-pool/pods.ts'
 
 const AUTOSCALING = { min: 1, max: 4 }
 const following = (pool: NodePoolObject): NodePoolObject => {
@@ -48,19 +49,9 @@ const loadOf = (pool: NodePoolObject, pods: readonly Partial<LoadPod>[]): Load =
     allocatable: { cpu: 1_000, memory: 1_000, pods: 110 },
   })),
   pods: pods.map((more, index) => ({
+    ...WAITING,
     name: `a/${index}`,
-    node: '',
-    isUnschedulable: true,
     requests: { cpu: 600 },
-    selector: {},
-    affinity: [],
-    tolerations: [],
-    hostPorts: [],
-    apart: [],
-    isOfNode: false,
-    stays: '',
-    budgets: [],
-    isJudged: true,
     ...more,
   })),
   budgets: {},

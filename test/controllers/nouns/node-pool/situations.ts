@@ -9,6 +9,7 @@ import { KubernetesCluster } from '../../../../resources/kubernetes-cluster/inde
 import { NodePool } from '../../../../resources/node-pool/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../../resources/kit/shapes.ts'
+import { STARTED } from '../managed-machine/started.ts'
 
 export const NOW = new Date('2026-03-01T12:00:00Z')
 export const at = (minutes: number): string => new Date(NOW.getTime() + minutes * 60_000).toISOString()
@@ -80,20 +81,14 @@ export const nodeOf = (number: number, more: Partial<ControlPlaneNode> = {}): Co
 })
 /** It runs what it must unless that says otherwise. */
 export const machineOf = (number: number, more: Partial<Machine> = {}): Machine => ({
+  ...STARTED,
   role: `n${number}`,
   serverId: machineName({ uid: UID, type: 'node_pool' }, `n${number}`),
   serverUid: `s${number}`,
   plan: 'small',
-  state: 'started',
-  stateDetail: '',
-  isDeleting: false,
   createdAt: at(-5),
-  desiredPower: 'running',
   node: 'h1',
-  sharedAddresses: [],
-  publicIpv4: undefined,
   publicIpv6: '2001:2::5',
-  publicIpv6Prefix: undefined,
   publicMacAddress: '52:54:00:00:00:05',
   interfaces: [
     {
@@ -104,18 +99,9 @@ export const machineOf = (number: number, more: Partial<Machine> = {}): Machine 
       ipv6Address: 'fd00::5',
     },
   ] as unknown as Machine['interfaces'], // what the rules look at
-  delivered: undefined,
-  running: undefined,
   isHealthy: true,
-  detail: '',
   judgedSince: at(-1),
-  report: undefined,
 
-  reportedAt: undefined,
-  imageVersion: undefined,
-  newestImageVersion: undefined,
-  diskExchange: undefined,
-  objects: [],
   ...more,
 })
 export const PLANE: ApiView['plane'] = {

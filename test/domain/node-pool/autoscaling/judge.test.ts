@@ -11,6 +11,7 @@ import {
 } from '../../../../domain/node-pool/autoscaling/judge.ts'
 import type { Load, LoadNode, LoadPod } from '../../../../domain/node-pool/autoscaling/load.ts'
 import { allocatableOf } from '../../../../domain/node-pool/autoscaling/rooms.ts'
+import { WAITING } from '../pods.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000).toISOString()
@@ -28,19 +29,9 @@ const node = (name: string, more: Partial<LoadNode> = {}): LoadNode => ({
   ...more,
 })
 const pod = (name: string, cpu: number, more: Partial<LoadPod> = {}): LoadPod => ({
+  ...WAITING,
   name,
-  node: '',
-  isUnschedulable: true,
   requests: { cpu, pods: 1 },
-  selector: {},
-  affinity: [],
-  tolerations: [],
-  hostPorts: [],
-  apart: [],
-  isOfNode: false,
-  stays: '',
-  budgets: [],
-  isJudged: true,
   ...more,
 })
 const on = (name: string, cpu: number, where: string, more: Partial<LoadPod> = {}): LoadPod =>
