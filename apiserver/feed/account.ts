@@ -48,6 +48,8 @@ export interface AccountParts {
   readonly readEntries: (accountId: string, after: number, limit: number) => Promise<readonly AuditEntry[]>
   /** Brings the caches up to what another replica has sent. */
   readonly reach: (accountId: string, version: string) => Promise<void>
+  /** Brings the lists of all replicas up to the version. */
+  readonly share: (accountId: string, version: string) => Promise<void>
   /** Does the work in the name of the account, whatever caused it. */
   readonly inName: <Result>(accountId: string, work: () => Result) => Result
 }
@@ -110,7 +112,7 @@ export class AccountStreams {
       await this.#turns.run(async () => {
         if (this.#streams.size === 0) this.#sequence = await this.#parts.readSequence(this.#accountId)
         if (typeof from !== 'string') await this.#resume(stream, from)
-        else stream.push({ reset: from === 'start' ? 'start' : 'cursor_unknown', changes: [], place: this.#placeNow() })
+        else await this.#reset([stream], from === 'start' ? 'start' : 'cursor_unknown', this.#placeNow())
         this.#streams.add(stream)
       })
     } finally {
@@ -175,9 +177,7 @@ export class AccountStreams {
     const events = due.length > BATCH_MAXIMUM ? undefined : await this.#eventsOf(due).catch(this.#putBack(due))
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM) {
       this.#sent.clear()
-      const reset = { reset: 'too_many_changes', changes: [], place: place ?? this.#placeNow() } as const
-      for (const stream of this.#streams) stream.push(reset)
-      return
+      return this.#reset(this.#streams, 'too_many_changes', place ?? this.#placeNow()).catch(this.#putBack(due))
     }
     const fresh = events.filter((event) => this.#isNews(event))
     for (const stream of this.#streams) {
@@ -222,6 +222,13 @@ export class AccountStreams {
     return events
   }
 
+  /** Lists that are read after a reset, at whichever replica, have everything that is not sent after it. */
+  async #reset(streams: Iterable<Stream>, reset: ResetReason, place: Place): Promise<void> {
+    const { share, log } = this.#parts
+    await share(this.#accountId, log.newest(accountNamespace(this.#accountId)))
+    for (const stream of streams) stream.push({ reset, changes: [], place })
+  }
+
   async #resume(stream: Stream, from: Place): Promise<void> {
     const { reach, syncedVersion, log, readEntries, feeds } = this.#parts
     await reach(this.#accountId, from.version)
@@ -231,13 +238,13 @@ export class AccountStreams {
     }
     const objects = log.since(accountNamespace(this.#accountId), from.version)
     const entries = await readEntries(this.#accountId, from.sequence, BATCH_MAXIMUM + 1)
-    if (objects === undefined) return stream.push({ reset: 'cursor_too_old', changes: [], place })
+    if (objects === undefined) return this.#reset([stream], 'cursor_too_old', place)
     const due = new Map<string, Touched>()
     for (const touched of [...objects, ...rowsOf(entries, feeds)]) note(due, touched)
     const isMuch = entries.length > BATCH_MAXIMUM || due.size > BATCH_MAXIMUM
     const events = isMuch ? undefined : await this.#eventsOf([...due.values()])
     if (events === undefined || lengthOf(events) > BATCH_CHARACTERS_MAXIMUM)
-      return stream.push({ reset: 'too_many_changes', changes: [], place })
+      return this.#reset([stream], 'too_many_changes', place)
     stream.push({ changes: changesFor(stream, events), place })
   }
 }

@@ -30,6 +30,7 @@ export function changesEndpoints(parts: Parts, feeds: readonly Feed[], registry:
     readSequences: (accountIds) => auditSequences(db, accountIds),
     readEntries: (accountId, after, limit) => exportAudit(db, accountId, { after, limit }),
     reach: catchUp.reach,
+    share: catchUp.share,
     forAccount,
   })
   const opened: Opened = {

@@ -17,6 +17,8 @@ interface Entry extends Touched {
 interface NamespaceLog {
   /** Everything after this version is here. */
   floor: string
+  /** Of the newest change. */
+  newest: string
   readonly entries: Map<string, Entry>
 }
 
@@ -24,6 +26,8 @@ export interface TouchLog {
   note(namespace: string, touched: Touched, version: string): void
   /** Something changed at this version that may show in every item: only later cursors are valid. */
   raise(version: string): void
+  /** The version of the newest change there; empty when none is known. */
+  newest(namespace: string): string
   /** What was touched after the version; undefined when that is not known any longer. */
   since(namespace: string, version: string): readonly Touched[] | undefined
 }
@@ -61,9 +65,10 @@ export function createTouchLog({ namespaceMaximum, maximum }: TouchLogOptions): 
 
   return {
     note(namespace, { type, id, isOwn }, version) {
-      const log = namespaces.get(namespace) ?? { floor: '', entries: new Map<string, Entry>() }
+      const log = namespaces.get(namespace) ?? { floor: '', newest: '', entries: new Map<string, Entry>() }
       namespaces.delete(namespace)
       namespaces.set(namespace, log) // newest last
+      log.newest = newer(log.newest, version)
       const key = `${type} ${id}`
       const known = log.entries.get(key)
       if (known === undefined) count++
@@ -77,6 +82,7 @@ export function createTouchLog({ namespaceMaximum, maximum }: TouchLogOptions): 
       if (log.entries.size > namespaceMaximum) forgetOldest(log)
       if (count > maximum) forgetNamespace()
     },
+    newest: (namespace) => namespaces.get(namespace)?.newest ?? '',
     raise: (version) => void (floor = newer(floor, version)),
     since(namespace, version) {
       const log = namespaces.get(namespace)

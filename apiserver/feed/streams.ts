@@ -24,6 +24,8 @@ export interface StreamsParts {
   readonly readEntries: (accountId: string, after: number, limit: number) => Promise<readonly AuditEntry[]>
   /** Brings the caches up to what another replica has sent. */
   readonly reach: (accountId: string, version: string) => Promise<void>
+  /** Brings the lists of all replicas up to the version. */
+  readonly share: (accountId: string, version: string) => Promise<void>
   /** Does the work in the name of the account. */
   readonly forAccount: <Result>(accountId: string, work: () => Result) => Result
 }

@@ -10,6 +10,7 @@ import { KINDS } from '../../apiserver/nouns.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Resource } from '../../resources/kit/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import { Network } from '../../resources/network/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { systemClock as clock } from '../../kit/sys/clock.ts'
@@ -160,6 +161,33 @@ describe.each(Object.entries(READERS))('once %s has shown the end of an operatio
     await cloud.admin.delete(resource, key)
     expect(await shown()).toBeUndefined()
   })
+})
+
+test('once another replica has sent a reset, lists have everything that is not sent after it', async () => {
+  const token = await ada.token('read')
+  const name = randomUUID()
+  const spec = EXAMPLES.find(({ kind }) => kind === 'Network')?.spec
+  const made = await cloud.admin.create(Network, {
+    metadata: { namespace: accountNamespace(ada.accountId), name },
+    spec,
+  })
+  // the other replica has seen it before the stream begins
+  await expect.poll(() => cloud.caches.of(Network).get(made.metadata)?.metadata.resourceVersion).toBeDefined()
+  const leave = new AbortController()
+  const { body } = await cloud.app.customers({
+    method: 'GET',
+    target: '/v1/changes',
+    headers: { authorization: `Bearer ${token}` },
+    remoteAddress: '192.0.2.9',
+    signal: leave.signal,
+  })
+  for await (const text of body as AsyncIterable<string>) {
+    expect(text).toContain('event: reset')
+    break
+  }
+  leave.abort()
+  expect((await ask<Listed>('/v1/networks')).items.map(({ id }) => id)).toContain(name)
+  await cloud.admin.delete(Network, made.metadata)
 })
 
 test('what views derive from other kinds is of the same moment', async () => {

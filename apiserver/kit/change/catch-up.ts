@@ -17,6 +17,8 @@ export interface CatchUp {
   account(accountId: string): Promise<void>
   /** Ensures that everything written for the account up to this version of Kubernetes can be read here. */
   reach(accountId: string, version: string): Promise<void>
+  /** Ensures that it can be read at every other replica from now on. Does nothing without other replicas. */
+  share(accountId: string, version: string): Promise<void>
   /** Ensures that everything written for the account up to this version of Kubernetes, by any writer, can be read here,
    *  and from now on at every other replica. Does nothing when it could be read before. */
   upTo(accountId: string, operation: { readonly id: string; readonly version: string }): Promise<void>
@@ -30,8 +32,10 @@ export interface CatchUpOptions {
   readonly hasPeers?: boolean
 }
 
-/** The name in recent writes for the end of an operation. */
-const OPERATION_END = 'operation'
+/** The name in recent writes for a version that every replica must have reached. */
+const SHOWN = 'operation'
+/** The one of the stream of changes. */
+const STREAM = 'changes'
 /** How long to wait for the watches before the store is read instead: most kinds are quiet, and always wait in vain. */
 const PATIENCE_MILLISECONDS = 10
 const LOOK_MILLISECONDS = 2
@@ -40,42 +44,62 @@ const NAMESPACES_MAXIMUM = 10_000
 
 export function openCatchUp({ store, caches, db, clock, hasPeers = false }: CatchUpOptions): CatchUp {
   const kept = new Set<Cache>()
-  /** The version up to which all kinds of a namespace are known. */
-  const known = new Map<string, string>()
-  const isKnown = (namespace: string, version: string) => !isNewer(version, known.get(namespace) ?? '')
+  /** Up to which all kinds of a namespace are known here. */
+  const known = createVersions()
+  /** Up to which every replica brings itself, because it is recorded. */
+  const shared = createVersions()
 
   const listed = async (cache: Cache, namespace: string) =>
     cache.takeNamespace(namespace, await store.list(cache.type, { namespace }))
 
   async function reach(namespace: string, version: string): Promise<void> {
-    if (isKnown(namespace, version)) return
+    if (known.covers(namespace, version)) return
     const behind = () => [...kept].filter(({ syncedVersion }) => isNewer(version, syncedVersion))
     const until = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
     while (behind().length > 0 && clock.monotonicMilliseconds() < until) await clock.sleep(LOOK_MILLISECONDS)
     await Promise.all(behind().map((cache) => listed(cache, namespace)))
-    if (isKnown(namespace, version)) return
-    known.delete(namespace)
-    known.set(namespace, version)
-    const [oldest] = known.keys()
-    if (known.size > NAMESPACES_MAXIMUM && oldest !== undefined) known.delete(oldest)
+    known.note(namespace, version)
+  }
+
+  async function record(accountId: string, id: string, version: string): Promise<void> {
+    const namespace = accountNamespace(accountId)
+    if (!hasPeers || shared.covers(namespace, version)) return
+    const shown = { accountId, resource: { type: SHOWN, id }, resourceVersion: version }
+    await db.transaction().execute((tx) => recordWrites(tx, [shown], clock.now()))
+    shared.note(namespace, version)
   }
 
   return {
     include: (kind) => void (kind.scope === 'Namespaced' && kept.add(caches.of(kind))),
     async account(accountId) {
       if (!hasPeers) return
-      const ends = await listRecentWrites(db, accountId, OPERATION_END, clock.now())
-      const newest = ends.map(({ resourceVersion }) => resourceVersion).reduce(newer, '')
-      if (newest !== '') await reach(accountNamespace(accountId), newest)
+      const shown = await listRecentWrites(db, accountId, SHOWN, clock.now())
+      const newest = shown.map(({ resourceVersion }) => resourceVersion).reduce(newer, '')
+      if (newest === '') return
+      await reach(accountNamespace(accountId), newest)
+      shared.note(accountNamespace(accountId), newest)
     },
     reach: (accountId, version) => reach(accountNamespace(accountId), version),
+    share: (accountId, version) => record(accountId, STREAM, version),
     async upTo(accountId, { id, version }) {
-      const namespace = accountNamespace(accountId)
-      if (isKnown(namespace, version)) return
-      await reach(namespace, version)
-      if (!hasPeers) return
-      const end = { accountId, resource: { type: OPERATION_END, id }, resourceVersion: version }
-      await db.transaction().execute((tx) => recordWrites(tx, [end], clock.now()))
+      await reach(accountNamespace(accountId), version)
+      await record(accountId, id, version)
+    },
+  }
+}
+
+/** The newest version of each namespace. */
+function createVersions() {
+  const versions = new Map<string, string>()
+  const covers = (namespace: string, version: string) => !isNewer(version, versions.get(namespace) ?? '')
+  return {
+    covers,
+    note(namespace: string, version: string) {
+      if (covers(namespace, version)) return
+      versions.delete(namespace)
+      versions.set(namespace, version) // newest last
+      const [oldest] = versions.keys()
+      if (versions.size > NAMESPACES_MAXIMUM && oldest !== undefined) versions.delete(oldest)
     },
   }
 }

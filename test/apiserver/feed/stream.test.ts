@@ -22,6 +22,7 @@ function open(room: number) {
     readSequences: async () => new Map(),
     readEntries: async () => [],
     reach: async () => {},
+    share: async () => {},
     forAccount: (_account, work) => work(),
   })
   const opened = { streams, room: createRoom(room), metrics: openFeedMetrics(registry, streams.count) }

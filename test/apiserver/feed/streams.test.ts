@@ -32,6 +32,9 @@ const object = (kind: string, account: string, name: string, version: number, sp
   spec: { name: `${name} ${version}`, ...spec },
 })
 
+const ADA = '00000000-0000-4000-8000-00000000000a'
+const EVE = '00000000-0000-4000-8000-00000000000e'
+
 let clock: TimedClock
 let servers: Cache<Spec>
 let disks: Cache<Spec>
@@ -41,6 +44,7 @@ let entries: AuditEntry[]
 let keys: Map<string, string>
 let isDatabaseUp: boolean
 let reached: string[]
+let shared: string[]
 /** Happens while a stream reads the audit log. */
 let meanwhile: () => void
 /** The account in whose name something works. */
@@ -62,6 +66,7 @@ beforeEach(() => {
   keys = new Map()
   isDatabaseUp = true
   reached = []
+  shared = []
   meanwhile = () => {}
   readFor = []
   broken = []
@@ -131,9 +136,13 @@ const replica = () =>
       meanwhile()
       readFor.push([account, names.getStore()])
       if (broken.includes(account)) throw new Error('cannot be read')
-      return account === 'ada' ? entries.slice(after, after + limit) : []
+      return account === ADA ? entries.slice(after, after + limit) : []
     },
     reach: async (account, version) => void reached.push(`${account} ${version}`),
+    share: async (account, version) => {
+      if (!isDatabaseUp) throw new Error('no database')
+      shared.push(`${account} ${version}`)
+    },
     forAccount: (account, work) => names.run(account, work),
   })
 type Replica = ReturnType<typeof replica>
@@ -146,7 +155,7 @@ interface Got {
 async function connect(
   streams: Replica,
   {
-    account = 'ada',
+    account = ADA,
     holder = 'session',
     from = 'start' as Place | 'start' | 'unknown',
     accepts = (_type: string): boolean => true,
@@ -199,7 +208,7 @@ describe('a stream', () => {
     const ada = await connect(replica())
     await ada.joined
     expect(ada.take()).toEqual([{ event: 'reset', data: { reason: 'start' } }])
-    put('ada', 'web', 101)
+    put(ADA, 'web', 101)
     await clock.pass(50)
     expect(ada.take()).toEqual([
       {
@@ -207,17 +216,17 @@ describe('a stream', () => {
         data: { type: 'server', id: 'web', is: 'set', item: { id: 'web', name: 'web 101', disks: [] } },
       },
     ])
-    drop('ada', 'web', 102)
+    drop(ADA, 'web', 102)
     await clock.pass(1_000)
     expect(ada.take()).toEqual([{ event: 'change', data: { type: 'server', id: 'web', is: 'removed', item: null } }])
   })
 
   test('has nothing of another account', async () => {
     const streams = replica()
-    const [ada, eve] = [await connect(streams), await connect(streams, { account: 'eve', holder: 'other' })]
+    const [ada, eve] = [await connect(streams), await connect(streams, { account: EVE, holder: 'other' })]
     await Promise.all([ada.joined, eve.joined])
     eve.take()
-    put('ada', 'web', 101)
+    put(ADA, 'web', 101)
     audited('ssh_key', 'k1')
     await clock.pass(2_000)
     expect(eve.take()).toEqual([])
@@ -229,7 +238,7 @@ describe('a stream', () => {
     await ada.joined
     ada.take()
     for (let step = 1; step <= 100; step++) {
-      put('ada', 'web', 100 + step)
+      put(ADA, 'web', 100 + step)
       await clock.pass(10)
     }
     await clock.pass(1_000)
@@ -240,10 +249,10 @@ describe('a stream', () => {
   test('has an item whose own object is as before, when something that it shows has changed', async () => {
     const ada = await connect(replica())
     await ada.joined
-    put('ada', 'web', 101)
+    put(ADA, 'web', 101)
     await clock.pass(1_000)
     ada.take()
-    disks.takeEvent({ type: 'ADDED', object: object('Disk', 'ada', 'd', 102, { shows: 'web' }) })
+    disks.takeEvent({ type: 'ADDED', object: object('Disk', ADA, 'd', 102, { shows: 'web' }) })
     await clock.pass(1_000)
     expect(ada.take()).toMatchObject([{ data: { id: 'web', is: 'set', item: { disks: [true] } } }])
     plans.takeEvent({ type: 'ADDED', object: object('Plan', '', 'p', 103, { shows: 'large' }) })
@@ -251,11 +260,11 @@ describe('a stream', () => {
     expect(ada.take()).toMatchObject([{ data: { id: 'web', is: 'set', item: { plan: 'large' } } }])
     // what is shown of it is as before
     plans.takeEvent({ type: 'MODIFIED', object: object('Plan', '', 'p', 104, { shows: 'large' }) })
-    disks.takeEvent({ type: 'MODIFIED', object: object('Disk', 'ada', 'd', 105, { shows: 'web' }) })
+    disks.takeEvent({ type: 'MODIFIED', object: object('Disk', ADA, 'd', 105, { shows: 'web' }) })
     await clock.pass(1_000)
     expect(ada.take()).toEqual([])
     // an object that shows in none is no removal
-    disks.takeEvent({ type: 'ADDED', object: object('Disk', 'ada', 'e', 106, { shows: 'unknown' }) })
+    disks.takeEvent({ type: 'ADDED', object: object('Disk', ADA, 'e', 106, { shows: 'unknown' }) })
     await clock.pass(1_000)
     expect(ada.take()).toEqual([])
   })
@@ -281,7 +290,7 @@ describe('a stream', () => {
   test('has only what its caller may list', async () => {
     const ada = await connect(replica(), { accepts: (type) => type !== 'server' })
     await ada.joined
-    put('ada', 'web', 101)
+    put(ADA, 'web', 101)
     keys.set('k1', 'laptop')
     audited('ssh_key', 'k1')
     await clock.pass(1_000)
@@ -305,18 +314,18 @@ describe('a stream', () => {
 
   test('works in the name of its account, whoever connected first', async () => {
     const streams = replica()
-    const ada = await names.run('ada', () => connect(streams))
-    const eve = await names.run('eve', () => connect(streams, { account: 'eve', holder: 'other' }))
+    const ada = await names.run(ADA, () => connect(streams))
+    const eve = await names.run(EVE, () => connect(streams, { account: EVE, holder: 'other' }))
     await Promise.all([ada.joined, eve.joined])
     audited('ssh_key', 'k1')
     await clock.pass(2_000)
-    expect(new Set(readFor.map((pair) => pair.join(' ')))).toEqual(new Set(['all ', 'ada ada', 'eve eve']))
+    expect(new Set(readFor.map((pair) => pair.join(' ')))).toEqual(new Set(['all ', `${ADA} ${ADA}`, `${EVE} ${EVE}`]))
   })
 
   test('does not wait for an account whose audit log cannot be read', async () => {
     const streams = replica()
-    broken = ['eve']
-    const eve = await connect(streams, { account: 'eve', holder: 'other' })
+    broken = [EVE]
+    const eve = await connect(streams, { account: EVE, holder: 'other' })
     const ada = await connect(streams)
     await Promise.all([ada.joined, eve.joined])
     ada.take()
@@ -330,8 +339,12 @@ describe('a stream', () => {
     const ada = await connect(replica())
     await ada.joined
     ada.take()
-    for (let step = 1; step <= BATCH_MAXIMUM + 1; step++) put('ada', `s${step}`, 100 + step)
+    for (let step = 1; step <= BATCH_MAXIMUM + 1; step++) put(ADA, `s${step}`, 100 + step)
+    isDatabaseUp = false
     await clock.pass(1_000)
+    expect(ada.take()).toEqual([])
+    isDatabaseUp = true
+    await clock.pass(2_000)
     expect(ada.take()).toEqual([{ event: 'reset', data: { reason: 'too_many_changes' } }])
   })
 })
@@ -341,15 +354,15 @@ describe('a cursor', () => {
     const streams = replica()
     const first = await connect(streams)
     await first.joined
-    put('ada', 'web', 101)
-    put('ada', 'old', 102)
+    put(ADA, 'web', 101)
+    put(ADA, 'old', 102)
     quietUntil(103)
     await clock.pass(1_000)
     first.leave()
     const from = { version: '103', sequence: 0 }
-    put('ada', 'web', 104)
-    put('eve', 'foreign', 105)
-    drop('ada', 'old', 106)
+    put(ADA, 'web', 104)
+    put(EVE, 'foreign', 105)
+    drop(ADA, 'old', 106)
     keys.set('k1', 'laptop')
     audited('ssh_key', 'k1')
     const second = await connect(streams, { from })
@@ -365,7 +378,7 @@ describe('a cursor', () => {
     const third = await connect(streams, { from: { version: '110', sequence: 1 } })
     await third.joined
     expect(third.take()).toEqual([])
-    expect(reached).toEqual(['ada 103', 'ada 110'])
+    expect(reached).toEqual([`${ADA} 103`, `${ADA} 110`])
   })
 
   test('works at another replica that knows that moment, and not at one that started later', async () => {
@@ -375,7 +388,7 @@ describe('a cursor', () => {
     await ada.joined
     quietUntil(110)
     const from = { version: '110', sequence: 0 }
-    put('ada', 'web', 111)
+    put(ADA, 'web', 111)
     quietUntil(112)
     const restarted = replica()
     await clock.pass(0)
@@ -388,6 +401,16 @@ describe('a cursor', () => {
     expect(lost.place()).toEqual({ version: '112', sequence: 0 })
   })
 
+  test('that gets a reset brings the lists of all replicas up to what is not sent again', async () => {
+    const streams = replica()
+    await clock.pass(0)
+    put(ADA, 'web', 105)
+    put(EVE, 'foreign', 108)
+    for (const from of ['start', 'unknown', { version: '99', sequence: 0 }] as const)
+      await (await connect(streams, { from })).joined
+    expect(shared).toEqual([`${ADA} 105`, `${ADA} 105`, `${ADA} 105`])
+  })
+
   test('that nobody knows is answered by a reset', async () => {
     const ada = await connect(replica(), { from: 'unknown' })
     await ada.joined
@@ -397,12 +420,12 @@ describe('a cursor', () => {
   test('never says more than was sent', async () => {
     const ada = await connect(replica())
     await ada.joined
-    put('ada', 'web', 101)
+    put(ADA, 'web', 101)
     quietUntil(101)
     await clock.pass(50)
     expect(ada.place()).toEqual({ version: '101', sequence: 0 })
-    put('ada', 'web', 102)
-    put('ada', 'db', 103)
+    put(ADA, 'web', 102)
+    put(ADA, 'db', 103)
     quietUntil(103)
     expect(ada.quiet()).toBeUndefined()
     await clock.pass(50)
@@ -421,11 +444,11 @@ describe('a cursor', () => {
     audited('ssh_key', 'k1')
     meanwhile = () => {
       meanwhile = () => {}
-      put('ada', 'during', 111)
+      put(ADA, 'during', 111)
     }
     const ada = await connect(streams, { from: { version: '110', sequence: 0 } })
     await ada.joined
-    put('ada', 'after', 112)
+    put(ADA, 'after', 112)
     await clock.pass(1_000)
     expect(ada.take().map(({ data }) => data['id'])).toEqual(['k1', 'during', 'after'])
   })
@@ -441,13 +464,13 @@ test('four streams of a session, fifty of an account; those that have left do no
   await expect(connect(streams)).rejects.toMatchObject({ status: 429 })
   for (let other = 0; other < 46; other++) await connect(streams, { holder: `other ${other}` })
   await expect(connect(streams, { holder: 'one more' })).rejects.toMatchObject({ status: 429 })
-  await connect(streams, { account: 'eve', holder: 'hers' })
+  await connect(streams, { account: EVE, holder: 'hers' })
 })
 
 test('a process has so many streams, and says that another may have fewer', async () => {
   const streams = replica()
   for (let account = 0; account < 40; account++)
-    for (let holder = 0; holder < 50; holder++) streams.enter(`a${account}`, `h${holder}`)
+    for (let holder = 0; holder < 50; holder++) streams.enter(`account ${account}`, `h${holder}`)
   expect(() => streams.enter('one more', 'holder')).toThrow(
     expect.objectContaining({ status: 503, members: { retryAfterSeconds: 10 } }),
   )
