@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { extname, join } from 'node:path'
+import { extname, join, relative } from 'node:path'
 import { codingOf, hasTag } from './representation.ts'
 
 export interface StaticFile {
@@ -50,7 +50,7 @@ export async function readStaticFiles(folder: string): Promise<StaticFiles> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length))
+    .map(({ parentPath, name }) => `/${relative(folder, join(parentPath, name))}`)
     .filter((path) => !path.includes('/.'))
   const contents = new Map<string, Buffer>()
   let total = 0

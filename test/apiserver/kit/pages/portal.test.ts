@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request as send } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { cwd } from 'node:process'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPortal, type Portal, type PortalOptions, portalPages } from '../../../../apiserver/kit/pages/portal.ts'
@@ -223,6 +224,14 @@ describe('a portal', () => {
     const { status } = await get(await serve({ portal: undefined }), '/dashboard')
     expect(status).toBe(404)
   })
+
+  it.each([(path: string) => `${path}/`, (path: string) => relative(cwd(), path)])(
+    'is read from a folder however it is written',
+    async (written) => {
+      const port = await serve({ portal: await openPortal(written(folder)) })
+      expect((await get(port, '/dashboard')).status).toBe(200)
+    },
+  )
 
   it('that the setting names and nobody built is refused', async () => {
     await expect(openPortal(join(folder, 'nothing'))).rejects.toThrow('ENOENT')
