@@ -26,6 +26,7 @@ export {
   type MemberRow,
   createInvitation,
   decideInvitation,
+  emailsOf,
   findInvitation,
   findPendingInvitation,
   listInvitations,

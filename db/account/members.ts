@@ -318,3 +318,10 @@ export async function decideInvitation(
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }
+
+/** The emails of users by their ids, whether they are members or have left. */
+export async function emailsOf(queries: Queries, userIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await queries.selectFrom('app_user').select(['id', 'email']).where('id', 'in', userIds).execute()
+  return new Map(rows.map(({ id, email }) => [id, email]))
+}

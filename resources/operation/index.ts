@@ -205,6 +205,14 @@ export const OperationView = z
     started_at: DateTime.nullable(),
     finished_at: DateTime.nullable(),
     actor: z.string(),
+    actor_name: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        'Name of the token, or email of the person, also of one who has left; null for the platform. Absent where a ' +
+          'resource or the answer to a change shows the operation.',
+      ),
     progress: MigrationProgressView.optional(),
     events: z.array(OperationEventView).optional(),
   })

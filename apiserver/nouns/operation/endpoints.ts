@@ -29,6 +29,7 @@ import {
   ofObject,
   type OperationObject,
   operationPlace,
+  withActorNames,
   withProgress,
 } from './views.ts'
 import { answerOf, readPageByTime } from '../../kit/list/page.ts'
@@ -54,9 +55,12 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
           version: record?.metadata.resourceVersion ?? '',
         }
       }
+      const answer = async ({ view }: { readonly view: OperationView }): Promise<Answer> => {
+        const [operation] = await withActorNames(parts.db, [view])
+        return { status: 200, body: { operation } }
+      }
       const found = await read()
-      if (query.wait === undefined || isFinal(found.view.status))
-        return { status: 200, body: { operation: found.view } }
+      if (query.wait === undefined || isFinal(found.view.status)) return answer(found)
       const key = { namespace: accountNamespace(caller.accountId), name: params.id }
       await wait({
         ...key,
@@ -65,7 +69,7 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
         seconds: query.wait,
         signal: request.signal,
       })
-      return { status: 200, body: { operation: (await read()).view } }
+      return answer(await read())
     }),
     customerEndpoint(listOperations, (call) => list(parts, { cache, ends }, call)),
     customerEndpoint(cancelOperation, (call) => cancel(parts, call)),
@@ -79,7 +83,8 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
   } = call
   const { view } = await readOperation(parts, accountId, id)
   await markCancelled(parts, call, view)
-  return { status: 202, body: { operation: (await readOperation(parts, accountId, id)).view } }
+  const [operation] = await withActorNames(parts.db, [(await readOperation(parts, accountId, id)).view])
+  return { status: 202, body: { operation } }
 }
 
 interface Found {
@@ -179,7 +184,7 @@ async function list(
       return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
     },
     operationPlace,
-    { viewsOf: (views) => views },
+    { viewsOf: (views) => withActorNames(db, views) },
   )
   return answerOf(page)
 }

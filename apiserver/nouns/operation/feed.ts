@@ -8,7 +8,7 @@ import type { Targets } from '../../kit/change/targets.ts'
 import { besides, type Feed, sourceOf } from '../../kit/feed.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { openEnds } from './seen.ts'
-import { ofHistory, ofObject } from './views.ts'
+import { ofHistory, ofObject, withActorNames } from './views.ts'
 
 /** An end is sent once everything that the operation changed can be read, as reads and lists show it: then the target
  *  shows it too, which touches the operation again. Operations are never deleted. */
@@ -41,14 +41,13 @@ export function operationFeed(parts: Parts & { readonly targets: Targets }): Fee
       ),
     ],
     async itemsOf(accountId, ids) {
-      const items = new Map<string, Buffer>()
+      const found: OperationView[] = []
       for (const id of ids) {
         const view = await viewOf(accountId, id)
-        if (view === undefined) continue
-        const { events: _events, ...item } = view
-        items.set(id, Buffer.from(JSON.stringify(item)))
+        if (view !== undefined) found.push(view)
       }
-      return items
+      const views = await withActorNames(db, found)
+      return new Map(views.map(({ events: _events, ...item }) => [item.id, Buffer.from(JSON.stringify(item))]))
     },
   }
 }

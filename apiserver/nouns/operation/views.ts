@@ -1,5 +1,8 @@
 /** Operations as the API shows them: from their object, or from the history. */
 import { type FinishedOperation, stepsOf } from '../../../domain/operations.ts'
+import { isUuid } from '../../../domain/uuid.ts'
+import { emailsOf } from '../../../db/account/index.ts'
+import type { Queries } from '../../../db/kit/open.ts'
 import type { ListPlace } from '../../../db/kit/page.ts'
 import type { OperationFilter } from '../../../db/operation/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -120,4 +123,21 @@ export function ofHistory(finished: FinishedOperation): OperationView {
   // the reconciler recorded these
   const [target, carrier] = [finished.target, finished.carrier] as [OperationSpec['target'], OperationSpec['carrier']]
   return { ...toOperationView(progress, recordedTarget(target), carrier), events: eventsOf(finished.events) }
+}
+
+const USER = 'user:'
+const TOKEN = 'token:'
+
+/** The views with the names of their actors. Whoever acted in an account was a member of it then. */
+export async function withActorNames<View extends Pick<OperationView, 'actor'>>(
+  db: Queries,
+  views: readonly View[],
+): Promise<readonly (View & { readonly actor_name: string | null })[]> {
+  const idOf = ({ actor }: View): string => (actor.startsWith(USER) ? actor.slice(USER.length) : '')
+  const emails = await emailsOf(db, [...new Set(views.map(idOf).filter(isUuid))])
+  return views.map((view) => {
+    const { actor } = view
+    const token = actor.startsWith(TOKEN) ? actor.slice(TOKEN.length) : null
+    return { ...view, actor_name: token ?? emails.get(idOf(view)) ?? null }
+  })
 }
