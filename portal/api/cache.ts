@@ -80,7 +80,7 @@ export function useList<Id extends ListId>(
   return useInfiniteQuery({
     queryKey: keyOf(id, query),
     queryFn: async ({ pageParam, signal }) => {
-      const paging = isPaged ? { limit: PAGE_ITEMS, ...(pageParam === '' ? {} : { cursor: pageParam }) } : {}
+      const paging = { ...(isPaged ? { limit: PAGE_ITEMS } : {}), ...(pageParam === '' ? {} : { cursor: pageParam }) }
       // every list has this shape
       return (await call(id, { query: { ...query, ...paging } as QueryOf<Id>, signal })) as unknown as ListPart<
         ItemOf<Id>

@@ -14,7 +14,7 @@ export interface OperationRule {
   readonly isDestructive?: boolean
   /** Reads a credential or a live view: only on a click, and audited. */
   readonly isCredentialRead?: boolean
-  /** A list that takes a limit and a cursor. */
+  /** A list that takes a limit. */
   readonly isPaged?: boolean
   /** Kinds of operations that it starts. */
   readonly starts?: readonly string[]

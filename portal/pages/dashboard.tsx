@@ -1,26 +1,34 @@
 /** `/dashboard`: first steps until they are done, what needs somebody, what is in progress, and the month so far. */
 import { Check } from 'lucide-react'
-import { type ReactNode } from 'react'
-import { itemsOf, useList, useRead } from '../api/cache.ts'
-import { useMay } from '../api/session.ts'
+import type { ReactNode } from 'react'
+import { itemsOf, readAgain, useList, useRead } from '../api/cache.ts'
+import { call } from '../api/client.ts'
+import type { Answer } from '../api/operations.ts'
 import { Operations } from '../nouns/activity.tsx'
-import { hrefOf, lookOf, type Noun } from '../nouns/noun.ts'
-import { useThings } from '../nouns/reads.ts'
-import { allNouns } from '../nouns/registry.ts'
-import { StateOf } from '../nouns/list-page.tsx'
-import { day, money } from '../texts/format.ts'
+import { hrefOf, type Noun } from '../nouns/noun.ts'
+import { allNouns, nounNamed } from '../nouns/registry.ts'
+import { day, money, number, utc } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
-import { ButtonLink } from '../ui/button.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
-import { Between, Grid, Page, Panel, Stack, type Step, Steps, Tile } from '../ui/layout.tsx'
+import { Between, Grid, Page, Panel, type Step, Steps, Tile } from '../ui/layout.tsx'
+import { Note } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 
+type Overview = Answer<'get_overview'>
+
 export function DashboardPage(): ReactNode {
+  const { data } = useRead('get_overview', {}, { isAlwaysStale: true })
   return (
     <Page title={t().dashboard.title}>
+      <Notices />
       <FirstSteps />
-      <Counts />
-      <Attention />
+      {data === undefined ? null : (
+        <>
+          <Counts overview={data} />
+          <Attention overview={data} />
+        </>
+      )}
       <Between>
         <h2>{t().dashboard.recent}</h2>
         <ButtonLink kind="quiet" href="/activity">
@@ -30,6 +38,29 @@ export function DashboardPage(): ReactNode {
       <Operations query={{}} limit={8} />
     </Page>
   )
+}
+
+/** What is announced, until somebody dismisses it. The unverified address has a banner on every page. */
+function Notices(): ReactNode {
+  const items = itemsOf(useList('list_notices').data).filter(
+    ({ is_dismissed: isDismissed, kind }) => !isDismissed && kind !== 'email_unverified',
+  )
+  const dismiss = async (id: string): Promise<void> => {
+    await call('dismiss_notice', { path: { id } }).catch(() => undefined)
+    await readAgain('list_notices')
+  }
+  return items.map(({ id, message, at, severity }) => (
+    <Note key={id} {...(severity === 'info' ? {} : { look: 'busy' as const })}>
+      <Between>
+        <span dir="auto">
+          {message} {at === null ? null : <span className="soft">{utc(at)}</span>}
+        </span>
+        <Button kind="quiet" onPress={() => void dismiss(id)}>
+          {t().ui.dismiss}
+        </Button>
+      </Between>
+    </Note>
+  ))
 }
 
 function FirstSteps(): ReactNode {
@@ -75,84 +106,82 @@ function FirstSteps(): ReactNode {
 
 const isNext = (at: number, hasKey: boolean): boolean => (hasKey ? at === 2 : at === 1)
 
-function Counts(): ReactNode {
-  const may = useMay()
-  const { data: usage } = useRead('get_usage_summary', {}, { isOn: may('get_usage_summary') })
+/** Nouns that the account has something of; servers always. */
+function Counts({ overview: { cost, resources } }: { readonly overview: Overview }): ReactNode {
+  const counts = new Map<string, number>(resources.map(({ type, total }) => [type, total]))
+  const shown = allNouns().filter(({ name }) => COUNTED.has(name) && (name === 'server' || (counts.get(name) ?? 0) > 0))
   return (
     <Grid>
-      {usage === undefined ? null : (
-        <>
-          <Tile
-            name={t().dashboard.month}
-            value={money(usage.month_to_date_cents)}
-            note={t().dashboard.estimate(money(usage.estimated_month_cents))}
-            href="/settings/billing"
-          />
-          {usage.credit_balance_cents === 0 ? null : (
-            <Tile
-              name={t().dashboard.credit}
-              value={money(usage.credit_balance_cents)}
-              note={
-                usage.credit_next_expiry === null ? undefined : t().dashboard.creditUntil(day(usage.credit_next_expiry))
-              }
-              href="/settings/billing"
-            />
-          )}
-        </>
+      {cost === undefined ? null : (
+        <Tile
+          name={t().dashboard.month}
+          value={money(cost.month_to_date_cents)}
+          note={t().dashboard.estimate(money(cost.estimated_month_cents))}
+          href="/settings/billing"
+        />
       )}
-      {allNouns()
-        .filter(({ name }) => COUNTED.has(name))
-        .map((noun) => (
-          <Count key={noun.name} noun={noun} />
-        ))}
+      {cost === undefined || cost.credit_balance_cents === 0 ? null : (
+        <Tile
+          name={t().dashboard.credit}
+          value={money(cost.credit_balance_cents)}
+          note={cost.credit_next_expiry === null ? undefined : t().dashboard.creditUntil(day(cost.credit_next_expiry))}
+          href="/settings/billing"
+        />
+      )}
+      {shown.map((noun) => (
+        <Count key={noun.name} noun={noun} total={counts.get(noun.name) ?? 0} />
+      ))}
     </Grid>
   )
 }
 
-const COUNTED = new Set<string>(['server', 'storage'])
+const COUNTED = new Set<string>([
+  'server',
+  'storage',
+  'database',
+  'load_balancer',
+  'kubernetes_cluster',
+  'dev_cluster',
+  'network',
+])
 
-function Count({ noun }: { readonly noun: Noun }): ReactNode {
-  const { data } = useList(noun.list)
-  const last = data?.pages.at(-1)
-  const count = itemsOf(data).length
+const Count = ({ noun, total }: { readonly noun: Noun; readonly total: number }): ReactNode => (
+  <Tile name={t().nouns[noun.name].many} value={number(total)} href={noun.path} />
+)
+
+/** What is in error or unhealthy, quotas that are nearly used, and an audit log that does not verify. */
+function Attention({ overview: { problems, quotas, audit } }: { readonly overview: Overview }): ReactNode {
+  const rows = [
+    ...problems.items.map(({ type, id, name, reason }) => ({ id: `${type}:${id}`, type, of: id, name, reason })),
+    ...quotas.map(({ name, used, limit }) => ({
+      id: `quota:${name}`,
+      type: 'quota',
+      of: '',
+      name: name.replaceAll('_', ' '),
+      reason: t().dashboard.quotaNear(number(used), number(limit)),
+    })),
+    ...(audit.status === 'broken'
+      ? [{ id: 'audit', type: 'audit', of: '', name: t().audit.title, reason: t().audit.broken }]
+      : []),
+  ]
+  if (rows.length === 0) return null
   return (
-    <Tile
-      name={t().nouns[noun.name].many}
-      value={data === undefined ? '–' : `${count}${last?.next_cursor == null ? '' : '+'}`}
-      href={noun.path}
-    />
+    <>
+      <h2>{t().dashboard.attention}</h2>
+      <Table
+        label={t().dashboard.attention}
+        items={rows}
+        hrefOf={({ type, of }) => {
+          const noun = nounNamed(type)
+          return noun === undefined ? (PAGES[type] ?? '/dashboard') : hrefOf(noun, { id: of })
+        }}
+        columns={[
+          { id: 'name', name: t().fields.name, cell: ({ name }) => <span dir="auto">{name}</span> },
+          { id: 'reason', name: t().fields.state_detail, cell: ({ reason }) => <span dir="auto">{reason}</span> },
+        ]}
+      />
+    </>
   )
 }
 
-/** Of what the lists that are counted show: everything in error. */
-function Attention(): ReactNode {
-  const nouns = allNouns().filter(({ name }) => COUNTED.has(name))
-  return (
-    <Stack>
-      {nouns.map((noun) => (
-        <Failed key={noun.name} noun={noun} />
-      ))}
-    </Stack>
-  )
-}
-
-function Failed({ noun }: { readonly noun: Noun }): ReactNode {
-  const { items } = useThings(noun)
-  const failed = items.filter((item) => {
-    const state = noun.stateOf?.(item)
-    return state !== undefined && lookOf(noun, state) === 'bad'
-  })
-  if (failed.length === 0) return null
-  return (
-    <Table
-      label={t().dashboard.attention}
-      items={failed}
-      hrefOf={(item) => hrefOf(noun, item)}
-      columns={[
-        { id: 'name', name: t().nouns[noun.name].one, cell: (item) => noun.titleOf(item) },
-        { id: 'state', name: t().fields.state, cell: (item) => <StateOf noun={noun} item={item} /> },
-        { id: 'detail', name: t().fields.state_detail, cell: (item) => String(item['state_detail'] ?? '') },
-      ]}
-    />
-  )
-}
+const PAGES: Readonly<Record<string, string>> = { quota: '/settings/quotas', audit: '/audit' }

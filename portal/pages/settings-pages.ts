@@ -1,9 +1,9 @@
 /** The pages of settings, in the order of their tabs. */
-import { CreditCard, KeySquare, type LucideIcon, MonitorSmartphone, ShieldCheck, Users } from 'lucide-react'
+import { CreditCard, Gauge, KeySquare, type LucideIcon, MonitorSmartphone, ShieldCheck, Users } from 'lucide-react'
 import { t } from '../texts/index.ts'
 
 export interface SettingsPage {
-  readonly id: 'members' | 'tokens' | 'sessions' | 'security' | 'billing'
+  readonly id: 'members' | 'tokens' | 'sessions' | 'security' | 'billing' | 'quotas'
   readonly path: `/settings/${string}`
   readonly name: () => string
   readonly icon: LucideIcon
@@ -15,4 +15,5 @@ export const SETTINGS_PAGES: readonly SettingsPage[] = [
   { id: 'sessions', path: '/settings/sessions', name: () => t().account.sessions, icon: MonitorSmartphone },
   { id: 'security', path: '/settings/security', name: () => t().account.security, icon: ShieldCheck },
   { id: 'billing', path: '/settings/billing', name: () => t().account.billing, icon: CreditCard },
+  { id: 'quotas', path: '/settings/quotas', name: () => t().account.quotas, icon: Gauge },
 ]

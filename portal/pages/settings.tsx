@@ -6,12 +6,20 @@ import { t } from '../texts/index.ts'
 import { Page, Tabs } from '../ui/layout.tsx'
 import { Billing } from './settings/billing.tsx'
 import { Members } from './settings/members.tsx'
+import { Quotas } from './settings/quotas.tsx'
 import { Security } from './settings/security.tsx'
 import { Sessions } from './settings/sessions.tsx'
 import { Tokens } from './settings/tokens.tsx'
 import { SETTINGS_PAGES } from './settings-pages.ts'
 
-const VIEWS = { members: Members, tokens: Tokens, sessions: Sessions, security: Security, billing: Billing } as const
+const VIEWS = {
+  members: Members,
+  tokens: Tokens,
+  sessions: Sessions,
+  security: Security,
+  billing: Billing,
+  quotas: Quotas,
+} as const
 
 export function Settings(): ReactNode {
   const { page = 'members' }: { readonly page?: string } = useParams({ strict: false })

@@ -1,7 +1,7 @@
 /** What surrounds every page of somebody who is signed in. */
 import './frame.css'
 import { Outlet, useLocation } from '@tanstack/react-router'
-import { Boxes, LayoutDashboard, Menu as MenuIcon, Search, Settings } from 'lucide-react'
+import { Activity, Boxes, LayoutDashboard, Menu as MenuIcon, ScrollText, Search, Settings } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
@@ -101,6 +101,12 @@ function Sidebar({ pathname }: { readonly pathname: string }): ReactNode {
       })}
       <div>
         <p className="nav-area">{t().areas.account}</p>
+        <NavLink href="/activity" icon={<Activity aria-hidden="true" />} pathname={pathname}>
+          {t().frame.activity}
+        </NavLink>
+        <NavLink href="/audit" icon={<ScrollText aria-hidden="true" />} pathname={pathname}>
+          {t().audit.title}
+        </NavLink>
         <NavLink href="/settings" icon={<Settings aria-hidden="true" />} pathname={pathname}>
           {t().account.title}
         </NavLink>

@@ -103,6 +103,10 @@ export function routerOf() {
           '/activity',
           lazyRouteComponent(() => import('../pages/activity.tsx'), 'ActivityPage'),
         ),
+        page(
+          '/audit',
+          lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
+        ),
         page('/settings', settings),
         page('/settings/$page', settings),
         ...nouns,

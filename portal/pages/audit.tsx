@@ -1,0 +1,107 @@
+/** `/audit`: who did what, with the state of the chain that proves it. */
+import { type ReactNode, useState } from 'react'
+import type { AuditEntry } from '../../client/schema.ts'
+import { itemsOf, useList, useRead } from '../api/cache.ts'
+import { Refusal } from '../api/refusal.ts'
+import { Time } from '../nouns/value.tsx'
+import { number } from '../texts/format.ts'
+import { t } from '../texts/index.ts'
+import { Button } from '../ui/button.tsx'
+import { Snippet } from '../ui/copy.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Loading, Page, Panel, Soft, Stack, Toolbar } from '../ui/layout.tsx'
+import { ProblemView } from '../ui/problem.tsx'
+import { type Look, State } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+
+const LOOKS: Readonly<Record<AuditEntry['outcome'], Look>> = { success: 'good', denied: 'bad', failed: 'bad' }
+
+export function AuditPage(): ReactNode {
+  const [filter, setFilter] = useState('')
+  const list = useList('list_audit_entries')
+  const entries = itemsOf(list.data)
+  const words = filter.toLowerCase().split(/\s+/)
+  const shown = entries.filter((entry) => words.every((word) => textOfEntry(entry).includes(word)))
+  return (
+    <Page title={t().audit.title} note={t().audit.note}>
+      <Chain />
+      <Toolbar>
+        <div className="search">
+          <TextField
+            label={t().list.filter}
+            isLabelHidden
+            type="search"
+            placeholder={t().list.filter}
+            value={filter}
+            onChange={setFilter}
+          />
+        </div>
+      </Toolbar>
+      {list.error instanceof Refusal ? <ProblemView refusal={list.error} /> : null}
+      {list.isPending ? <Loading /> : <Entries entries={shown} />}
+      {list.hasNextPage ? (
+        <div>
+          <Button onPress={() => void list.fetchNextPage()}>{t().list.loadMore}</Button>
+        </div>
+      ) : null}
+    </Page>
+  )
+}
+
+const actorOf = (entry: AuditEntry): string => entry.token_name ?? (entry.actor_email || entry.actor_kind)
+
+const textOfEntry = (entry: AuditEntry): string =>
+  [entry.action, actorOf(entry), entry.resource_type, entry.resource_id, entry.outcome, entry.source_ip]
+    .join(' ')
+    .toLowerCase()
+
+function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
+  if (entries.length === 0)
+    return (
+      <Panel>
+        <Soft>{t().list.noneFound}</Soft>
+      </Panel>
+    )
+  const texts = t().audit
+  return (
+    <Table
+      label={texts.title}
+      items={entries}
+      columns={[
+        { id: 'action', name: texts.action, cell: ({ action }) => action },
+        {
+          id: 'outcome',
+          name: texts.outcome,
+          cell: ({ outcome }) => <State look={LOOKS[outcome]}>{texts.outcomes[outcome]}</State>,
+        },
+        { id: 'by', name: t().operations.by, cell: (entry) => <span dir="auto">{actorOf(entry)}</span> },
+        {
+          id: 'resource',
+          name: texts.resource,
+          cell: ({ resource_type: type, resource_id: id }) => `${type.replaceAll('_', ' ')} ${id.slice(0, 8)}`,
+        },
+        { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },
+        { id: 'at', name: texts.at, cell: ({ at }) => <Time instant={at} /> },
+      ]}
+    />
+  )
+}
+
+function Chain(): ReactNode {
+  const { data } = useRead('get_audit_integrity', {}, { isAlwaysStale: true })
+  if (data === undefined) return null
+  const { status, verified_through_sequence: through, head_sequence: head, break: broken } = data
+  const looks = { verified: 'good', unverified: 'busy', broken: 'bad' } as const
+  const texts = t().audit
+  return (
+    <Panel>
+      <Stack gap="tight">
+        <State look={looks[status]}>
+          {status === 'broken' ? texts.broken : texts.verified(number(through), number(head))}
+        </State>
+        {broken === null ? null : <p>{broken.reason}</p>}
+      </Stack>
+      <Snippet label={texts.verify} forms={[{ name: 'CLI', text: 'svccloud audit export > audit.jsonl' }]} />
+    </Panel>
+  )
+}
