@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addCredit } from '../../../../db/account/index.ts'
-import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
+import { createStaff, issueSupportSession, redeemSupportCode } from '../../../../db/staff/index.ts'
+import { newBase62, newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { LoadBalancer } from '../../../../resources/load-balancer/index.ts'
 import { Server } from '../../../../resources/server/index.ts'
@@ -164,4 +165,45 @@ test('a token reads the notices of its person; it does not dismiss', async () =>
   const read = (await cloud.send('GET', '/v1/notices', { headers })).body['items'] as Shown[]
   expect(read.map(({ id }) => id)).toEqual((await noticesOf(ada)).map(({ id }) => id))
   expect((await cloud.send('POST', `/v1/notices/${read[0]?.id}/dismiss`, { headers })).status).toBe(403)
+})
+
+test('support sees the notices of the account, and nothing of the owner', async () => {
+  const { db } = database
+  const now = new Date()
+  const [staffId, secret] = [newUuid(systemRandom), `support_${newBase62(systemRandom, 43)}`]
+  const later = new Date(now.getTime() + 3_600_000)
+  await createStaff(db, {
+    id: staffId,
+    email: 's@staff.example',
+    name: 'S',
+    role: 'support',
+    passwordHash: 'x',
+    sealedSecret: 'x',
+    now,
+  })
+  await db.transaction().execute(async (tx) => {
+    await issueSupportSession(tx, {
+      id: newUuid(systemRandom),
+      accountId: ada.accountId,
+      userId: ada.userId,
+      consentId: null,
+      staffId,
+      staffEmail: 's@staff.example',
+      staffName: 'S',
+      mode: 'read_only',
+      reason: 'r',
+      ticket: null,
+      code: 'code',
+      createdAt: now,
+      codeExpiresAt: later,
+      expiresAt: later,
+    })
+    await redeemSupportCode(tx, 'code', secret, now)
+  })
+  const headers = { cookie: `svccloud_session=${secret}` }
+  const seen = (await cloud.send('GET', '/v1/notices', { headers })).body['items'] as Shown[]
+  const kinds = new Set(seen.map(({ kind }) => kind))
+  expect([kinds.has('maintenance'), kinds.has('credit_expiry'), kinds.has('token_expiry')]).toEqual([true, true, false])
+  expect(seen.filter(({ is_dismissed }) => is_dismissed)).toEqual([])
+  expect((await noticesOf(ada)).some(({ kind }) => kind === 'token_expiry')).toBe(true)
 })
