@@ -79,6 +79,8 @@ interface Identity {
   /** What the API says of itself. */
   readonly document: DocumentCheck
   readonly email: string
+  /** Sent with each request. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export class Customer {
@@ -91,11 +93,15 @@ export class Customer {
   }
 
   /** Sign up, read the mail, verify, log in, make a token. */
-  static async signUp(product: Running, email: string): Promise<Customer> {
+  static async signUp(
+    product: Running,
+    email: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Customer> {
     const url = () => product().endpoints.api_url
     // a document is one
     const document = openDocumentCheck((await (await fetch(`${url()}/openapi.json`)).json()) as object)
-    const identity = { url, document, email }
+    const identity = { url, document, email, headers }
     expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
     // Where no mail is sent addresses count as confirmed.
     if (product().endpoints.mail_directory !== '') {
@@ -132,6 +138,7 @@ export class Customer {
 
   request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
     const headers = {
+      ...this.#identity.headers,
       authorization: `Bearer ${this.#token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
@@ -175,10 +182,15 @@ export class Customer {
   }
 }
 
-const post = ({ url, document }: Identity, path: string, body: object, headers: Record<string, string> = {}) =>
+const post = (
+  { url, document, headers: own }: Identity,
+  path: string,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+) =>
   send<Record<string, unknown>>(
     `${url()}${path}`,
-    { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) },
+    { method: 'POST', headers: { 'content-type': 'application/json', ...own, ...headers }, body: JSON.stringify(body) },
     document,
   )
 
