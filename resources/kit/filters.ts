@@ -2,7 +2,7 @@
  *  Every list gets them (`route` in `define.ts`); a parameter that a route declares itself is its own. */
 import { z } from 'zod'
 import { NoParameters, type Route } from '../../kit/http/route.ts'
-import { DateTime, ZoneName } from './shapes.ts'
+import { DateTime, LabelFilters, ZoneName } from './shapes.ts'
 
 /** The most values of a parameter that may be given more than once. */
 const FILTER_VALUES_MAXIMUM = 50
@@ -14,6 +14,8 @@ const ListedId = z
   .min(1)
   .max(253)
   .regex(/^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/, 'is not an id')
+const ListedName = z.string().min(1).max(255).optional().describe('Returns only those with exactly this name.')
+
 /** A parameter that may be given more than once. */
 export const repeated = <Value extends z.ZodType>(value: Value) =>
   z
@@ -45,12 +47,17 @@ export const isSearched = (field: string): boolean => NAMES.includes(field) || A
 /** The filters that follow from the fields of the items, by the name of the parameter. */
 function filtersFor(item: z.ZodType, path: string): Readonly<Record<string, z.ZodType>> {
   if (!(item instanceof z.ZodObject)) return {}
-  const { id, zone, state } = item.shape as Readonly<Record<string, z.ZodType | undefined>> // a shape is of schemas
+  // a shape is of schemas
+  const { id, name, zone, state, labels } = item.shape as Readonly<Record<string, z.ZodType | undefined>>
   return {
     // a path with an id has that name already
     ...(id === undefined || path.includes('{id}') ? {} : { id: repeated(ListedId) }),
+    ...(name === undefined
+      ? {}
+      : { name: ListedName.optional().describe('Returns only those with exactly this name.') }),
     ...(zone === undefined ? {} : { zone: ZoneName.optional().describe('Returns only those of this zone.') }),
     ...(state instanceof z.ZodEnum ? { state: repeated(state) } : {}),
+    ...(labels === undefined ? {} : { label: LabelFilters }),
     ...(Object.keys(item.shape).some(isSearched)
       ? {
           q: SearchedText.optional().describe(

@@ -85,7 +85,9 @@ test('a list has a parameter for each field of its items that it can be asked by
     const fields = fieldsOf(route)
     const expected = [
       ...(fields['id'] === undefined || route.path.includes('{id}') ? [] : ['id']),
+      ...(fields['name'] === undefined ? [] : ['name']),
       ...(fields['zone'] === undefined ? [] : ['zone']),
+      ...(fields['labels'] === undefined ? [] : ['label']),
       ...(fields['state'] === undefined ? [] : ['state']),
       ...(Object.keys(fields).some(isSearched) ? ['q'] : []),
     ]
@@ -125,6 +127,27 @@ describe.each(LISTS.map((route) => [route.id, route] as const))('%s', (id, route
       status: 400,
       body: { errors: [{ field: 'zone' }] },
     })
+  })
+
+  test.runIf(has('name'))('by its exact name', async () => {
+    const all = await askAll(owner, route)
+    for (const { name } of all.slice(0, 2)) {
+      const asked = await askAll(owner, route, `name=${encodeURIComponent(String(name))}`)
+      expect(listed(asked)).toEqual(listed(all.filter((item) => item['name'] === name)))
+      expect(await ask(owner, route, `name=${encodeURIComponent(String(name).slice(0, -1))}-`)).toEqual([])
+    }
+  })
+
+  test.runIf(has('label'))('by labels, all of which it must have', async () => {
+    const all = await askAll(owner, route)
+    for (const item of all) {
+      const labels = Object.entries(item['labels'] as Record<string, string>).map(
+        ([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`,
+      )
+      if (labels.length > 0) expect(listed(await askAll(owner, route, labels.join('&')))).toContain(item['id'])
+      expect(await ask(owner, route, [...labels, 'label=nobody%3Dhas-it'].join('&'))).toEqual([])
+    }
+    expect(await owner.send('GET', `${pathOf(route)}?label=no-value`)).toMatchObject({ status: 400 })
   })
 
   test.runIf(has('state'))('by states', async () => {

@@ -14,6 +14,8 @@ export interface Facets {
   readonly name: string
   readonly zone: string
   readonly state: string
+  /** Each as `key=value`. */
+  readonly labels: readonly string[]
   /** Names, addresses and labels, in lower case; the id is not among them. */
   readonly texts: readonly string[]
 }
@@ -26,20 +28,22 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** Of an item as the API shows it. */
 export function facetsOf(view: unknown): Facets {
   const fields = { ...(view as Readonly<Record<string, unknown>> | null) } // views are objects; of some there is none
-  const texts: string[] = []
+  const { labels: named } = fields as { readonly labels?: Readonly<Record<string, string>> } // where it has some
+  const labels = Object.entries(named ?? {}).map(([key, value]) => `${key}=${value}`)
+  const texts = labels.map((label) => label.toLowerCase())
   for (const [name, value] of Object.entries(fields)) {
-    if (!isSearched(name) || value === null) continue
-    if (typeof value === 'string' && value !== '') texts.push(value.toLowerCase())
-    else if (typeof value === 'object')
-      for (const [key, label] of Object.entries(value)) texts.push(`${key}=${textOf(label)}`.toLowerCase())
+    if (isSearched(name) && typeof value === 'string' && value !== '') texts.push(value.toLowerCase())
   }
   const name = CALLED.map((field) => textOf(fields[field])).find((text) => text !== '') ?? ''
-  return { id: textOf(fields['id']), name, zone: textOf(fields['zone']), state: textOf(fields['state']), texts }
+  return { id: textOf(fields['id']), name, zone: textOf(fields['zone']), state: textOf(fields['state']), labels, texts }
 }
 
 /** Whether the text, in lower case, is part of the id, a name, an address or a label (`key=value`). */
 export const contains = ({ id, texts }: Facets, text: string): boolean =>
   id.includes(text) || texts.some((each) => each.includes(text))
+
+/** Filters by the whole field. */
+const FIELDS = ['id', 'name', 'zone', 'state'] as const
 
 export type Matches<View> = (view: View) => boolean
 
@@ -54,7 +58,10 @@ export function matchesOf({ filters }: Pick<Route, 'filters'>, query: unknown): 
       return (facets) => contains(facets, text)
     }
     const wanted = [value].flat()
-    return (facets) => wanted.includes(facets[name === 'id' || name === 'zone' ? name : 'state'])
+    if (name === 'label') return ({ labels }) => wanted.every((label) => labels.includes(String(label)))
+    const field = FIELDS.find((each) => each === name)
+    if (field === undefined) throw new Error(`no list has a filter ${name}`)
+    return (facets) => wanted.includes(facets[field])
   })
   return (facets) => tests.every((test) => test(facets))
 }
