@@ -1,12 +1,13 @@
 /** Managed databases of accounts: their names, the networks that they hold, sealed passwords and certificates. Locks
  *  are taken in one order: the quota of the account, then the network. */
 import type { Selectable, Transaction } from 'kysely'
-import { badField, conflict } from '../../domain/problem.ts'
+import { badField } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface DatabaseId {
   readonly accountId: string
@@ -54,27 +55,12 @@ export async function claimDatabase(
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { databases: 1 } })
   const network = await lockNetwork(tx, { accountId, networkId })
   if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
-  await requireFreeName(tx, demand, name)
+  await requireFreeName(tx, 'database', { account_id: demand.accountId, id: demand.databaseId, name })
   await tx
     .insertInto('database')
     .values({ account_id: accountId, id, zone, name, network_id: networkId, sealed_password: sealedPassword })
     .onConflict((clash) => clash.columns(['account_id', 'id']).doNothing())
     .execute()
-}
-
-async function requireFreeName(
-  tx: Transaction<Tables>,
-  { accountId, databaseId }: DatabaseId,
-  name: string,
-): Promise<void> {
-  const taken = await selectWhere(tx, 'database', { account_id: accountId, name })
-    .select('id')
-    .where('id', '<>', databaseId)
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', 'The account has a database of this name.', {
-      resource: { type: 'database', id: taken.id },
-    })
 }
 
 /** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
@@ -85,7 +71,7 @@ export async function renameDatabase(tx: Transaction<Tables>, id: DatabaseId, na
     .execute()
   const known = await findDatabase(tx, id)
   if (known === undefined || known.name === name) return
-  await requireFreeName(tx, id, name)
+  await requireFreeName(tx, 'database', { account_id: id.accountId, id: id.databaseId, name })
   await updateWhere(tx, 'database', { account_id: id.accountId, id: id.databaseId }).set({ name }).execute()
 }
 

@@ -1,10 +1,10 @@
 /** Dev clusters of accounts: their names. The lock of the account's quota serializes them. */
 import type { Transaction } from 'kysely'
-import { conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface DevClusterId {
   readonly accountId: string
@@ -25,11 +25,7 @@ export async function claimDevCluster(tx: Transaction<Tables>, demand: DevCluste
   const { accountId, devClusterId: id, name } = demand
   if (await isDevClusterClaimed(tx, demand)) return
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { dev_clusters: 1 } })
-  const taken = await selectWhere(tx, 'dev_cluster', { account_id: accountId, name }).select('id').executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', 'The account has a dev cluster of this name.', {
-      resource: { type: 'dev_cluster', id: taken.id },
-    })
+  await requireFreeName(tx, 'dev_cluster', { account_id: accountId, id, name })
   await tx.insertInto('dev_cluster').values({ account_id: accountId, id, name }).execute()
 }
 

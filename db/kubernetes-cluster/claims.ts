@@ -2,12 +2,13 @@
  *  theirs. Locks are taken in one order: the quota of the account, then the network. */
 import type { Transaction } from 'kysely'
 import { rangesBeside } from '../../domain/kubernetes-cluster/rules.ts'
-import { badField, conflict } from '../../domain/problem.ts'
+import { badField } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface ClusterId {
   readonly accountId: string
@@ -55,13 +56,7 @@ export async function claimCluster(
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { kubernetes_clusters: 1 } })
   const network = await lockNetwork(tx, { accountId, networkId })
   if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
-  const taken = await selectWhere(tx, 'kubernetes_cluster', { account_id: accountId, name })
-    .select('id')
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', 'The account has a Kubernetes cluster of this name.', {
-      resource: { type: 'kubernetes_cluster', id: taken.id },
-    })
+  await requireFreeName(tx, 'kubernetes_cluster', { account_id: accountId, id, name })
   const { pods, services } = rangesBeside(network.ipv4Cidr)
   await tx
     .insertInto('kubernetes_cluster')

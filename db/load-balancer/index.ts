@@ -1,7 +1,7 @@
 /** Load balancers of accounts: their names, the networks that they hold, their addresses, and certificates with sealed
  *  keys. Locks are taken in one order: the quota of the account, the network, and the pool of addresses last. */
 import type { Transaction } from 'kysely'
-import { badField, conflict } from '../../domain/problem.ts'
+import { badField } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool/rules.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
@@ -17,6 +17,7 @@ import {
 } from '../shared-address/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface LoadBalancerId {
   readonly accountId: string
@@ -60,7 +61,7 @@ export async function claimLoadBalancer(
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { load_balancers: 1 } })
   const network = await lockNetwork(tx, { accountId, networkId })
   if (network.zone !== zone) throw badField('networkId', `is in zone ${network.zone}, not in ${zone}`)
-  await requireFreeName(tx, demand)
+  await requireFreeName(tx, 'load_balancer', nameOf(demand))
   await tx
     .insertInto('load_balancer')
     .values({ account_id: accountId, id, zone, name, network_id: networkId })
@@ -72,19 +73,18 @@ export async function claimLoadBalancer(
   return claim
 }
 
-async function requireFreeName(
-  tx: Transaction<Tables>,
-  { accountId, loadBalancerId, zone, name }: Omit<LoadBalancerDemand, 'networkId' | 'publicIpv4'>,
-): Promise<void> {
-  const taken = await selectWhere(tx, 'load_balancer', { account_id: accountId, zone, name })
-    .select('id')
-    .where('id', '<>', loadBalancerId)
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', `The account has a load balancer of this name in zone ${zone}.`, {
-      resource: { type: 'load_balancer', id: taken.id },
-    })
-}
+/** Unique in the zone. */
+const nameOf = ({
+  accountId,
+  loadBalancerId: id,
+  zone,
+  name,
+}: Pick<LoadBalancerDemand, keyof LoadBalancerId | 'zone' | 'name'>) => ({
+  account_id: accountId,
+  id,
+  zone,
+  name,
+})
 
 /** Throws the Problem `name_taken` (409). Does nothing when it has that name, or does not exist. */
 export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId, name: string): Promise<void> {
@@ -94,7 +94,7 @@ export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalanc
     .execute()
   const known = await findLoadBalancer(tx, id)
   if (known === undefined || known.name === name) return
-  await requireFreeName(tx, { ...id, zone: known.zone, name })
+  await requireFreeName(tx, 'load_balancer', nameOf({ ...id, zone: known.zone, name }))
   await updateWhere(tx, 'load_balancer', { account_id: id.accountId, id: id.loadBalancerId }).set({ name }).execute()
 }
 

@@ -9,6 +9,7 @@ import { isHeldByOthers } from '../change/index.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface NetworkId {
   readonly accountId: string
@@ -48,7 +49,7 @@ export async function claimNetwork(
   const ipv4Cidr = demand.ipv4Cidr ?? freeRange(await listRanges(tx, { accountId, zone }))
   if (ipv4Cidr === undefined)
     throw unavailable('no_free_address', 'The networks of the account leave no range of 256 addresses free.')
-  await requireFreeName(tx, demand, name)
+  await requireFreeName(tx, 'network', { account_id: demand.accountId, id: demand.networkId, zone: demand.zone, name })
   for (let tries = 0; tries < PREFIX_TRIES_MAXIMUM; tries++) {
     const made = await tx
       .insertInto('network')
@@ -86,28 +87,13 @@ export async function renameNetwork(tx: Transaction<Tables>, id: NetworkId, name
   await lockQuota(tx, id.accountId)
   const known = await findNetwork(tx, id)
   if (known === undefined || known.name === name) return
-  await requireFreeName(tx, { ...id, zone: known.zone }, name)
+  await requireFreeName(tx, 'network', { account_id: id.accountId, id: id.networkId, zone: known.zone, name })
   await updateWhere(tx, 'network', { account_id: id.accountId, id: id.networkId }).set({ name }).execute()
 }
 
 /** Serializes changes of names; always taken before the lock of a network. */
 const lockQuota = (tx: Transaction<Tables>, accountId: string) =>
   selectWhere(tx, 'account_quota', { account_id: accountId, name: 'networks' }).select('name').forUpdate().execute()
-
-async function requireFreeName(
-  tx: Transaction<Tables>,
-  { accountId, networkId, zone }: NetworkId & { readonly zone: string },
-  name: string,
-): Promise<void> {
-  const taken = await selectWhere(tx, 'network', { account_id: accountId, zone, name })
-    .select('id')
-    .where('id', '<>', networkId)
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', `The account has a network of this name in zone ${zone}.`, {
-      resource: { type: 'network', id: taken.id },
-    })
-}
 
 const listRanges = async (
   db: Queries,

@@ -1,11 +1,12 @@
 /** Node pools of managed Kubernetes clusters: their names. Locks are taken in one order: the quota of the account, then
  *  the cluster. */
 import type { Transaction } from 'kysely'
-import { conflict, notFound } from '../../domain/problem.ts'
+import { notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface NodePoolId {
   readonly accountId: string
@@ -30,13 +31,7 @@ export async function claimNodePool(tx: Transaction<Tables>, demand: NodePoolDem
     .forShare()
     .executeTakeFirst()
   if (cluster === undefined) throw notFound('Kubernetes cluster')
-  const taken = await selectWhere(tx, 'node_pool', { account_id: accountId, cluster_id: clusterId, name })
-    .select('id')
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', 'The cluster has a node pool of this name.', {
-      resource: { type: 'node_pool', id: taken.id },
-    })
+  await requireFreeName(tx, 'node_pool', { account_id: accountId, id, cluster_id: clusterId, name })
   await tx.insertInto('node_pool').values({ account_id: accountId, id, cluster_id: clusterId, name }).execute()
 }
 

@@ -11,6 +11,7 @@ import type { Queries } from '../kit/open.ts'
 import { hasFreeAddress, type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface RouterId {
   readonly accountId: string
@@ -60,7 +61,7 @@ const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `
 export async function claimRouter(tx: Transaction<Tables>, demand: RouterDemand): Promise<RouterClaim> {
   const { accountId, routerId, zone, name, natEnabled, networkIds } = demand
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { routers: 1 } })
-  await requireFreeName(tx, demand, name)
+  await requireFreeName(tx, 'router', { account_id: demand.accountId, id: demand.routerId, zone: demand.zone, name })
   await tx
     .insertInto('router')
     .values({ account_id: accountId, id: routerId, zone, name, nat_enabled: natEnabled })
@@ -271,21 +272,6 @@ const lockRouter = (
 ): Promise<Selectable<Tables['router']> | undefined> =>
   selectWhere(tx, 'router', { account_id: accountId, id: routerId }).selectAll().forUpdate().executeTakeFirst()
 
-async function requireFreeName(
-  tx: Transaction<Tables>,
-  { accountId, routerId, zone }: RouterId & { readonly zone: string },
-  name: string,
-): Promise<void> {
-  const taken = await selectWhere(tx, 'router', { account_id: accountId, zone, name })
-    .select('id')
-    .where('id', '<>', routerId)
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', `The account has a router of this name in zone ${zone}.`, {
-      resource: { type: 'router', id: taken.id },
-    })
-}
-
 /** The lock of the account's quota row serializes changes of names. */
 const lockNames = (tx: Transaction<Tables>, { accountId }: RouterId) =>
   selectWhere(tx, 'account_quota', { account_id: accountId, name: 'routers' }).select('name').forUpdate().execute()
@@ -295,7 +281,7 @@ export async function renameRouter(tx: Transaction<Tables>, id: RouterId, name: 
   await lockNames(tx, id)
   const known = await lockRouter(tx, id)
   if (known === undefined || known.name === name) return
-  await requireFreeName(tx, { ...id, zone: known.zone }, name)
+  await requireFreeName(tx, 'router', { account_id: id.accountId, id: id.routerId, zone: known.zone, name })
   await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId }).set({ name }).execute()
 }
 

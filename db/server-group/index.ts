@@ -9,6 +9,7 @@ import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { requireFreeName } from '../kit/free-name.ts'
 
 export interface GroupId {
   readonly accountId: string
@@ -73,7 +74,8 @@ export async function addServerGroup(tx: Transaction<Tables>, accountId: string,
     })
     .onConflict((conflicting) => conflicting.doNothing())
     .executeTakeFirst()
-  if (added.numInsertedOrUpdatedRows === 0n) await requireFreeName(tx, { accountId, groupId: id }, name)
+  if (added.numInsertedOrUpdatedRows === 0n)
+    await requireFreeName(tx, 'server_group', { account_id: accountId, id, name })
 }
 
 /** Throws the Problem `name_taken` (409). Does nothing when it has that name already. */
@@ -89,23 +91,12 @@ export async function renameServerGroup(
     .execute()
   const before = await lockServerGroup(tx, group)
   if (before === undefined || before.name === name) return before
-  await requireFreeName(tx, group, name)
+  await requireFreeName(tx, 'server_group', { account_id: group.accountId, id: group.groupId, name })
   const row = await updateWhere(tx, 'server_group', { account_id: group.accountId, id: group.groupId })
     .set((columns) => ({ name, generation: columns('generation', '+', 1) }))
     .returningAll()
     .executeTakeFirstOrThrow()
   return toGroup(row)
-}
-
-async function requireFreeName(tx: Transaction<Tables>, { accountId, groupId }: GroupId, name: string): Promise<void> {
-  const taken = await selectWhere(tx, 'server_group', { account_id: accountId, name })
-    .select('id')
-    .where('id', '<>', groupId)
-    .executeTakeFirst()
-  if (taken !== undefined)
-    throw conflict('name_taken', 'The account has a server group of this name.', {
-      resource: { type: 'server_group', id: taken.id },
-    })
 }
 
 /** Does nothing when it does not exist. Throws the Problem `in_use` (409) while it has members. */
