@@ -13,6 +13,8 @@ export default defineConfig({
     // fast.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
+    // What the files of a tier share may be a whole product, which stops within a minute.
+    teardownTimeout: 90_000,
     projects: TIERS.map((tier) => ({
       test: {
         name: tier.name,
