@@ -12,10 +12,10 @@ import {
   SearchField,
   useFilter,
 } from 'react-aria-components'
-import { cache } from '../api/cache.ts'
+import { cache, useRead } from '../api/cache.ts'
 import { useMay } from '../api/session.ts'
 import { hrefOf, type Thing } from '../nouns/noun.ts'
-import { allNouns } from '../nouns/registry.ts'
+import { allNouns, nounNamed } from '../nouns/registry.ts'
 import { t } from '../texts/index.ts'
 import { SETTINGS_PAGES } from '../pages/settings-pages.ts'
 import { useGo } from './go.ts'
@@ -25,6 +25,8 @@ interface Entry {
   readonly name: string
   readonly note: string
   readonly icon: ReactNode
+  /** What the service found it by. */
+  readonly by?: string
 }
 
 const RESOURCES_MAXIMUM = 300
@@ -33,7 +35,7 @@ export function Palette({ close }: { readonly close: () => void }): ReactNode {
   const { contains } = useFilter({ sensitivity: 'base' })
   const [text, setText] = useState('')
   const go = useGo()
-  const entries = useEntries()
+  const entries = useEntries(text.trim())
   return (
     <ModalOverlay
       className="shade"
@@ -60,8 +62,8 @@ export function Palette({ close }: { readonly close: () => void }): ReactNode {
               }}
               renderEmptyState={() => <div className="nothing">{t().palette.nothing}</div>}
             >
-              {({ id, name, note, icon }) => (
-                <ListBoxItem id={id} textValue={`${name} ${note}`} className="option">
+              {({ id, name, note, icon, by = '' }) => (
+                <ListBoxItem id={id} textValue={`${name} ${note} ${by}`} className="option">
                   {icon}
                   <span dir="auto">{name}</span>
                   <span className="note">{note}</span>
@@ -75,7 +77,12 @@ export function Palette({ close }: { readonly close: () => void }): ReactNode {
   )
 }
 
-function useEntries(): readonly Entry[] {
+const LETTERS_MINIMUM = 2
+
+/** Of all resources of the account, by the service; those that were read are there at once. */
+function useEntries(text: string): readonly Entry[] {
+  const query = { q: text }
+  const { data } = useRead('search_resources', { query }, { isOn: text.length >= LETTERS_MINIMUM })
   const may = useMay()
   const nouns = allNouns()
   const pages = nouns.map(({ path, name, icon: Icon }) => ({
@@ -102,7 +109,26 @@ function useEntries(): readonly Entry[] {
     note: t().palette.settings,
     icon: <Icon aria-hidden="true" />,
   }))
-  return [...pages, ...creations, ...settings, ...resources()]
+  const known = resources()
+  const found = (data?.items ?? []).flatMap(({ type, id, name, zone }) => {
+    const noun = nounNamed(type)
+    if (noun === undefined) return []
+    const href = hrefOf(noun, { id })
+    const Icon = noun.icon
+    // the service may have found it by an address or a label
+    return known.some((each) => each.id === href)
+      ? []
+      : [
+          {
+            id: href,
+            name: name || id,
+            note: `${t().nouns[noun.name].one} ${zone}`,
+            icon: <Icon aria-hidden="true" />,
+            by: text,
+          },
+        ]
+  })
+  return [...pages, ...creations, ...settings, ...known, ...found]
 }
 
 /** Resources of lists that were read. */

@@ -228,6 +228,7 @@ export const germanActions: typeof actions = {
   restart_server: 'Neu starten',
   delete_server: 'Löschen',
   rebuild_server: 'Neu aufsetzen',
+  attach_server_network: 'Netz verbinden',
   change_server_plan: 'Tarif wechseln',
   move_server: 'Auf anderen Host umziehen',
   renumber_server_ipv6: 'IPv6 neu nummerieren',

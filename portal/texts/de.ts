@@ -328,6 +328,13 @@ export const de: Texts = {
     reason: 'Wofür Sie es brauchen',
     sent: 'Ihre Anfrage ist gesendet.',
   },
+  server: {
+    networks: 'Netze',
+    storages: 'Speicher',
+    kinds: { public: 'öffentlich', private: 'privat' },
+    detach: 'Trennen',
+    goesInterface: (address) => `Sein Weg in das Netz, mit ${address}`,
+  },
   secret: {
     title: 'Zugang',
     audited: 'Das Anzeigen wird protokolliert. Nach einer Minute verschwindet es wieder.',

@@ -229,6 +229,7 @@ export const actions = {
   restart_server: 'Restart',
   delete_server: 'Delete',
   rebuild_server: 'Rebuild',
+  attach_server_network: 'Attach network',
   change_server_plan: 'Change plan',
   move_server: 'Move to another host',
   renumber_server_ipv6: 'Renumber IPv6',

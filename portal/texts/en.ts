@@ -328,6 +328,13 @@ export const en = {
     reason: 'What you need it for',
     sent: 'Your request is sent.',
   },
+  server: {
+    networks: 'Networks',
+    storages: 'Storages',
+    kinds: { public: 'public', private: 'private' },
+    detach: 'Detach',
+    goesInterface: (address: string) => `Its way into the network, with ${address}`,
+  },
   secret: {
     title: 'Access',
     audited: 'Showing it is recorded in the audit log. It is hidden again after a minute.',

@@ -90,6 +90,7 @@ export const server = noun({
       confirm: {},
       form: [{ name: 'plan', as: 'cards', useOptions: usePlans }, { name: 'grow_storage' }, { name: 'start' }],
     },
+    { operation: 'attach_server_network', form: [{ name: 'network_id', useOptions: optionsOf('network') }] },
     { operation: 'move_server', confirm: {} },
     {
       operation: 'renumber_server_ipv6',
@@ -127,6 +128,16 @@ export const server = noun({
       id: 'metrics',
       name: () => t().metrics.title,
       view: lazy(() => import('./metrics.tsx').then(asDefault('MetricsTab'))),
+    },
+    {
+      id: 'networks',
+      name: () => t().server.networks,
+      view: lazy(() => import('./parts.tsx').then(asDefault('NetworksTab'))),
+    },
+    {
+      id: 'storages',
+      name: () => t().server.storages,
+      view: lazy(() => import('./parts.tsx').then(asDefault('StoragesTab'))),
     },
   ],
   Head: ServerHead,
