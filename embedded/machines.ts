@@ -48,13 +48,13 @@ export class EmbeddedMachine implements SimulatedMachine {
   /** A machine starts with power. A machine that was off starts with another boot. */
   static async open(name: string, folder: DataFolder, clock: Clock): Promise<EmbeddedMachine> {
     const file = join(folder.bmc, `${name}.json`)
-    const kept = await readFile(file, 'utf8').then(
+    const previous = await readFile(file, 'utf8').then(
       (text) => JSON.parse(text) as PowerState, // only this class writes it
       (): PowerState => ({ isOn: true, cycle: 0 }),
     )
     const nodeFolder = join(folder.nodes, name)
     await mkdir(nodeFolder, { recursive: true, mode: 0o700 })
-    const state = { isOn: true, cycle: kept.isOn ? kept.cycle : kept.cycle + 1 }
+    const state = { isOn: true, cycle: previous.isOn ? previous.cycle : previous.cycle + 1 }
     await writeDurably(file, JSON.stringify(state))
     return new EmbeddedMachine(name, { folder: await realpath(nodeFolder), file, clock, state })
   }
@@ -137,16 +137,16 @@ export async function startMachines(
   },
 ): Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
   const file = join(folder.bmc, 'access.json')
-  const kept = await readFile(file, 'utf8').then(
+  const previous = await readFile(file, 'utf8').then(
     // written below only
     (text) => JSON.parse(text) as { readonly port: number; readonly password: string },
     () => undefined,
   )
   const { authority, certificate, key } = await openCertificates({ folder: folder.bmc, hosts: [HOST], clock, random })
-  const password = kept?.password ?? newBase62(random, PASSWORD_LENGTH)
-  const port = await probePort(HOST, kept?.port ?? 0).catch(async () => {
+  const password = previous?.password ?? newBase62(random, PASSWORD_LENGTH)
+  const port = await probePort(HOST, previous?.port ?? 0).catch(async () => {
     print(
-      `WARNING: port ${kept?.port ?? 0} on ${HOST} is in use, so nodes cannot be powered off where their objects ` +
+      `WARNING: port ${previous?.port ?? 0} on ${HOST} is in use, so nodes cannot be powered off where their objects ` +
         'say. Stop what uses it and start again.',
     )
     return probePort(HOST, 0)
@@ -162,7 +162,7 @@ export async function startMachines(
   })
   await writeDurably(
     file,
-    JSON.stringify({ url: simulator.url, port: kept?.port ?? simulator.port, username: USERNAME, password }),
+    JSON.stringify({ url: simulator.url, port: previous?.port ?? simulator.port, username: USERNAME, password }),
   )
   return { simulator, access: { url: simulator.url, username: USERNAME, password, authority } }
 }

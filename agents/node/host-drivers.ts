@@ -210,9 +210,10 @@ async function openSimulation({
 }: HostDriverOptions): Promise<HostDrivers> {
   const file = join(folder, 'simulated.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  const kept: SimulationState = text === undefined ? { bootId, guests: [], volumes: [] } : JSON.parse(text)
-  let guests = kept.bootId === bootId ? kept.guests : kept.guests.map((guest) => ({ ...guest, state: 'gone' as const }))
-  const volumes = new Map(kept.volumes.map((volume) => [volume.name, volume]))
+  const before: SimulationState = text === undefined ? { bootId, guests: [], volumes: [] } : JSON.parse(text)
+  let guests =
+    before.bootId === bootId ? before.guests : before.guests.map((guest) => ({ ...guest, state: 'gone' as const }))
+  const volumes = new Map(before.volumes.map((volume) => [volume.name, volume]))
   const save = () => {
     writeFileSync(
       `${file}.new`,

@@ -64,6 +64,6 @@ export async function accountKey(
   if (sealing?.isAvailable !== true)
     throw unavailable('not_configured', 'Backups need sealing keys, which this deployment does not have.')
   const sealedKey = sealing.seal(random.bytes(KEY_BYTES).toString('hex'), backupKeyOwner(accountId))
-  const kept = await orUnavailable(keepBackupKey(db, { accountId, sealedKey, createdAt: clock.now() }))
-  return sealing.open(kept, backupKeyOwner(accountId))
+  const row = await orUnavailable(keepBackupKey(db, { accountId, sealedKey, createdAt: clock.now() }))
+  return sealing.open(row, backupKeyOwner(accountId))
 }

@@ -68,11 +68,11 @@ export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectS
   if (added.numInsertedOrUpdatedRows !== 0n) return
   const known = await findObjectStorage(tx, made.accountId, made.id)
   if (known?.zone === made.zone) return
-  const taken = await findObjectStorageIn(tx, made.accountId, made.zone)
+  const holder = await findObjectStorageIn(tx, made.accountId, made.zone)
   throw conflict(
     'name_taken',
     'The account has object storage in this zone.',
-    taken === undefined ? {} : { resource: { type: 'object_storage', id: taken.id } },
+    holder === undefined ? {} : { resource: { type: 'object_storage', id: holder.id } },
   )
 }
 

@@ -25,7 +25,7 @@ export async function takeIdempotencyKey(
   const row = { account_id: accountId, key, request_hash: hash, created_at: now, status: null, body: null }
   const oldest = new Date(now.getTime() - KEPT_MILLISECONDS)
   // One statement, so that of two concurrent requests one is first. An expired key counts as new.
-  const taken = await db
+  const newKey = await db
     .insertInto('idempotency_key')
     .values(row)
     .onConflict((on) =>
@@ -33,7 +33,7 @@ export async function takeIdempotencyKey(
     )
     .returning('key')
     .executeTakeFirst()
-  if (taken !== undefined) return { is: 'new' }
+  if (newKey !== undefined) return { is: 'new' }
   const found = await selectWhere(db, 'idempotency_key', { account_id: accountId, key })
     .select(['request_hash', 'status', 'body'])
     .executeTakeFirst()

@@ -537,9 +537,9 @@ async function freeSlot(tx: Transaction<Tables>, { accountId, serverId }: Server
   const rows = await selectWhere(tx, 'storage_claim', { account_id: accountId, server_id: serverId })
     .select('slot')
     .execute()
-  const taken = rows.map(({ slot }) => slot)
+  const usedSlots = rows.map(({ slot }) => slot)
   const free = Array.from({ length: DATA_STORAGES_PER_SERVER_MAXIMUM }, (_, index) => index + 1).find(
-    (slot) => !taken.includes(slot),
+    (slot) => !usedSlots.includes(slot),
   )
   if (free === undefined)
     throw conflict(

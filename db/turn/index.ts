@@ -94,11 +94,11 @@ async function take(
   now: Date,
 ): Promise<boolean> {
   const { holder, ends_at } = turn
-  const taken = await db
+  const row = await db
     .insertInto('turn')
     .values(turn)
     .onConflict((on) => on.column('name').doUpdateSet({ holder, ends_at }).where('turn.ends_at', '<=', now))
     .returning('name')
     .executeTakeFirst()
-  return taken !== undefined
+  return row !== undefined
 }

@@ -131,11 +131,11 @@ const ownerOf = ({ accountId, webhookId }: WebhookId): string => `webhook/${acco
 
 /** Gives a webhook that has no secret the given one. Answers whether it is the webhook's now. */
 export async function giveSecret(queries: Queries, sealing: Sealing, id: WebhookId, secret: string): Promise<boolean> {
-  const given = await updateWhere(queries, 'webhook', keyOf(id))
+  const result = await updateWhere(queries, 'webhook', keyOf(id))
     .set({ sealed_secret: sealing.seal(secret, ownerOf(id)) })
     .where('sealed_secret', 'is', null)
     .executeTakeFirst()
-  return given.numUpdatedRows > 0n
+  return result.numUpdatedRows > 0n
 }
 
 /** Webhooks of all accounts without a secret. */

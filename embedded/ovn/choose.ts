@@ -42,13 +42,15 @@ export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecisio
   }
   if (network === 'user') return { obstacle: 'it was started with --network user' }
   if (hasPublicRoute && !hasRoot) throw new StartRefused(ROUTE_NEEDS_ROOT)
-  const kept = excludingSetting(needs) ?? (network === 'auto' ? choiceOfBefore(needs) : undefined)
-  const found = kept ?? (await probeNetwork({ ...needs, folder: join(folder.root, 'programs') }))
+  const earlierObstacle = excludingSetting(needs) ?? (network === 'auto' ? choiceOfBefore(needs) : undefined)
+  const found = earlierObstacle ?? (await probeNetwork({ ...needs, folder: join(folder.root, 'programs') }))
   if (typeof found !== 'string') return { programs: found }
   const obstacle = `Open Virtual Network cannot be had: ${found}`
   if (network === 'ovn') throw new StartRefused(obstacle)
-  print(`${kept === undefined ? `WARNING: ${obstacle}` : `No Open Virtual Network: ${kept}`}. ${OFF}`)
-  return { obstacle: kept ?? obstacle }
+  print(
+    `${earlierObstacle === undefined ? `WARNING: ${obstacle}` : `No Open Virtual Network: ${earlierObstacle}`}. ${OFF}`,
+  )
+  return { obstacle: earlierObstacle ?? obstacle }
 }
 
 /** QEMU itself opens disks in Ceph, and cannot reach the cluster from a network namespace. */

@@ -175,13 +175,13 @@ const additionsOf = (proxyPort: number): string =>
 async function keep(folder: DataFolder, nodes: readonly PlannedNode[]) {
   await makeFolder(folder.network, 0o700)
   const file = planFile(folder)
-  const kept = await readFile(file, 'utf8').then(
+  const previous = await readFile(file, 'utf8').then(
     (text) => JSON.parse(text) as Kept, // written below only
     () => undefined,
   )
   const plan: Kept = {
-    doorPort: await (kept === undefined ? probePort(LOOPBACK, 0) : keepPort(kept.doorPort, 'which zones name')),
-    zones: numberZones([...new Set(nodes.map(({ zone }) => zone))], kept?.zones ?? {}),
+    doorPort: await (previous === undefined ? probePort(LOOPBACK, 0) : keepPort(previous.doorPort, 'which zones name')),
+    zones: numberZones([...new Set(nodes.map(({ zone }) => zone))], previous?.zones ?? {}),
   }
   await writeDurably(file, JSON.stringify(plan))
   return { proxyPort: plan.doorPort, zones: plan.zones }

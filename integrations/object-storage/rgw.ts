@@ -94,13 +94,13 @@ export function openGateway(address: StoreAddress): ObjectStorageControl {
     const known = measured.get(id)
     const now = clock.now()
     const isRecent = known !== undefined && now.getTime() - known.at.getTime() < MEASURE_MILLISECONDS
-    const kept = isFresh || !isRecent ? undefined : known
-    const user = await admin.findUser(id, kept === undefined)
+    const previous = isFresh || !isRecent ? undefined : known
+    const user = await admin.findUser(id, previous === undefined)
     if (user === undefined) {
       measured.delete(id)
       return undefined
     }
-    const usage = kept ?? { at: now, bytes: user.stats?.size ?? 0, objects: user.stats?.num_objects ?? 0 }
+    const usage = previous ?? { at: now, bytes: user.stats?.size ?? 0, objects: user.stats?.num_objects ?? 0 }
     measured.set(id, usage)
     return { user, usage }
   }

@@ -65,8 +65,8 @@ export async function represent(request: Pick<RequestFacts, 'header'>, response:
   const knowledge = knowledgeOf(body)
   const etag = response.headers['etag'] ?? knowledge.tag
   if (etag === knowledge.tag && hasTag(request.header('if-none-match'), etag)) {
-    const kept = Object.entries(headers).filter(([name]) => name !== 'content-type')
-    return { status: 304, headers: { ...Object.fromEntries(kept), etag }, body: '' }
+    const entries = Object.entries(headers).filter(([name]) => name !== 'content-type')
+    return { status: 304, headers: { ...Object.fromEntries(entries), etag }, body: '' }
   }
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
   const coding = length > COMPRESSED_BYTES_MINIMUM ? codingOf(request.header('accept-encoding')) : undefined

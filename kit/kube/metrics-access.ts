@@ -15,18 +15,18 @@ export function openMetricsAccess(
   kubernetes: Transport,
   clock: Clock,
 ): (authorization: string | undefined) => Promise<MetricsAccess> {
-  const kept = new Map<string, { readonly until: number; readonly access: Promise<MetricsAccess> }>()
+  const verdicts = new Map<string, { readonly until: number; readonly access: Promise<MetricsAccess> }>()
   return async (authorization) => {
     const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
     if (token === undefined) return 'unauthenticated'
     const now = clock.monotonicMilliseconds()
     const key = createHash('sha256').update(token).digest('base64')
-    const known = kept.get(key)
+    const known = verdicts.get(key)
     if (known !== undefined && known.until > now) return known.access
-    if (kept.size >= KEPT_MAXIMUM) kept.clear()
+    if (verdicts.size >= KEPT_MAXIMUM) verdicts.clear()
     const access = review({ kubernetes, clock }, token)
-    access.catch(() => kept.delete(key))
-    kept.set(key, { until: now + KEPT_MILLISECONDS, access })
+    access.catch(() => verdicts.delete(key))
+    verdicts.set(key, { until: now + KEPT_MILLISECONDS, access })
     return access
   }
 }

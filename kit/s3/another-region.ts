@@ -38,10 +38,10 @@ export function signWithBody(
   { region, digest, bytes }: { readonly region: string; readonly digest: string; readonly bytes: number },
 ): RawRequest {
   const isOfBody = (name: string): boolean => /^(?:content-md5|x-amz-(?:sdk-)?checksum-.*)$/.test(name.toLowerCase())
-  const kept = raw.rawHeaders.flatMap((name, index, all) =>
+  const headers = raw.rawHeaders.flatMap((name, index, all) =>
     index % 2 === 0 && !isOfBody(name) ? [name, all[index + 1] ?? ''] : [],
   )
-  const sized = withHeader(kept, 'content-length', String(bytes))
+  const sized = withHeader(headers, 'content-length', String(bytes))
   const other = { ...signature, region, signedHeaders: signature.signedHeaders.filter((name) => !isOfBody(name)) }
   const key = signingKey(secret, signature.day, region)
   if (signature.kind === 'address') {

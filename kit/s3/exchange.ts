@@ -51,10 +51,10 @@ const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
 
 export function openExchange({ url, authority, credentials, clock }: StoreAddress): StoreExchange {
   const isSecure = new URL(url).protocol === 'https:'
-  const kept = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM }
+  const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM }
   const agent = isSecure
-    ? new SecureAgent({ ...kept, ...(authority === null ? {} : { ca: authority }) })
-    : new PlainAgent(kept)
+    ? new SecureAgent({ ...agentOptions, ...(authority === null ? {} : { ca: authority }) })
+    : new PlainAgent(agentOptions)
 
   const ask = ({ method, path = '', query = {}, headers = {}, body, stream }: StoreRequest, signal?: AbortSignal) =>
     new Promise<IncomingMessage>((resolve, reject) => {

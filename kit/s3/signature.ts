@@ -105,14 +105,14 @@ const KEYS_MAXIMUM = 1_024
 
 /** Caches the keys of recent signers. */
 export function openSigningKeys(): SigningKeys {
-  const kept = new Map<string, Buffer>()
+  const keys = new Map<string, Buffer>()
   return (secretAccessKey, { day, region }) => {
     const name = `${day}/${region}/${secretAccessKey}`
-    const key = kept.get(name) ?? signingKey(secretAccessKey, day, region)
-    kept.delete(name)
-    kept.set(name, key)
-    const [oldest] = kept.keys()
-    if (kept.size > KEYS_MAXIMUM && oldest !== undefined) kept.delete(oldest)
+    const key = keys.get(name) ?? signingKey(secretAccessKey, day, region)
+    keys.delete(name)
+    keys.set(name, key)
+    const [oldest] = keys.keys()
+    if (keys.size > KEYS_MAXIMUM && oldest !== undefined) keys.delete(oldest)
     return key
   }
 }

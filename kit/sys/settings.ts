@@ -74,14 +74,14 @@ export const variableOf = (field: string): string =>
  *  that are not the process's own are ignored: processes of one machine or pod share an environment. */
 export function settingsIn<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const json = environment[SETTINGS_VARIABLE]
-  const given = json === undefined ? fromVariables(schema, environment) : fromJson(json)
-  const empty = Object.keys(given).filter((field) => given[field] === '' && !takesEmpty(schema, field))
-  const read = schema.strict().safeParse(given)
+  const input = json === undefined ? fromVariables(schema, environment) : fromJson(json)
+  const empty = Object.keys(input).filter((field) => input[field] === '' && !takesEmpty(schema, field))
+  const read = schema.strict().safeParse(input)
   if (read.success && empty.length === 0) return read.data as z.output<Schema> // `strict` loses the fields' types
   const wrong = (read.error?.issues ?? []).filter(({ path: [field] }) => !empty.includes(String(field)))
   const lines = [
     ...empty.map((field) => lineOf(schema, field, 'is empty. Give it a value, or remove it')),
-    ...wrong.flatMap((issue) => linesOf(schema, issue, given)),
+    ...wrong.flatMap((issue) => linesOf(schema, issue, input)),
   ]
   throw new SettingsRefused(`Settings are missing or wrong (docs/settings.md has all of them):\n${lines.join('\n')}`)
 }
@@ -106,10 +106,10 @@ function fromJson(text: string): Readonly<Record<string, unknown>> {
 const takesEmpty = (schema: z.ZodObject, field: string): boolean =>
   typeof schema.shape[field]?.safeParse('').data === 'object'
 
-function linesOf(schema: z.ZodObject, issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string[] {
+function linesOf(schema: z.ZodObject, issue: z.core.$ZodIssue, input: Readonly<Record<string, unknown>>): string[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((field) => `${field}: there is no such setting`)
   const [field = ''] = issue.path.map(String)
-  return [lineOf(schema, field, field in given ? issue.message : 'is not set')]
+  return [lineOf(schema, field, field in input ? issue.message : 'is not set')]
 }
 
 function lineOf(schema: z.ZodObject, field: string, fault: string): string {

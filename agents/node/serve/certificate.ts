@@ -24,11 +24,11 @@ const RENEW_BEFORE_DAYS = 365
  *  file, so that they match. */
 export async function openCertificate(folder: string, clock: Clock, random: Random): Promise<AgentCertificate> {
   const path = join(folder, FILE)
-  const kept = await readFile(path, 'utf8').catch(() => undefined)
-  if (kept !== undefined) {
-    const certificate = new X509Certificate(kept)
+  const previous = await readFile(path, 'utf8').catch(() => undefined)
+  if (previous !== undefined) {
+    const certificate = new X509Certificate(previous)
     if (Date.parse(certificate.validTo) - clock.now().getTime() > RENEW_BEFORE_DAYS * DAY_MILLISECONDS)
-      return describe(kept)
+      return describe(previous)
   }
   const { certificate, key } = await makeCertificate({
     commonName: 'svccloud-agent',
@@ -36,9 +36,9 @@ export async function openCertificate(folder: string, clock: Clock, random: Rand
     now: clock.now(),
     random,
   })
-  const made = `${key}${certificate}`
-  await writeDurably(path, made)
-  return describe(made)
+  const pem = `${key}${certificate}`
+  await writeDurably(path, pem)
+  return describe(pem)
 }
 
 function describe(pem: string): AgentCertificate {

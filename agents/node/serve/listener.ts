@@ -72,9 +72,9 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   )
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('tlsClientError', (_error, socket) => socket.destroy())
-  const taken = await listen(server, { host, port })
+  const boundPort = await listen(server, { host, port })
   return {
-    url: `https://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
     async stop() {
       stopping.abort()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))

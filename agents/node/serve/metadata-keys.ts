@@ -22,9 +22,9 @@ const KEY_BYTES = 32
 /** The key is created once and stored in the folder. */
 export async function openMetadataKeys(folder: string, random: Random): Promise<MetadataKeys> {
   const file = join(folder, 'metadata.key')
-  const kept = await readFile(file, 'utf8').catch(() => undefined)
-  const key = kept ?? random.bytes(KEY_BYTES).toString('hex')
-  if (kept === undefined) await writeDurably(file, key)
+  const previous = await readFile(file, 'utf8').catch(() => undefined)
+  const key = previous ?? random.bytes(KEY_BYTES).toString('hex')
+  if (previous === undefined) await writeDurably(file, key)
   const sign = (text: string) => createHmac('sha256', key).update(text).digest('hex')
   return {
     portFile: join(folder, 'metadata.port'),

@@ -21,7 +21,7 @@ export async function keptHostKey(
   const { publicKey, privateKey } = hostKeyOf(random.bytes(HOST_KEY_SEED_BYTES))
   const owner = hostKeyOwner(id)
   const made = { hostKey: publicKey, sealedHostKey: sealing.seal(privateKey, owner) }
-  const kept = await orUnavailable(keepHostKey(db, id, made))
-  if (kept === undefined) throw new Unavailable(`what edge ${id.edgeId} has claimed`, undefined)
-  return sealing.open(kept.sealedHostKey, owner)
+  const row = await orUnavailable(keepHostKey(db, id, made))
+  if (row === undefined) throw new Unavailable(`what edge ${id.edgeId} has claimed`, undefined)
+  return sealing.open(row.sealedHostKey, owner)
 }

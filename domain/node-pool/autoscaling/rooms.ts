@@ -107,12 +107,12 @@ export const place = (pods: readonly LoadPod[], rooms: readonly NodeRoom[]): rea
 
 /** The used share of the node, of processors or memory, whichever is more: from 0 to 1. */
 export function usageOf({ name, allocatable }: LoadNode, pods: readonly LoadPod[]): number {
-  const taken: Record<string, number> = {}
-  for (const pod of pods) if (pod.node === name) subtract(taken, pod.requests)
+  const use: Record<string, number> = {}
+  for (const pod of pods) if (pod.node === name) subtract(use, pod.requests)
   return Math.max(
     ...['cpu', 'memory'].map((resource) => {
       const all = allocatable[resource] ?? 0
-      return all === 0 ? 1 : -(taken[resource] ?? 0) / all
+      return all === 0 ? 1 : -(use[resource] ?? 0) / all
     }),
   )
 }
