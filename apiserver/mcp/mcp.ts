@@ -19,6 +19,7 @@ operation of its REST API.
 and wait (up to 30 seconds) until status is succeeded, failed or cancelled; failed ones say why in error.
 - A resource with an active_operation refuses other changes with 409 operation_in_progress. Wait for that operation.
 - Lists answer {items, next_cursor}. Pass next_cursor as cursor for the next page; null means that was the last.
+- To learn what changed, by whomever: read_changes with the cursor of its last answer; it can wait for the next change.
 - A refused call is an error result with HTTP status, detail and often a reason. 403: the token or its user may not. \
 422 quota_exceeded: ask for more or delete something. 429: wait.
 - To run a command in a server: send_server_console_input types (base64, with a newline), read_server_console reads \
