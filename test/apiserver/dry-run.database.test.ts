@@ -4,13 +4,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defined } from '../../domain/defined.ts'
 import type { Problem } from '../../domain/problem.ts'
-import { DRY_RUN_MEDIA_TYPE } from '../../kit/http/dry-run.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { StepContext } from '../../kit/http/step.ts'
 import { parseInput } from '../../kit/http/steps/parse.ts'
 import { recordCurrentPrice } from '../../db/billing/index.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { useDatabase } from '../database.ts'
+import { askTwice, routeOf } from './ask-twice.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply, type SendOptions } from './cloud.ts'
 import { differenceOf, dumpOf } from './dump.ts'
 import { makeSamples } from './samples.ts'
@@ -75,40 +75,17 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.close())
 
-const routeOf = (method: string, path: string): Route | undefined =>
-  ROUTES.find(
-    (route) =>
-      route.method === method &&
-      new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] ?? ''),
-  )
-
 /** As a dry run first, which changes nothing and is answered as the request is. */
 async function twice(person: Person, method: string, path: string, options?: SendOptions): Promise<Reply> {
   if (path.includes('dry_run') || routeOf(method, path)?.takesDryRun !== true) return person.send(method, path, options)
-  const before = await dumpOf(cloud)
-  const tried = await person.send(method, `${path}${path.includes('?') ? '&' : '?'}dry_run=true`, options)
-  expect(differenceOf(before, await dumpOf(cloud)), `a dry run of ${method} ${path}: ${tried.text}`).toEqual([])
-  const real = await person.send(method, path, options)
-  const what = `${method} ${path}: ${tried.text}, and then ${real.text}`
-  if (real.status >= 400) {
-    expect([tried.status, tried.body['detail'], tried.body['reason']], what).toEqual([
-      real.status,
-      real.body['detail'],
-      real.body['reason'],
-    ])
-    return real
-  }
-  expect([tried.status, tried.headers['content-type']], what).toEqual([200, DRY_RUN_MEDIA_TYPE])
+  const real = await askTwice({ cloud, person }, { method, path, ...defined({ options }) })
   const { operation } = real.body as { readonly operation?: { readonly resource: { readonly id: string } } }
   if (operation !== undefined)
-    expect(operation.resource, what).toMatchObject({
+    expect(operation.resource, real.text).toMatchObject({
       type: expect.any(String),
       id: expect.any(String),
       name: expect.toBeOneOf([null, expect.any(String)]),
     })
-  const { secretFields = [] } = routeOf(method, path) ?? {}
-  const shown = Object.keys(real.body).filter((name) => !secretFields.includes(name))
-  expect(Object.keys(tried.body['would'] ?? {}), what).toEqual(shown)
   return real
 }
 

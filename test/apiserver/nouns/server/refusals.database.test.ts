@@ -22,6 +22,7 @@ import { LAST_CHANGE_ANNOTATION } from '../../../../resources/kit/labels.ts'
 import { Network } from '../../../../resources/network/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../../resources/server/index.ts'
 import { useDatabase } from '../../../database.ts'
+import { askTwice } from '../../ask-twice.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../../cloud.ts'
 import { AT, BARE_ZONE, openWorld, stanza, type World } from '../backup/world.ts'
 
@@ -106,10 +107,8 @@ interface Ask {
 async function send({ method = 'POST', path = '', body, id, headers = {} }: Ask): Promise<string> {
   const before = id === undefined ? undefined : (await cloud.admin.get(Server, keyOf(id)))?.spec
   const suffix = id === undefined ? '' : `/${id}`
-  const reply = await ada.send(method, `/v1/servers${suffix}${path}`, {
-    headers,
-    ...defined({ body }),
-  })
+  const options = { headers, ...defined({ body }) }
+  const reply = await askTwice({ cloud, person: ada }, { method, path: `/v1/servers${suffix}${path}`, options })
   const { reason, detail, errors = [] } = reply.body
   const fields = (errors as readonly { readonly field: string; readonly detail: string }[])
     .map(({ field, detail: why }) => ` [${field}: ${why}]`)
