@@ -52,8 +52,6 @@ export interface ActionOf<Item> {
   readonly form?: readonly FormField[]
   /** A button of the page; others are in its menu. */
   readonly isFirst?: boolean
-  /** What it makes: its page is opened afterwards. */
-  readonly makes?: NounName
 }
 
 export interface TabOf<Item> {

@@ -298,7 +298,6 @@ export const germanChoices: typeof choices = {
   staysKeyOnServers: 'Server, die ihn haben, behalten ihn',
   staysServers: 'Server, die damit erstellt wurden',
   staysAddresses: 'Seine Adressen und sein Name',
-  from: 'Ausgehend von',
   words: {
     restart: 'Auf einem anderen Host neu starten',
     none: 'Warten, bis der Host zurück ist',

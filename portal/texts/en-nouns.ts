@@ -303,7 +303,6 @@ export const choices = {
   staysKeyOnServers: 'Servers that have it keep it',
   staysServers: 'Servers that were made with it',
   staysAddresses: 'Its addresses and name',
-  from: 'Start from',
   words: {
     restart: 'Restart it on another host',
     none: 'Leave it until the host is back',
