@@ -27,6 +27,17 @@ const ARIA = [
   'react-aria-components',
   'react-stately',
 ]
+/** Requests, their cache, and routes. */
+const DATA = [
+  '@tanstack/history',
+  '@tanstack/query-core',
+  '@tanstack/react-query',
+  '@tanstack/react-router',
+  '@tanstack/react-store',
+  '@tanstack/router-core',
+  '@tanstack/store',
+  'openapi-fetch',
+]
 /** Modules of the packages, or of scopes of packages. */
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
@@ -56,7 +67,7 @@ export default defineConfig(({ mode }) => ({
           groups: [
             { name: 'react', test: chunkOf(['react', 'react-dom', 'scheduler']), priority: 3 },
             { name: 'aria', test: chunkOf(ARIA), priority: 2 },
-            { name: 'data', test: chunkOf(['@tanstack', 'openapi-fetch']), priority: 1 },
+            { name: 'data', test: chunkOf(DATA), priority: 1 },
             // What pages share: one request instead of one for each combination of pages.
             { name: 'shared', test: SHARED, minShareCount: 2 },
           ],

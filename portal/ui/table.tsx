@@ -1,7 +1,6 @@
 /** Tables: native elements, of which only the rows in sight are rendered once there are many. */
 import './table.css'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef } from 'react'
 import { Link as AriaLink } from 'react-aria-components'
 import { t } from '../texts/index.ts'
 import { Checkbox } from './field.tsx'
@@ -30,45 +29,32 @@ export interface TableProps<Item extends { readonly id: string }> {
 }
 
 const VIRTUAL_ROWS = 200
-const ROW_PIXELS = 46
-const ROWS_BEFORE_END = 20
+
+// Few tables have so many rows, and its library is 12 kB.
+const RowsInSight = lazy(async () => ({ default: (await import('./rows-in-sight.tsx')).RowsInSight }))
 
 export function Table<Item extends { readonly id: string }>(props: TableProps<Item>): ReactNode {
   const scroll = useRef<HTMLDivElement>(null)
   const { items, onEnd } = props
   const isTall = items.length > VIRTUAL_ROWS
-  const rows = useVirtualizer({
-    count: items.length,
-    getScrollElement: () => scroll.current,
-    estimateSize: () => ROW_PIXELS,
-    overscan: 12,
-    enabled: isTall,
-  })
-  const inSight = isTall ? rows.getVirtualItems() : undefined
-  const first = inSight?.[0]
-  const last = inSight?.at(-1)
-  const end = isTall ? (last?.index ?? 0) : items.length
-  useEffect(() => {
-    if (onEnd !== undefined && isTall && end > items.length - ROWS_BEFORE_END) onEnd()
-  }, [end, isTall, items.length, onEnd])
-  const shown =
-    inSight === undefined
-      ? items.map((item, at) => [item, at] as const)
-      : inSight.flatMap(({ index }) => {
-          const item = items[index]
-          return item === undefined ? [] : [[item, index] as const]
-        })
+  const rowAt = (at: number): ReactNode => {
+    const item = items[at]
+    return item === undefined ? null : <Row key={item.id} item={item} at={at} {...props} />
+  }
+  const first = items.slice(0, VIRTUAL_ROWS).map((_item, at) => rowAt(at))
   return (
     <div className="table-frame">
       <div className={`table-scroll ${isTall ? 'tall' : ''}`} ref={scroll}>
         <table className="table" role="table" aria-label={props.label} aria-rowcount={items.length + 1}>
           <TableHead {...props} />
           <tbody role="rowgroup" onKeyDown={(event) => onKey(event, props)}>
-            <Gap pixels={first?.start ?? 0} />
-            {shown.map(([item, at]) => (
-              <Row key={item.id} item={item} at={at} {...props} />
-            ))}
-            <Gap pixels={last === undefined ? 0 : rows.getTotalSize() - last.end} />
+            {isTall ? (
+              <Suspense fallback={first}>
+                <RowsInSight count={items.length} scroll={scroll} rowAt={rowAt} onEnd={onEnd} />
+              </Suspense>
+            ) : (
+              first
+            )}
           </tbody>
         </table>
       </div>
@@ -150,14 +136,6 @@ function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowPr
 }
 
 /** The room of rows that are not rendered. */
-function Gap({ pixels }: { readonly pixels: number }): ReactNode {
-  return pixels <= 0 ? null : (
-    <tr className="gap" aria-hidden="true">
-      <td style={{ blockSize: pixels }} />
-    </tr>
-  )
-}
-
 export function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const next = new Set(selected)
   if (!next.delete(id)) next.add(id)
