@@ -110,7 +110,7 @@ export async function openChain(tx: Transaction<Tables>, accountId: string): Pro
     .execute()
 }
 
-export interface AuditPage {
+interface AuditPage {
   readonly actions?: readonly string[] | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined

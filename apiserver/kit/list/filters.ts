@@ -45,7 +45,7 @@ export const contains = ({ id, texts }: Facets, text: string): boolean =>
 /** Filters by the whole field. */
 const FIELDS = ['id', 'name', 'zone', 'state'] as const
 
-export type Matches<View> = (view: View) => boolean
+type Matches<View> = (view: View) => boolean
 
 /** Whether an item is one that the query asks for; undefined for a query without filters. */
 export function matchesOf({ filters }: Pick<Route, 'filters'>, query: unknown): Matches<Facets> | undefined {

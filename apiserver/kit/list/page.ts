@@ -25,7 +25,7 @@ export interface Page<Item> {
 const BATCH_ITEMS = 500
 export const READ_ITEMS_MAXIMUM = 10_000
 
-export interface PageOptions<Item, View> {
+interface PageOptions<Item, View> {
   /** Renders items; it may look up at once what all of them need. */
   readonly viewsOf: ViewsOf<Item, View>
   /** By which filters judge an item; by default its fields. */
