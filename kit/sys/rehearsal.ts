@@ -19,7 +19,7 @@ export const isRehearsing = (): boolean => current.getStore() !== undefined
 /** Does work that belongs to the platform, and not to the dry run in which it became necessary. */
 export const outsideRehearsal = <Result>(work: () => Result): Result => current.run(undefined, work)
 
-export interface RehearsalNotes<Notes> {
+interface RehearsalNotes<Notes> {
   /** Of the dry run that the caller is part of; undefined outside of one. */
   current(): Notes | undefined
   of(rehearsal: Rehearsal): Notes
