@@ -1,5 +1,6 @@
 /** Answers held against the OpenAPI document, as a stranger would who has nothing else. Stricter than the document in
  *  one thing: it says that answers may gain fields, and here they have none that it does not name. */
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { documentFor } from '../../apiserver/kit/pages/documents.ts'
@@ -164,6 +165,13 @@ export function documentCheckFor(audience: Route['audience']): DocumentCheck {
   return check
 }
 
+/** What clients read of an answer, by its coding. */
+const DECODERS: Readonly<Record<string, (bytes: Uint8Array) => Buffer>> = {
+  none: (bytes) => Buffer.from(bytes),
+  gzip: gunzipSync,
+  br: brotliDecompressSync,
+}
+
 /** The service, whose every answer is held against the published document; one that is not as it says is reported,
  *  which is an error unless said otherwise. */
 export const documented =
@@ -171,7 +179,12 @@ export const documented =
   async (request) => {
     const response = await service(request)
     const { body, headers, status } = response
-    const text = typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : undefined
+    const text =
+      typeof body === 'string'
+        ? body
+        : body instanceof Uint8Array
+          ? DECODERS[headers['content-encoding']?.toString() ?? 'none']?.(body).toString()
+          : undefined
     const fault = documentCheckFor(audience).faultOf(request.method, request.target, {
       status,
       text,
