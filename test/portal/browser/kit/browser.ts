@@ -4,6 +4,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
 import type { Endpoints } from '../../../../embedded/cloud.ts'
+import { environment } from '../../../../kit/sys/process.ts'
 import { newAddress, type Person, signUp } from './person.ts'
 
 export interface PageOptions {
@@ -32,6 +33,9 @@ export interface PortalTests {
 export const WIDTHS = [320, 390, 768, 1360] as const
 const HEIGHT = 900
 const [, , , NOTEBOOK] = WIDTHS
+
+/** For an element or a page to appear: as long as the tier's tests wait for a condition. */
+const PATIENCE_MILLISECONDS = Number(environment()['SVCCLOUD_TEST_PATIENCE_MILLISECONDS'] ?? 90_000)
 
 /** Nobody is signed in: that is an error in the console of Chromium, and not of the page. */
 const SIGNED_OUT = /status of 401 .*\/v1\/auth\/me$/
@@ -66,6 +70,7 @@ export function usePortal(): PortalTests {
         timezoneId: 'UTC',
         extraHTTPHeaders: { 'x-forwarded-for': as?.address ?? newAddress() },
       })
+      context.setDefaultTimeout(PATIENCE_MILLISECONDS)
       const faults = watch(context, url)
       onTestFinished(async () => {
         await context.close()
