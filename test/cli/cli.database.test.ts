@@ -174,6 +174,11 @@ describe('servers', () => {
     expect(
       await shared.world.svccloud(['server', 'delete', 'broken'], { isTerminal: true, input: 'no' }),
     ).toMatchObject({ code: 4, error: expect.stringContaining('nothing was changed') })
+    // What changes nothing is not confirmed, and there is nothing to wait for.
+    expect(await svccloud('server', 'delete', 'broken', '--dry-run')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^dry_run: true\n[^]*kind: server\.delete/),
+    })
     expect(await svccloud('server', 'delete', 'broken', '--yes', '--no-wait')).toMatchObject({ code: 0 })
   })
   test('are found by name, changed, and listed', async () => {
