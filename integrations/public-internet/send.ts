@@ -45,7 +45,13 @@ export async function sendToPublic({
         resolve(statusCode)
         sent.destroy() // the rest of the answer is of no use, however long it is
       })
+      sent.once('upgrade', ({ statusCode = 0 }, socket) => {
+        resolve(statusCode)
+        socket.destroy()
+      })
       sent.on('error', (error) => reject(over.signal.aborted ? late : error))
+      // Whatever ended the request, nobody waits for it any longer.
+      sent.once('close', () => reject(over.signal.aborted ? late : new Error('the connection ended without an answer')))
       sent.end(bytes)
     })
   } finally {

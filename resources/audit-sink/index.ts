@@ -70,6 +70,7 @@ export const listAuditSinks = verbs.list('list_audit_sinks', {
 })
 
 export const createAuditSink = verbs.create('create_audit_sink', {
+  isRefusedToSupport: true,
   summary: 'Push the audit log to a collector or a bucket',
   description:
     `Entries are sent in their order, in signed batches of at most ${BATCH_ENTRIES_MAXIMUM}, one JSON document a ` +
@@ -99,6 +100,7 @@ export const createAuditSink = verbs.create('create_audit_sink', {
 export const getAuditSink = verbs.read('get_audit_sink', { summary: 'Get an audit sink and how far it has come' })
 
 export const updateAuditSink = verbs.change('update_audit_sink', {
+  isRefusedToSupport: true,
   summary: 'Change an audit sink',
   description: 'It continues where it was, and tries again at once. With If-Match only that version is changed.',
   body: z.strictObject({

@@ -108,6 +108,7 @@ export const listWebhooks = verbs.list('list_webhooks', { summary: 'List webhook
 
 export const createWebhook = verbs.create('create_webhook', {
   summary: 'Create a webhook',
+  isRefusedToSupport: true,
   description:
     'Events are signed as Standard Webhooks describes. Only this answer contains the secret. Events of billing need ' +
     'the permission billing.read.',
@@ -127,6 +128,7 @@ export const getWebhook = verbs.read('get_webhook', { summary: 'Get a webhook' }
 
 export const updateWebhook = verbs.change('update_webhook', {
   summary: 'Change a webhook',
+  isRefusedToSupport: true,
   description: 'A change also resumes a paused webhook. With If-Match only that version is changed.',
   body: z.strictObject({
     name: PrintableName.optional(),
@@ -144,6 +146,7 @@ export const deleteWebhook = verbs.remove('delete_webhook', {
 
 export const rotateWebhookSecret = verbs.post('rotate_webhook_secret', '/{id}/rotate-secret', {
   summary: 'Replace the secret of a webhook',
+  isRefusedToSupport: true,
   description: 'For a day, events are signed with both secrets. Only this answer contains the new one.',
   audit: 'webhook.rotate_secret',
   secretFields: ['secret'],
@@ -158,6 +161,7 @@ export const rotateWebhookSecret = verbs.post('rotate_webhook_secret', '/{id}/ro
 
 export const probeWebhook = verbs.post('probe_webhook', '/{id}/probe', {
   summary: 'Send a test event to a webhook',
+  isRefusedToSupport: true,
   description:
     'An event of the type webhook.test, also while the webhook is disabled or paused. A paused webhook whose test ' +
     'event is delivered is resumed.',
@@ -175,6 +179,7 @@ export const listWebhookDeliveries = verbs.get('list_webhook_deliveries', '/{id}
 
 export const resendWebhookDelivery = verbs.post('resend_webhook_delivery', '/{id}/deliveries/{delivery_id}/resend', {
   summary: 'Send an event again',
+  isRefusedToSupport: true,
   description: 'With the same id and the same body. Nothing changes when it is waiting already.',
   params: ById.extend({ delivery_id: Id }),
   audit: 'webhook.resend',

@@ -10,8 +10,9 @@ import {
   type WebhookRow,
 } from '../../../db/webhook/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
-import { notFound } from '../../../domain/problem.ts'
-import { TEST_EVENT } from '../../../domain/webhook/rules.ts'
+import { forbidden, notFound } from '../../../domain/problem.ts'
+import { selectsBilling, TEST_EVENT } from '../../../domain/webhook/rules.ts'
+import type { Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import {
@@ -23,6 +24,13 @@ import {
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import { readPage } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
+
+/** Throws 403 when the caller may not read the events of billing that one of these selects: whoever may change the
+ *  address of a webhook can read what is sent to it. */
+export function requireReader({ permissions }: Customer, ...patterns: readonly (readonly string[])[]): void {
+  if (patterns.some(selectsBilling) && !permissions.includes('billing.read'))
+    throw forbidden('Webhooks with events of billing need the permission billing.read.')
+}
 
 /** Throws 404. */
 export async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, webhookId: string): Promise<WebhookRow> {
@@ -90,7 +98,7 @@ export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
       const { accountId } = call.caller
       const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
       const { delivery_id: eventId } = call.params
-      await requireDelivery(db, id, eventId)
+      requireReader(call.caller, [(await requireDelivery(db, id, eventId)).event_type])
       const delivery = await db.transaction().execute(async (tx) => {
         await queueAgain(tx, id, eventId, call.now)
         const queued = await requireDelivery(tx, id, eventId)

@@ -14,7 +14,6 @@ import {
 import { forbidden, notFound, unavailable } from '../../../domain/problem.ts'
 import { deliveryStateOf, selectsBilling } from '../../../domain/webhook/rules.ts'
 import { SECRET_BYTES, secretText } from '../../../domain/webhook/signature.ts'
-import type { Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
@@ -32,7 +31,7 @@ import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { etagOfObject } from '../../kit/plain/objects.ts'
 import { changeEndpoints } from '../../kit/rest.ts'
-import { deliveryEndpoints, requireRow } from './deliveries.ts'
+import { deliveryEndpoints, requireReader, requireRow } from './deliveries.ts'
 
 type WebhookParts = Parts & { readonly sealing: Sealing }
 type WebhookObject = KubeObject<WebhookSpec, WebhookStatus>
@@ -75,13 +74,6 @@ const viewOf = (row: WebhookRow, pending: ReadonlyMap<string, number>): WebhookV
   pending_deliveries: pending.get(row.id) ?? 0,
   created_at: row.createdAt.toISOString(),
 })
-
-/** Throws 403 when the caller may not read the events of billing that one of these selects: whoever may change the
- *  address of a webhook can read what is sent to it. */
-function requireReader({ permissions }: Customer, ...patterns: readonly (readonly string[])[]): void {
-  if (patterns.some(selectsBilling) && !permissions.includes('billing.read'))
-    throw forbidden('Webhooks with events of billing need the permission billing.read.')
-}
 
 /** Throws 503 where nothing can be sealed. */
 function requireSealing({ sealing }: WebhookParts): void {

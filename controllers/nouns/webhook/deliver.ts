@@ -142,6 +142,7 @@ async function attempt(
 ): Promise<Outcome> {
   const now = clock.now()
   const secrets = await orUnavailable(readSecrets(db, sealing, id, now))
+  if (secrets.length === 0) return { status: null, error: 'the webhook was deleted' }
   const headers = { 'content-type': 'application/json', ...signedHeaders({ id: eventId, at: now, body }, secrets) }
   try {
     const request = {

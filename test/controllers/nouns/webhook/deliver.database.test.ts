@@ -260,7 +260,10 @@ describe('a receiver that fails', () => {
     const delivered = async () =>
       (await listDeliveries(database.db, of('fast'), { limit: 50 })).filter(({ state }) => state === 'delivered').length
     await expect.poll(async () => (await deliveries.start(), await delivered()), { timeout: 60_000 }).toBe(20)
-    expect(receiver.received.filter(({ path }) => path === '/slow')).toHaveLength(4)
+    const slow = () => receiver.received.filter(({ path }) => path === '/slow').length
+    await expect.poll(slow, { timeout: 60_000 }).toBe(4)
+    await deliveries.start()
+    expect(slow()).toBe(4)
     over.abort()
     await deliveries.settled()
   })

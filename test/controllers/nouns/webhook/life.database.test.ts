@@ -1,5 +1,5 @@
 /** Webhooks with real controllers, a real database and a real receiver. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { appendAudit } from '../../../../db/audit/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { recordKubernetesRequest } from '../../../../db/request/index.ts'
@@ -74,8 +74,11 @@ const change = (resourceId: string, action = 'ssh_key.create') =>
 const received = () => receiver.received.filter(({ event }) => event['account_id'] === accountId)
 const sent = (type: RegExp) => received().filter(({ event }) => type.test(event.type))
 
+/** They end with the test, also when it fails. */
+const startControllers = () => onTestFinished(cloud.startControllers(undefined, { trust: receiver.trust }))
+
 test('a webhook of kubectl is claimed, configured and deleted; its requests have entries', async () => {
-  const stop = cloud.startControllers(undefined, { trust: receiver.trust })
+  startControllers()
   const {
     metadata: { uid = '' },
   } = await create()
@@ -95,11 +98,10 @@ test('a webhook of kubectl is claimed, configured and deleted; its requests have
   await cloud.kubectl.delete(Webhook, { namespace, name: 'hook' })
   await expect.poll(read, END).toBeUndefined()
   expect([await row(), await used()]).toEqual([undefined, 0])
-  await stop()
 })
 
 test('a server that is created, changes its state and is deleted sends events in that order', async () => {
-  const stop = cloud.startControllers(undefined, { trust: receiver.trust })
+  startControllers()
   await create({ events: ['server.*', 'operation.finished'] })
   await expect.poll(row, END).toBeDefined()
   const key = { namespace, name: 'web' }
@@ -126,7 +128,6 @@ test('a server that is created, changes its state and is deleted sends events in
     account_id: accountId,
     data: { operation: { kind: 'server.create', status: 'succeeded', server_id: 'web' } },
   })
-  await stop()
 })
 
 test('controllers that are killed again and again lose no event, keep its id, and keep the order', async () => {
