@@ -489,7 +489,8 @@ export class Cloud {
         operatorPort,
         databaseUrl,
         kubeconfig: access.apiserver,
-        portalDirectory: 'directory' in this.#portal ? this.#portal.directory : 'none',
+        // The built one is that of the installation: if it is deleted, the API is served without it.
+        ...('directory' in this.#portal ? {} : { portalDirectory: 'none' }),
         ...webhookSettings(access, {
           host: options.webhookHost ?? LOOPBACK,
           folder,

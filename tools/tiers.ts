@@ -152,7 +152,7 @@ async function networkMissing(): Promise<string | undefined> {
 
 /** A browser, and letters for it. */
 async function browserMissing(): Promise<string | undefined> {
-  return (await answers('chromium', '--version'))
+  return (await answers('/usr/bin/chromium', '--version')) && (await answers('ls', '/usr/share/fonts/truetype/noto'))
     ? undefined
     : 'chromium is not installed (Debian: chromium and fonts-noto-core)'
 }

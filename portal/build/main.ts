@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { build } from 'vite'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { tryLock } from '../../kit/sys/file-lock.ts'
+import { answerHelp } from '../../kit/sys/help.ts'
 import { BUILT, builtDigest, inputsDigest, STAMP } from './stamp.ts'
+
+answerHelp(import.meta.filename)
 
 const LOOK_MILLISECONDS = 200
 
@@ -16,6 +19,11 @@ async function lock(): Promise<() => void> {
     if (release !== undefined) return release
     await systemClock.sleep(LOOK_MILLISECONDS)
   }
+}
+
+/** There is none before the first build. */
+function exceptMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 const release = await lock()
@@ -31,7 +39,7 @@ try {
     })
     await writeFile(join(next, STAMP), digest)
     await rm(previous, { recursive: true, force: true })
-    await rename(BUILT, previous).catch(() => undefined) // the first build
+    await rename(BUILT, previous).catch(exceptMissing)
     await rename(next, BUILT)
     await rm(previous, { recursive: true, force: true })
   }

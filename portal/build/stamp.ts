@@ -11,14 +11,18 @@ export const STAMP = 'stamp'
 
 /** What a build reads: the portal, what it imports, and the versions of its packages. */
 const INPUTS = ['portal', 'client', 'domain', 'package-lock.json', 'tsconfig.json']
-const OUTPUTS = /(^|\/)node_modules\/|^portal\/dist|\.tsbuildinfo$/
+const OUTPUTS = /(^|\/)node_modules$|^portal\/dist|\.tsbuildinfo$/
 
+/** Outputs are not entered: a build beside this one replaces them. */
 async function filesIn(root: string, place: string): Promise<readonly string[]> {
-  const entries = await readdir(join(root, place), { recursive: true, withFileTypes: true })
-  return entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
-    .filter((path) => !OUTPUTS.test(path))
+  const entries = await readdir(join(root, place), { withFileTypes: true })
+  const files = await Promise.all(
+    entries
+      .map((entry) => ({ entry, path: join(place, entry.name) }))
+      .filter(({ path }) => !OUTPUTS.test(path))
+      .map(async ({ entry, path }) => (entry.isDirectory() ? await filesIn(root, path) : entry.isFile() ? [path] : [])),
+  )
+  return files.flat()
 }
 
 /** Of all files that a build reads, below the folder of the repository, in hexadecimal. */

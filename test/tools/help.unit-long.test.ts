@@ -8,6 +8,8 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PATIENCE_MILLISECONDS = 120_000
+/** A script that does not answer is killed before the test ends. */
+const RUN_MILLISECONDS = 100_000
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>
 }
@@ -37,7 +39,10 @@ test.each([...files].toSorted())(
   '%s',
   async (file) => {
     // A failure of the program rejects.
-    const { stdout } = await promisify(execFile)(nodeBinary(), [join(ROOT, file), '--help'], { cwd: ROOT })
+    const { stdout } = await promisify(execFile)(nodeBinary(), [join(ROOT, file), '--help'], {
+      cwd: ROOT,
+      timeout: RUN_MILLISECONDS,
+    })
     expect(stdout).toMatch(/\b(?:npm|node|usage)\b/i)
     expect(stdout).not.toMatch(/^ *\*/m)
   },

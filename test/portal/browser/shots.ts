@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Browser } from 'playwright-core'
+import { answerHelp } from '../../../kit/sys/help.ts'
 import { printLine, processArguments } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
 import { launch } from './kit/chromium.ts'
@@ -109,6 +110,7 @@ async function fill({ customer }: Person): Promise<void> {
   await customer.change('POST', `/v1/servers/${server.id}/restart`)
 }
 
+answerHelp(import.meta.filename)
 const folder = resolve(processArguments()[0] ?? FOLDER)
 await rm(folder, { recursive: true, force: true })
 await mkdir(folder, { recursive: true })
