@@ -81,7 +81,7 @@ export const ApiServerSettings = z.strictObject({
     .optional()
     .describe('File (PEM) with the authority of client certificates by which the Kubernetes API proves itself.'),
   webhookRegister: Flag.default(false).describe(
-    'Register the webhook with the Kubernetes API, at the start and whenever its configuration is missing.',
+    'Register the webhook with the Kubernetes API, at the start and whenever its configuration is missing or changed.',
   ),
   webhookConfiguration: z
     .string()

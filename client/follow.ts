@@ -46,7 +46,9 @@ export async function* follow({
         connection.heard()
         failures = 0
         if (id !== '') cursor = id
-        if (event !== '') yield { event, data, cursor }
+        if (event === '') continue
+        yield { event, data, cursor }
+        connection.heard() // whoever reads may have taken long
       }
     } catch (error) {
       if (signal.aborted) return

@@ -82,7 +82,7 @@ export async function openRegistrar(
   { store, clock, log, name, registration }: RegistrationParts,
   signal: AbortSignal,
 ): Promise<Registrar> {
-  let isRegistered = true
+  let isRegistered: boolean | undefined
   let written: unknown
 
   const read = async () => webhooksIn(await store.get(ValidatingWebhookConfiguration, { name }))
@@ -96,8 +96,8 @@ export async function openRegistrar(
       registration === undefined
         ? WEBHOOKS.every((webhook) => found?.some((each) => each.name === webhook))
         : isDeepStrictEqual(found, written)
-    if (!isIntact && isRegistered) log.warn('the webhook is not registered: writes are not judged', { name })
-    if (isIntact && !isRegistered) log.info('the webhook is registered again', { name })
+    if (!isIntact && isRegistered !== false) log.warn('the webhook is not registered: writes are not judged', { name })
+    if (isIntact && isRegistered === false) log.info('the webhook is registered again', { name })
     isRegistered = isIntact
     if (!isIntact && registration !== undefined) {
       await write(registration)
@@ -120,7 +120,7 @@ export async function openRegistrar(
 
   if (registration === undefined) await lookIfPossible()
   else await write(registration)
-  return { isRegistered: () => isRegistered, ended: watch() }
+  return { isRegistered: () => isRegistered === true, ended: watch() }
 }
 
 /** The webhooks of the configuration; undefined where there is none. */

@@ -40,7 +40,7 @@ export function facetsOf(view: unknown): Facets {
 
 /** Whether the text, in lower case, is part of the id, a name, an address or a label (`key=value`). */
 export const contains = ({ id, texts }: Facets, text: string): boolean =>
-  id.includes(text) || texts.some((each) => each.includes(text))
+  id.toLowerCase().includes(text) || texts.some((each) => each.includes(text))
 
 /** Filters by the whole field. */
 const FIELDS = ['id', 'name', 'zone', 'state'] as const

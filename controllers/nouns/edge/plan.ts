@@ -333,7 +333,7 @@ function standing(input: ReconcileInput): Decision {
     ...(pair.isSettled ? [] : [`Waiting for ${pair.waitFor}.`]),
   ]
   const next = faults.length === 0 ? undefined : retryAt(input.edge)
-  if (next !== undefined) faults.push(`The next repair starts at ${next.toISOString()}.`)
+  if (next !== undefined && next > input.now) faults.push(`The next repair starts at ${next.toISOString()}.`)
   const common = { waitFor: 'a change', waitSeconds: LOOK_SECONDS }
   if (state === 'running' && faults.length === 0) return { ...common, health: 'ready', reason: 'Running' }
   const message = [...faults, ...(state === 'running' ? [] : [operation?.error ?? ''])].join(' ').trim()
