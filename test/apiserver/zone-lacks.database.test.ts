@@ -183,6 +183,12 @@ const OTHERS = [
   'start_playground',
   'get_playground_kubeconfig',
   'get_object_storage_credentials',
+  'create_webhook',
+  'rotate_webhook_secret',
+  'create_audit_sink',
+  'update_audit_sink',
+  'stream_changes',
+  'read_changes',
 ]
 
 describe('a zone that lacks it', () => {

@@ -2,6 +2,7 @@
  *  is killed, and another replica. */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Change, changes, createClient, type OtherChange, type Reset } from '../../client/index.ts'
 import { SETTINGS_VARIABLE } from '../../kit/sys/settings.ts'
@@ -88,9 +89,19 @@ test('two people in one account see what each other does, as lists show it', asy
       change.is === 'set' &&
       change.item.status === 'succeeded',
   )
-  const listed = await bob.request<{ items: { id: string }[] }>('GET', '/v1/servers')
-  const newest = his.got.findLast((change) => change.event === 'change' && change.id === server.id)
-  expect(newest).toMatchObject({ is: 'set', item: listed.body.items.find(({ id }) => id === server.id) })
+  await until(
+    'the newest state of the stream to be that of the list',
+    async () => {
+      const { body } = await bob.request<{ items: { id: string }[] }>('GET', '/v1/servers')
+      const newest = his.got.findLast((change) => change.event === 'change' && change.id === server.id)
+      const item = newest?.event === 'change' && newest.is === 'set' ? newest.item : undefined
+      return isDeepStrictEqual(
+        item,
+        body.items.find(({ id }) => id === server.id),
+      )
+    },
+    (isSame) => isSame,
+  )
 
   await bob.change('DELETE', `/v1/servers/${server.id}`)
   await hers.see('its deletion', isServer(server.id, 'removed'))

@@ -53,9 +53,9 @@ function secretFieldsOf({ answers }: Route): readonly string[] {
 const mutations = ROUTES.filter(({ method }) => method !== 'GET')
 
 test('every mutation whose answer has a secret names the field', () => {
-  const told = (routes: readonly Route[], of: (route: Route) => readonly string[]) =>
+  const namesOf = (routes: readonly Route[], of: (route: Route) => readonly string[]) =>
     Object.fromEntries(routes.map((route) => [route.id, of(route)] as const).filter(([, fields]) => fields.length > 0))
-  expect(told(mutations, ({ secretFields }) => [...secretFields].sort())).toEqual(told(mutations, secretFieldsOf))
+  expect(namesOf(mutations, ({ secretFields }) => [...secretFields].sort())).toEqual(namesOf(mutations, secretFieldsOf))
 })
 
 test('a read whose answer has a secret is a credential read, or open to sessions only', () => {
@@ -70,13 +70,13 @@ test('a read whose answer has a secret is a credential read, or open to sessions
 const GUESSED = /(^|_)(csrf_token|hosted_\w+_url)$/
 
 test('an answer with a secret is not compressed', () => {
-  const told = ROUTES.filter(isPlainRead).filter((route) => {
+  const compressed = ROUTES.filter(isPlainRead).filter((route) => {
     const root: Schema = { ...z.toJSONSchema(route.answers[200] ?? z.null(), { unrepresentable: 'any', io: 'output' }) }
     const isGuessed = (schema: unknown): boolean =>
       fieldsOf(schema, root).some(([name, inner]) => GUESSED.test(name) || isGuessed(inner))
     return isGuessed(root) || secretFieldsOf(route).length > 0
   })
-  expect(told.map(({ id }) => id)).toEqual([])
+  expect(compressed.map(({ id }) => id)).toEqual([])
 })
 
 test('some of them take an Idempotency-Key', () => {

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Resource } from '../../resources/kit/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Image } from '../../resources/instance/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
@@ -11,6 +12,8 @@ import { checkImages } from './images.ts'
 
 const DISKS: Readonly<Record<string, number>> = { 'n1 /disk': 7, 'n2 /disk': 3 }
 const KEY = 'f'.repeat(64)
+const ACCOUNT = '00000000-0000-4000-8000-00000000000a'
+const NAMESPACE = accountNamespace(ACCOUNT)
 
 const images = newImageContents((host, path) => {
   const content = DISKS[`${host} ${path}`]
@@ -19,13 +22,13 @@ const images = newImageContents((host, path) => {
 const [n1, n2] = ['n1', 'n2'].map((name) => images.store(name, simulatedImages(new Map(), name)))
 
 const custom = (name: string, source: object, state = 'online') => ({
-  metadata: { name, namespace: 'acct-a', uid: `uid-${name}` },
+  metadata: { name, namespace: NAMESPACE, uid: `uid-${name}` },
   spec: { source },
   status: { state },
 })
 const heldOn = (node: string, name: string) => ({
-  metadata: { name: `acct-a.${name}`, namespace: `node-${node}` },
-  spec: { image: { namespace: 'acct-a', name, uid: `uid-${name}` } },
+  metadata: { name: `${NAMESPACE}.${name}`, namespace: `node-${node}` },
+  spec: { image: { namespace: NAMESPACE, name, uid: `uid-${name}` } },
   status: { state: 'ready' },
 })
 
@@ -34,7 +37,7 @@ function worldOf(objects: ReadonlyMap<string, readonly object[]>, points: Readon
   const execute = async () => [{ amount: objects.get(CustomImage.kind)?.length ?? 0 }]
   const db = { selectFrom: () => ({ selectAll: () => ({ where: () => ({ execute }) }) }) }
   const hosts = [
-    { name: 'n1', images: new Map([['acct-a.left', {}]]) },
+    { name: 'n1', images: new Map([[`${NAMESPACE}.left`, {}]]) },
     { name: 'n2', images: new Map() },
   ]
   const disks = { images, pointOf: (snapshot: string) => points[snapshot] }
@@ -42,13 +45,13 @@ function worldOf(objects: ReadonlyMap<string, readonly object[]>, points: Readon
 }
 
 it('finds images of other bytes than their sources had, and what was left behind', async () => {
-  await n1?.make('acct-a.golden', { path: '/disk' })
-  await n2?.make('acct-a.golden', { path: '/disk' })
-  await n1?.serve('acct-a.golden', KEY)
-  await n2?.copy('acct-a.copy', { ...(n1?.servedAt('acct-a.golden') ?? { host: '', port: 0 }), key: KEY })
-  await n1?.make('acct-a.point', { path: '/disk' })
-  await n2?.make('acct-a.other', { path: '/disk' })
-  images.least.set('a golden', { volume: 'disk', content: 8 })
+  await n1?.make(`${NAMESPACE}.golden`, { path: '/disk' })
+  await n2?.make(`${NAMESPACE}.golden`, { path: '/disk' })
+  await n1?.serve(`${NAMESPACE}.golden`, KEY)
+  await n2?.copy(`${NAMESPACE}.copy`, { ...(n1?.servedAt(`${NAMESPACE}.golden`) ?? { host: '', port: 0 }), key: KEY })
+  await n1?.make(`${NAMESPACE}.point`, { path: '/disk' })
+  await n2?.make(`${NAMESPACE}.other`, { path: '/disk' })
+  images.least.set(`${ACCOUNT} golden`, { volume: 'disk', content: 8 })
   const world = worldOf(
     new Map<string, readonly object[]>([
       [
@@ -73,14 +76,14 @@ it('finds images of other bytes than their sources had, and what was left behind
         ],
       ],
       [Secret.kind, [{ metadata: { name: 'image-uid-gone', namespace: 'node-n2' } }]],
-      [Snapshot.kind, [{ metadata: { name: 'snap', namespace: 'acct-a', uid: 'uid-snap' } }]],
+      [Snapshot.kind, [{ metadata: { name: 'snap', namespace: NAMESPACE, uid: 'uid-snap' } }]],
     ]),
     { 'uid-snap': 6 },
   )
   expect(await checkImages(world)).toEqual([
     'custom image making came to rest as creating',
-    'Image node-n1/acct-a.gone of no custom image',
-    'image acct-a.left lies on n1 for no custom image',
+    `Image node-n1/${NAMESPACE}.gone of no custom image`,
+    `image ${NAMESPACE}.left lies on n1 for no custom image`,
     'Secret node-n2/image-uid-gone of no image',
     'image golden holds 7 of disk on one host and 3 of disk on another',
     'image golden shall hold at least 8 of disk, and holds 7 of disk',
@@ -90,9 +93,11 @@ it('finds images of other bytes than their sources had, and what was left behind
 })
 
 it('copies an image from where it is served, with its key, and takes no other file', async () => {
-  await expect(n2?.copy('acct-a.stolen', { host: 'n1', port: 1, key: 'e'.repeat(64) })).rejects.toThrow('nobody serves')
-  await n1?.stopServing('acct-a.golden')
-  await expect(n2?.copy('acct-a.late', { host: 'n1', port: 1, key: KEY })).rejects.toThrow('nobody serves')
+  await expect(n2?.copy(`${NAMESPACE}.stolen`, { host: 'n1', port: 1, key: 'e'.repeat(64) })).rejects.toThrow(
+    'nobody serves',
+  )
+  await n1?.stopServing(`${NAMESPACE}.golden`)
+  await expect(n2?.copy(`${NAMESPACE}.late`, { host: 'n1', port: 1, key: KEY })).rejects.toThrow('nobody serves')
   const other = { url: 'https://images.example.com/disk.qcow2', checksum: 'b'.repeat(64) }
-  await expect(n2?.import('acct-a.file', other)).rejects.toThrow('another one')
+  await expect(n2?.import(`${NAMESPACE}.file`, other)).rejects.toThrow('another one')
 })

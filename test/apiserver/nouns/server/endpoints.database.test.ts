@@ -127,7 +127,7 @@ describe('create_server', () => {
     }
     expect((await ada.send('GET', '/v1/servers?label=app%3Dshop&label=env%3Dother')).body.items).toEqual([])
     const operation = await ada.send('GET', `/v1/operations/${body.operation.id}`)
-    expect(operation.body.operation).toEqual({ ...body.operation, events: [] })
+    expect(operation.body.operation).toEqual({ ...body.operation, actor_name: 'ada@example.com', events: [] })
   })
 
   test("is found by nobody else's filters, whatever names and labels they have in common", async () => {
