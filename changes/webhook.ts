@@ -1,7 +1,7 @@
 /** The changes of a webhook. */
 import { defined } from '../domain/defined.ts'
 import { requireLive, requireUsable } from '../domain/webhook/rules.ts'
-import { addWebhook, changeWebhook, removeWebhook } from '../db/webhook/index.ts'
+import { addWebhook, changeWebhook, hideWebhook, removeWebhook, showWebhook } from '../db/webhook/index.ts'
 import { PrintableName } from '../resources/kit/shapes.ts'
 import * as routes from '../resources/webhook/index.ts'
 import { Webhook } from '../resources/webhook/index.ts'
@@ -45,8 +45,9 @@ export const webhookChanges = changesOf(Webhook, {
   },
   remove: {
     name: 'delete',
-    /** Nothing to release: if the object was not deleted, its controller claims the webhook again. */
-    claim: async (tx, { accountId, id }) => void (await removeWebhook(tx, { accountId, webhookId: id })),
+    /** Its controller removes the row once the object is being deleted. */
+    claim: (tx, { accountId, id }, { clock }) => hideWebhook(tx, { accountId, webhookId: id }, clock.now()),
+    release: (tx, { accountId, id }) => showWebhook(tx, { accountId, webhookId: id }),
     detail: ({ name, url }) => ({ name, url }),
     by: { route: routes.deleteWebhook },
   },

@@ -298,6 +298,8 @@ export interface Tables extends IdentityTables {
     paused_at: OptionalInstant
     pause_reason: string | null
     delivered_at: OptionalInstant
+    /** Set while its deletion is accepted and not complete. */
+    removed_at: OptionalInstant
   }
   audit_sink: {
     account_id: string

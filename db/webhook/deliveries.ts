@@ -50,7 +50,7 @@ export async function claimDeliveries(
       join webhook_event event on event.account_id = delivery.account_id and event.id = delivery.event_id
       where delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
         and (delivery.leased_until is null or delivery.leased_until <= ${now})
-        and webhook.sealed_secret is not null
+        and webhook.sealed_secret is not null and webhook.removed_at is null
         and (event.type = ${TEST_EVENT} or (webhook.enabled and webhook.paused_at is null))
         and (delivery.resource = '' or not exists (
           select 1 from webhook_delivery earlier

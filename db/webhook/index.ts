@@ -32,6 +32,7 @@ export interface WebhookRow extends WebhookFields {
   readonly pausedAt: Date | null
   readonly pauseReason: string | null
   readonly deliveredAt: Date | null
+  readonly removedAt: Date | null
 }
 
 const holderOf = (webhookId: string): `webhook/${string}` => `webhook/${webhookId}`
@@ -48,6 +49,7 @@ const toWebhook = (row: Selectable<Tables['webhook']>): WebhookRow => ({
   pausedAt: row.paused_at,
   pauseReason: row.pause_reason,
   deliveredAt: row.delivered_at,
+  removedAt: row.removed_at,
 })
 
 /** Creates the webhook, once: an existing one stays as it is. Its events are those from now on. Throws the Problem
@@ -102,6 +104,15 @@ export async function changeWebhook(tx: Transaction<Tables>, id: WebhookId, fiel
     .execute()
 }
 
+/** Ends deliveries and takes the webhook out of lists, until `showWebhook`. Does nothing when it does not exist. */
+export async function hideWebhook(tx: Transaction<Tables>, id: WebhookId, now: Date): Promise<void> {
+  await updateWhere(tx, 'webhook', keyOf(id)).set({ removed_at: now }).execute()
+}
+
+export async function showWebhook(tx: Transaction<Tables>, id: WebhookId): Promise<void> {
+  await updateWhere(tx, 'webhook', keyOf(id)).set({ removed_at: null }).execute()
+}
+
 /** Deletes the webhook with its deliveries. Does nothing when it does not exist. */
 export async function removeWebhook(tx: Transaction<Tables>, id: WebhookId): Promise<void> {
   const { accountId, webhookId } = id
@@ -115,6 +126,12 @@ export async function findWebhook(queries: Queries, id: WebhookId): Promise<Webh
   return row && toWebhook(row)
 }
 
+/** As `findWebhook`, without one whose deletion was accepted. */
+export async function findListedWebhook(queries: Queries, id: WebhookId): Promise<WebhookRow | undefined> {
+  const webhook = await findWebhook(queries, id)
+  return webhook?.removedAt === null ? webhook : undefined
+}
+
 /** Newest first, after the given position. */
 export async function listWebhookRows(
   queries: Queries,
@@ -122,7 +139,7 @@ export async function listWebhookRows(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<readonly WebhookRow[]> {
-  const rows = selectWhere(queries, 'webhook', { account_id: accountId }).selectAll()
+  const rows = selectWhere(queries, 'webhook', { account_id: accountId }).selectAll().where('removed_at', 'is', null)
   return (await newestFirst(rows, after, limit).execute()).map(toWebhook)
 }
 

@@ -3,7 +3,7 @@ import { appendAudit } from '../../../db/audit/index.ts'
 import {
   addEventFor,
   findDelivery,
-  findWebhook,
+  findListedWebhook,
   listDeliveries,
   queueAgain,
   type WebhookDelivery,
@@ -34,7 +34,7 @@ export function requireReader({ permissions }: Customer, ...patterns: readonly (
 
 /** Throws 404. */
 export async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, webhookId: string): Promise<WebhookRow> {
-  const row = await findWebhook(db, { accountId, webhookId })
+  const row = await findListedWebhook(db, { accountId, webhookId })
   if (row === undefined) throw notFound('webhook')
   return row
 }

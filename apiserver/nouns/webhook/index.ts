@@ -5,7 +5,7 @@ import { webhookChanges } from '../../../changes/webhook.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
   countPending,
-  findWebhook,
+  findListedWebhook,
   giveSecret,
   listWebhookRows,
   rotateSecret,
@@ -55,11 +55,11 @@ const openWebhooks = (parts: WebhookParts) => ({
 async function rowOf(parts: Parts, accountId: string, { metadata, spec }: WebhookObject): Promise<WebhookRow> {
   const { name: id, creationTimestamp } = metadata
   if (!isRehearsing()) return requireRow(parts, accountId, id)
-  const known = await findWebhook(parts.db, { accountId, webhookId: id })
+  const known = await findListedWebhook(parts.db, { accountId, webhookId: id })
   return { ...UNSENT, ...known, ...spec, id, createdAt: known?.createdAt ?? new Date(creationTimestamp ?? 0) }
 }
 
-const UNSENT = { failingSince: null, pausedAt: null, pauseReason: null, deliveredAt: null }
+const UNSENT = { failingSince: null, pausedAt: null, pauseReason: null, deliveredAt: null, removedAt: null }
 
 const viewOf = (row: WebhookRow, pending: ReadonlyMap<string, number>): WebhookView => ({
   id: row.id,

@@ -2,7 +2,7 @@
  *  sent; the status shows what came of them. */
 import { webhookChanges } from '../../../changes/webhook.ts'
 import { type KubernetesRequest, listKubernetesRequests } from '../../../db/request/index.ts'
-import { findWebhook, type WebhookRow } from '../../../db/webhook/index.ts'
+import { findWebhook, removeWebhook, type WebhookRow } from '../../../db/webhook/index.ts'
 import { defined } from '../../../domain/defined.ts'
 import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -35,7 +35,10 @@ export interface Observed {
 const LOOK_SECONDS = 60
 
 /** The effects of webhooks by name, each with its input. */
-interface WebhookEffects extends AuditEffects, ClaimEffects {}
+interface WebhookEffects extends AuditEffects, ClaimEffects {
+  /** Removes the row of a webhook that is being deleted. */
+  readonly remove: { readonly accountId: string }
+}
 type WebhookAction = ActionWith<WebhookEffects>
 
 async function observe({ db }: Parts, { metadata, status }: WebhookObject): Promise<Observed> {
@@ -63,7 +66,7 @@ function decide(
     return row === undefined || accountId === undefined
       ? [{ do: 'finalized' }]
       : [
-          { do: 'effect', name: 'claim', input: { accountId, change: 'delete' } },
+          { do: 'effect', name: 'remove', input: { accountId } },
           { do: 'wait', seconds: 0, for: 'the next look' },
         ]
   const stalled = (reason: string, message: string): readonly WebhookAction[] => [
@@ -122,4 +125,8 @@ export const webhookController = controller<WebhookEffects>()({
 const webhookEffects = (parts: Parts): EffectsOn<WebhookEffects, WebhookSpec, WebhookStatus> => ({
   claim: claimEffect(parts, webhookChanges),
   audit: auditEffect(parts),
+  async remove({ accountId }, { metadata: { name: webhookId } }) {
+    await orUnavailable(parts.db.transaction().execute((tx) => removeWebhook(tx, { accountId, webhookId })))
+    return undefined
+  },
 })

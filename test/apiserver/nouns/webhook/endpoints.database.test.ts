@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { webhookChanges } from '../../../../changes/webhook.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
+import { systemClock } from '../../../../kit/sys/clock.ts'
+import { systemRandom } from '../../../../kit/sys/random.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person } from '../../cloud.ts'
 
@@ -94,6 +97,23 @@ describe('a webhook', () => {
     expect(Date.parse(rotate.body['previous_valid_until'])).toBeGreaterThan(0)
     expect((await cloud.auditOf(rotate)).map(({ action }) => action)).toEqual(['webhook.rotate_secret'])
     expect((await bob.send('POST', `${HOOKS}/${id}/rotate-secret`)).status).toBe(404)
+  })
+
+  test('a deletion that Kubernetes refuses leaves its secret and its log', async () => {
+    const { id } = await created({ name: 'stays' })
+    await ada.send('POST', `${HOOKS}/${id}/probe`)
+    const before = await rowOf(id)
+    const { remove } = webhookChanges
+    const subject = { accountId: ada.accountId, id, spec: {} as never, facts: {} as never }
+    const means = { clock: systemClock, random: systemRandom, changeId: id }
+    await database.db.transaction().execute(async (tx) => remove.claim?.(tx, subject, means as never))
+    expect((await ada.send('GET', `${HOOKS}/${id}`)).status).toBe(404)
+    expect(JSON.stringify((await ada.send('GET', HOOKS)).body)).not.toContain(id)
+    await database.db
+      .transaction()
+      .execute(async (tx) => remove.release?.(tx, { ...subject, changeId: id, changes: [] } as never, undefined))
+    expect(await rowOf(id)).toEqual(before)
+    expect((await ada.send('GET', `${HOOKS}/${id}/deliveries`)).body['items']).toHaveLength(1)
   })
 
   test('counts against the quota', async () => {

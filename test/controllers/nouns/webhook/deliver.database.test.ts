@@ -184,6 +184,12 @@ describe('a receiver that fails', () => {
       302,
       'the receiver answered 302',
     ],
+    [
+      'switches protocols',
+      (_request, response) => response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).flushHeaders(),
+      101,
+      'the receiver answered 101',
+    ],
     ['never answers', lose, null, 'no answer within 15 seconds'],
     ['hangs up', (_request, response) => response.destroy(), null, 'socket hang up'],
   ] as const satisfies readonly (readonly [string, (typeof answers)[string], number | null, string])[])(

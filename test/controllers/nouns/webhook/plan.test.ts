@@ -11,6 +11,7 @@ const ROW: WebhookRow = {
   pausedAt: null,
   pauseReason: null,
   deliveredAt: null,
+  removedAt: null,
 }
 const webhook = (metadata: object = {}, status: object = {}) => ({
   apiVersion: 'svccloud.dev/v1alpha1',
@@ -49,6 +50,9 @@ test('one that is paused is stalled, and says why', () => {
   })
 })
 
+test('a deletion that did not come about leaves the row', () =>
+  expect(doing({ row: { ...ROW, removedAt: new Date(0) } }).map(({ do: what }) => what)).not.toContain('effect'))
+
 test('a refused claim is shown until it is granted', () => {
   const conditions = [{ type: 'Claimed', status: 'False', reason: 'QuotaExceeded', message: 'Full.' }]
   expect(doing({ row: undefined }, {}, { conditions })).toContainEqual(
@@ -59,7 +63,7 @@ test('a refused claim is shown until it is granted', () => {
 })
 
 test('one that is deleted goes when its row has gone', () => {
-  expect(doing({}, DELETING)).toContainEqual(claim('delete'))
+  expect(doing({}, DELETING)).toContainEqual({ do: 'effect', name: 'remove', input: { accountId: 'acct' } })
   expect(doing({ row: undefined }, DELETING)).toEqual([{ do: 'finalized' }])
 })
 
