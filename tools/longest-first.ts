@@ -15,7 +15,7 @@ export const LONGEST: readonly string[] = [
   'test/agents/node/images/database-archive.postgresql.test.ts',
   'test/controllers/network/ovn/private.network.test.ts',
   'test/controllers/network/ovn/firewall-model.network.test.ts',
-  'test/agents/node/network/user-mode.network.test.ts',
+  'test/agents/node/network/user-mode.network-long.test.ts',
   'test/controllers/network/public-network/guest.network.test.ts',
   'test/hosting/processes/host.kubernetes.test.ts',
   'test/controllers/nouns/kubernetes-cluster/life.kubernetes.test.ts',
