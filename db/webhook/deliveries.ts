@@ -206,6 +206,12 @@ export const findDelivery = (
 ): Promise<WebhookDelivery | undefined> =>
   deliveries(queries, webhook).where('delivery.event_id', '=', eventId).executeTakeFirst()
 
+/** Events of the type that wait for the webhook. */
+export async function countWaitingOf(queries: Queries, webhook: OfWebhook, type: string): Promise<number> {
+  const waiting = deliveries(queries, webhook).where('event.type', '=', type).where('delivery.state', '=', 'pending')
+  return (await waiting.execute()).length
+}
+
 /** Queues a delivery that has ended again; one that waits is attempted at once. */
 export async function queueAgain(
   tx: Transaction<Tables>,

@@ -167,7 +167,7 @@ export const probeWebhook = verbs.post('probe_webhook', '/{id}/probe', {
     'event is delivered is resumed.',
   audit: 'webhook.probe',
   answers: { 202: z.strictObject({ delivery: WebhookDeliveryView }) },
-  refuses: [404],
+  refuses: [404, 409],
 })
 
 export const listWebhookDeliveries = verbs.get('list_webhook_deliveries', '/{id}/deliveries', {

@@ -2,6 +2,7 @@
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
   addEventFor,
+  countWaitingOf,
   findDelivery,
   findListedWebhook,
   listDeliveries,
@@ -10,7 +11,7 @@ import {
   type WebhookRow,
 } from '../../../db/webhook/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
-import { forbidden, notFound } from '../../../domain/problem.ts'
+import { conflict, forbidden, notFound } from '../../../domain/problem.ts'
 import { selectsBilling, TEST_EVENT } from '../../../domain/webhook/rules.ts'
 import type { Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -24,6 +25,9 @@ import {
 import { auditEntryOf } from '../../kit/change/audit.ts'
 import { readPage } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
+
+/** Test events of a webhook that may wait. */
+const TESTS_MAXIMUM = 10
 
 /** Throws 403 when the caller may not read the events of billing that one of these selects: whoever may change the
  *  address of a webhook can read what is sent to it. */
@@ -75,6 +79,8 @@ export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
       const data = { webhook_id: id.webhookId }
       const content = { id: eventId, type: TEST_EVENT, timestamp: at, account_id: accountId, resource: null, data }
       const delivery = await db.transaction().execute(async (tx) => {
+        if ((await countWaitingOf(tx, id, TEST_EVENT)) >= TESTS_MAXIMUM)
+          throw conflict('state_not_allowed', 'Test events wait already. Try again when they have been sent.')
         await addEventFor(tx, id, { id: eventId, type: TEST_EVENT, body: JSON.stringify(content) }, call.now)
         const added = await requireDelivery(tx, id, eventId)
         await appendAudit(tx, auditEntryOf(call, { resourceId: id.webhookId }), { clock, random })

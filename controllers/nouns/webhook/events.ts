@@ -22,6 +22,7 @@ import type { AuditEntry } from '../../../domain/audit/chain.ts'
 import { defined } from '../../../domain/defined.ts'
 import { isHiddenTarget } from '../../../domain/managed-machine/rules.ts'
 import { type FinishedOperation, isOperationKind } from '../../../domain/operations.ts'
+import { Unavailable } from '../../../domain/problem.ts'
 import {
   BODY_BYTES_MAXIMUM,
   effectOf,
@@ -101,7 +102,16 @@ export async function findEvents(parts: EventParts, changed: ReadonlySet<string>
   const all = await orUnavailable(listAccountsWithWebhooks(parts.db))
   const accounts = new Set([...news, ...all.filter((id) => changed === 'all' || changed.has(id))])
   let hasMore = news.length === ACCOUNTS_MAXIMUM
-  for (const accountId of accounts) hasMore = (await findEventsOf(parts, accountId)) || hasMore
+  const failures: unknown[] = []
+  for (const accountId of accounts) {
+    try {
+      hasMore = (await findEventsOf(parts, accountId)) || hasMore
+    } catch (error) {
+      if (error instanceof Unavailable) throw error
+      failures.push(error) // of this account only: the others have their turn
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, 'the events of some accounts were not found')
   return hasMore
 }
 

@@ -172,4 +172,11 @@ describe('deliveries', () => {
     expect((await ada.send('POST', `${HOOKS}/${id}/deliveries/evt-unknown/resend`)).status).toBe(404)
     expect((await bob.send('GET', `${HOOKS}/${id}/deliveries`)).status).toBe(404)
   })
+
+  test('ten test events may wait for a webhook', async () => {
+    const { id } = await created()
+    const statuses: number[] = []
+    for (let count = 0; count < 11; count++) statuses.push((await ada.send('POST', `${HOOKS}/${id}/probe`)).status)
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 202), 409])
+  })
 })
