@@ -87,8 +87,13 @@ async function webhookSettings(): Promise<Readonly<Record<string, string>>> {
     endpoints: [{ addresses: [ADDRESS], conditions: { ready: true } }],
     ports: [{ name: 'webhook', port }],
   })
+  const { items } = await ask<{ items: readonly { readonly metadata: { readonly name: string } }[] }>(
+    'GET',
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  )
   return {
     SVCCLOUD_WEBHOOK_HOST: ADDRESS,
+    SVCCLOUD_WEBHOOK_CONFIGURATION: items[0]?.metadata.name ?? '',
     SVCCLOUD_WEBHOOK_PORT: String(port),
     SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: join(folder, 'tls.crt'),
     SVCCLOUD_WEBHOOK_KEY_FILE: join(folder, 'tls.key'),
