@@ -32,7 +32,7 @@ export async function preparePortal({ print, signal, logFile }: PortalNeeds): Pr
   print('Building the portal, whose sources have changed since the last build ...')
   try {
     await run(nodeBinary(), [join(PORTAL, 'build/main.ts')], {
-      env: { ...environment(), NODE_ENV: 'production', NO_COLOR: '1' },
+      env: { ...environment(), NO_COLOR: '1' },
       timeout: BUILD_MILLISECONDS_MAXIMUM,
       signal,
     })

@@ -12,6 +12,8 @@ export function takeEnvironment(variable: string): Readonly<Record<string, strin
   return all
 }
 /** The Node binary that runs this process; children are always started with it. */
+/** Sets a variable of this process and of those that it starts. */
+export const setEnvironment = (variable: string, value: string): void => void (process.env[variable] = value)
 export const nodeBinary = (): string => process.execPath
 /** Name of the machine, or of the pod. */
 export const hostName = (): string => hostname()

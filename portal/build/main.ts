@@ -6,9 +6,12 @@ import { build } from 'vite'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { tryLock } from '../../kit/sys/file-lock.ts'
 import { answerHelp } from '../../kit/sys/help.ts'
+import { setEnvironment } from '../../kit/sys/process.ts'
 import { BUILT, builtDigest, inputsDigest, STAMP } from './stamp.ts'
 
 answerHelp(import.meta.filename)
+// Whoever starts it may have another one, a test for example: libraries are twice as large then.
+setEnvironment('NODE_ENV', 'production')
 
 const LOOK_MILLISECONDS = 200
 

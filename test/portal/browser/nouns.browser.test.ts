@@ -22,16 +22,20 @@ const newServer = (hostname: string, title = '') => ({
 let newcomer: Person
 /** Has a key and a server. */
 let owner: Person
-let serverId = ''
 
 beforeAll(async () => {
   newcomer = await portal.signUp()
-  owner = await portal.signUp()
-  await owner.customer.addSshKey()
-  const { server, operation } = await owner.customer.createServer(newServer(LONG))
-  await owner.customer.finished(operation.id)
-  serverId = server.id
+  owner = (await newOwner()).owner
 })
+
+/** Tests that open many pages have an own one: the requests of a minute are bounded for each person. */
+async function newOwner(): Promise<{ readonly owner: Person; readonly serverId: string }> {
+  const person = await portal.signUp()
+  await person.customer.addSshKey()
+  const { server, operation } = await person.customer.createServer(newServer(LONG))
+  await person.customer.finished(operation.id)
+  return { owner: person, serverId: server.id }
+}
 
 /** The page with its data. */
 async function open(page: Page, path: string): Promise<void> {
@@ -62,7 +66,8 @@ describe('nouns', () => {
   })
 
   it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
-    const page = await portal.page({ as: owner, theme })
+    const { owner: person, serverId } = await newOwner()
+    const page = await portal.page({ as: person, theme })
     for (const path of pathsOf(serverId)) {
       await open(page, path)
       expect(await accessFaults(page), path).toEqual([])
@@ -70,7 +75,8 @@ describe('nouns', () => {
   })
 
   it.each(WIDTHS)('fit in %s pixels', async (width) => {
-    const page = await portal.page({ as: owner, width })
+    const { owner: person, serverId } = await newOwner()
+    const page = await portal.page({ as: person, width })
     for (const path of pathsOf(serverId)) {
       await open(page, path)
       expect(await overflow(page), path).toEqual([])

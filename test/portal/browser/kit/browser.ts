@@ -73,6 +73,8 @@ export function usePortal(): PortalTests {
       context.setDefaultTimeout(PATIENCE_MILLISECONDS)
       const faults = watch(context, url)
       onTestFinished(async () => {
+        // a route may be answering still
+        await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
         await context.close()
         const expected = [...allows, ...(as === undefined ? [SIGNED_OUT] : [])]
         const unexpected = faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))
