@@ -90,7 +90,7 @@ async function follow(
   for (let lost = 0; !signal.aborted; ) {
     try {
       const response = await api.open({ method: 'GET', path: `/v1/servers/${serverId}/console/stream`, signal })
-      for await (const { event, data } of events(response)) {
+      for await (const { event, data } of events(response, signal)) {
         lost = 0
         if (event === 'output') show(Buffer.from(data, 'base64'))
         if (event === 'tail') show(unseen(Buffer.from(data, 'base64'), last))

@@ -42,7 +42,7 @@ export async function* follow({
   while (!signal.aborted) {
     const connection = connect(signal, timer)
     try {
-      for await (const { event, data, id } of events(await open(cursor, connection.signal))) {
+      for await (const { event, data, id } of events(await open(cursor, connection.signal), connection.signal)) {
         connection.heard()
         failures = 0
         if (id !== '') cursor = id

@@ -136,3 +136,41 @@ test('leaves the connection when its reader stops, and when the signal aborts', 
   }
   expect([got, left()]).toEqual([['reset'], 2])
 })
+
+test.each(['its signal aborts', 'it is silent'])('ends when %s, though the body hears nothing of that', async (why) => {
+  const stop = new AbortController()
+  const silences: (() => void)[] = []
+  let now = 0
+  const timer: Timer = {
+    milliseconds: () => now,
+    pause: async (milliseconds) => {
+      if (milliseconds > 30_000) await new Promise<void>((resolve) => void silences.push(resolve))
+    },
+  }
+  let cancelled = 0
+  // as Node's fetch after the request was garbage
+  const fetch = async () =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(RESET)),
+        cancel: () => void cancelled++,
+      }),
+    )
+  const lost: unknown[] = []
+  const onLost = (error: unknown) => {
+    lost.push(error)
+    stop.abort()
+  }
+  const got: string[] = []
+  const stream = changes(createClient({ url: 'http://127.0.0.1', fetch }), { signal: stop.signal, timer, onLost })
+  for await (const { event } of stream) {
+    got.push(event)
+    setImmediate(() => {
+      if (why === 'its signal aborts') return stop.abort()
+      now += 60_000
+      silences.splice(0).forEach((resolve) => resolve())
+    })
+  }
+  expect([got, cancelled]).toEqual([['reset'], 1])
+  expect(lost.length).toBe(why === 'it is silent' ? 1 : 0)
+})
