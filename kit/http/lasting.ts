@@ -1,6 +1,6 @@
-/** Streams outlast the access that they were granted with: roles change, members leave, tokens are revoked. While a
- *  stream lasts, the caller's authentication and permission are checked again and again. */
-import { Problem } from '../../domain/problem.ts'
+/** Streams and requests that wait outlast the access that they were granted with: roles change, members leave, tokens
+ *  are revoked. While they last, the caller's authentication and permission are checked again and again. */
+import { forbidden, Problem } from '../../domain/problem.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Caller } from './call.ts'
 import { isSignedIn, type LastingAccess, type Step, type StepContext } from './step.ts'
@@ -32,20 +32,28 @@ export function holdAccess(context: StepContext, steps: readonly Step[], clock: 
   }
   request.signal.addEventListener('abort', end, { once: true })
   askLater()
-  return { request: { ...request, signal: AbortSignal.any([request.signal, lost.signal]) }, end }
-}
-
-async function isAllowed(context: StepContext, steps: readonly Step[], subject: string): Promise<boolean> {
-  const again: StepContext = { ...context, caller: { kind: 'public' } }
-  try {
-    for (const step of steps) await step(again)
-    return subjectOf(again.caller) === subject
-  } catch (error) {
-    return !(error instanceof Problem)
+  return {
+    request: { ...request, signal: AbortSignal.any([request.signal, lost.signal]) },
+    confirm: () => requireAccess(context, steps, subject),
+    end,
   }
 }
 
-/** With the permissions: a stream may show more than its route's own permission allows. */
+/** Throws a Problem (401, 403) when a step refuses the current owner of the credentials, or that is another caller. */
+async function requireAccess(context: StepContext, steps: readonly Step[], subject: string): Promise<void> {
+  const again: StepContext = { ...context, caller: { kind: 'public' } }
+  for (const step of steps) await step(again)
+  if (subjectOf(again.caller) !== subject) throw forbidden('The rights of the caller changed meanwhile. Ask again.')
+}
+
+/** A check that fails for another reason says nothing about the access. */
+const isAllowed = (...given: Parameters<typeof requireAccess>): Promise<boolean> =>
+  requireAccess(...given).then(
+    () => true,
+    (error: unknown) => !(error instanceof Problem),
+  )
+
+/** With the permissions: an answer may show more than its route's own permission allows. */
 const subjectOf = (caller: Caller): string =>
   isSignedIn(caller)
     ? `${caller.accountId} ${caller.userId} ${caller.permissions.join()}`

@@ -61,7 +61,7 @@ const STEPS: readonly StepMaker[] = [
   checkStanding,
 ]
 
-/** The steps that decide whether the caller may; repeated while a stream lasts. */
+/** The steps that decide whether the caller may; repeated while a stream lasts or a request waits. */
 const ACCESS_STEPS: readonly StepMaker[] = [
   authenticate,
   checkCredentialKind,
@@ -122,8 +122,8 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
 interface Compiled {
   readonly route: Route
   readonly steps: readonly Step[]
-  /** Of routes that answer with a stream of events. */
-  readonly lastingSteps: readonly Step[] | undefined
+  /** Repeated while it lasts. */
+  readonly accessSteps: readonly Step[]
   /** Its answers may be compressed, or left out because the client has them. */
   readonly isPlain: boolean
   readonly handle: Endpoint['handle']
@@ -152,10 +152,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
         route,
         handle,
         steps: STEPS.flatMap((make) => make(route, parts) ?? []),
-        lastingSteps:
-          route.mediaType === 'text/event-stream'
-            ? ACCESS_STEPS.flatMap((make) => make(route, parts) ?? [])
-            : undefined,
+        accessSteps: ACCESS_STEPS.flatMap((make) => make(route, parts) ?? []),
         isPlain: isPlainRead(route),
       }),
     ),
@@ -244,7 +241,7 @@ async function refuseUnmatched(
 }
 
 async function answer(
-  { route, steps, lastingSteps, isPlain, handle }: Compiled,
+  { route, steps, accessSteps, isPlain, handle }: Compiled,
   context: StepContext,
   options: PipelineOptions,
 ): Promise<HttpResponse> {
@@ -254,7 +251,8 @@ async function answer(
       if (pending !== undefined) await pending
     }
     const { caller, params, query, body, audited } = context
-    context.lasting = lastingSteps && holdAccess(context, lastingSteps, options.clock)
+    if (route.mediaType === 'text/event-stream' || isWaiting(query))
+      context.lasting = holdAccess(context, accessSteps, options.clock)
     const request = context.lasting?.request ?? context.request
     const now = options.clock.now()
     // parsed by this route's schemas
@@ -262,6 +260,8 @@ async function answer(
     const isTried = isDryRun(context)
     const carryOut = async () => {
       const given = await (isTried ? tryOut(handle, call, options) : handle(call))
+      // What a caller may not see any longer is not answered, however short the wait was.
+      if (isWaiting(query)) await context.lasting?.confirm()
       if (options.checkAnswers && !isTried) checkAnswer(route, given)
       return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
     }
@@ -281,6 +281,10 @@ async function answer(
     return renderProblem(problem, context.headers, challengeOf(context.request))
   }
 }
+
+/** `wait` is what every route calls the seconds that it may wait before it answers. */
+const isWaiting = (query: unknown): boolean =>
+  typeof query === 'object' && query !== null && 'wait' in query && query.wait !== undefined
 
 /** Whether the request asks what would happen, also if it was refused before its query was parsed. */
 const isDryRun = ({ route, rawQuery }: Pick<StepContext, 'route' | 'rawQuery'>): boolean =>

@@ -6,10 +6,12 @@ import type { HttpRequest } from './exchange.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
 
-/** The access of a stream of events, after its caller was admitted. */
+/** The access of a stream of events or of a request that waits, after its caller was admitted. */
 export interface LastingAccess {
   /** The request as the handler gets it: its signal also aborts when the access is lost. */
   readonly request: RequestFacts
+  /** Checks it now. Throws a Problem (401, 403) when it is lost. */
+  confirm(): Promise<void>
   /** The answer is complete: stops the checks. */
   end(): void
 }
@@ -26,7 +28,7 @@ export interface StepContext {
   params: unknown
   query: unknown
   body: unknown
-  /** Of a route that answers with a stream of events, once the caller was admitted. */
+  /** Of a stream of events or a request that waits, once the caller was admitted. */
   lasting: LastingAccess | undefined
   /** The audit log's name of the request. */
   readonly audited: Call['audited']

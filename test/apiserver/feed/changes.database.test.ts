@@ -308,4 +308,37 @@ describe('read', () => {
     expect(changes).toMatchObject([{ type: 'init_script', id: script, is: 'set', item: { name: 'awaited' } }])
     await ada.send('DELETE', `/v1/init-scripts/${script}`)
   })
+
+  test('answers nothing to clients that lost the right to it while they waited', async () => {
+    const [removed, leaving, staying] = await Promise.all([
+      cloud.join(ada.accountId, 'removed-poller@example.com'),
+      cloud.join(ada.accountId, 'leaving-poller@example.com'),
+      cloud.join(ada.accountId, 'staying-poller@example.com'),
+    ])
+    const revoked = await ada.token('read')
+    const tokens = (await ada.send('GET', '/v1/account/tokens')).body['items'] as { id: string }[]
+    const { cursor } = await read(ada, 'type=network')
+    const poll = (headers: Readonly<Record<string, string>>) =>
+      cloud.app.customers({
+        method: 'GET',
+        target: `/v1/changes/read?type=network&cursor=${cursor}&wait=30`,
+        headers,
+        remoteAddress: '192.0.2.9',
+        signal: new AbortController().signal,
+      })
+    const waiting = [
+      poll({ authorization: `Bearer ${await removed.token('read')}` }),
+      poll({ cookie: await cookieOf(leaving) }),
+      poll({ authorization: `Bearer ${revoked}` }),
+      poll({ authorization: `Bearer ${await staying.token('read')}` }),
+    ]
+    expect(await Promise.race([...waiting, new Promise((resolve) => setTimeout(resolve, 100, 'none'))])).toBe('none')
+    await ada.send('DELETE', `/v1/account/members/${removed.userId}`)
+    await leaving.send('POST', '/v1/accounts/active', { body: { account_id: leaving.accountId } })
+    await ada.send('DELETE', `/v1/account/tokens/${tokens[0]?.id}`)
+    const id = await network(ada, 'after-the-wait')
+    const answers = await Promise.all(waiting)
+    expect(answers.map(({ status }) => status)).toEqual([401, 403, 401, 200])
+    expect(answers.map(({ body }) => String(body).includes(id))).toEqual([false, false, false, true])
+  })
 })

@@ -18,7 +18,7 @@ import { route, type Route } from '../../../kit/http/route.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { movableClock } from './clock.ts'
+import { movableClock, timedClock } from './clock.ts'
 
 const Ok = z.strictObject({ ok: z.boolean() })
 const AREA = { area: 'Things', summary: 'x', permission: 'read' as const, answers: { 200: Ok } }
@@ -770,6 +770,79 @@ describe('answers', () => {
     expect((await openPipeline(() => answer).send('/v1/things', { as: 'writer' })).headers['set-cookie']).not.toContain(
       'Secure',
     )
+  })
+})
+
+describe('a request that waits', () => {
+  const poll = route({
+    ...AREA,
+    id: 'poll',
+    method: 'GET',
+    path: '/v1/poll',
+    query: z.strictObject({ wait: z.coerce.number().optional() }),
+  })
+  const { writer } = CALLERS
+
+  /** The request of the caller that `now` answers, which gets its answer after a minute, or when its signal aborts. */
+  function open(now: () => Customer | undefined) {
+    const clock = timedClock()
+    let work = 'not started'
+    const { service } = openPipeline(undefined, {
+      clock,
+      authenticate: async () => now(),
+      endpoints: [
+        publicEndpoint(poll, async ({ request }) => {
+          work = 'waits'
+          await clock.sleep(60_000, request.signal)
+          work = 'done'
+          return { status: 200, body: { ok: true } }
+        }),
+      ],
+    })
+    const { signal } = new AbortController()
+    const ask = (target: string) => service({ method: 'GET', target, headers: {}, remoteAddress: '::1', signal })
+    return { ask, clock, work: () => work }
+  }
+
+  test.each<[number, string, Customer | undefined]>([
+    [401, 'the credential is not good any more', undefined],
+    [403, 'the role has lost the permission', customer({ permissions: ['operate'] })],
+    [403, 'the rights are others', customer({ ...writer, permissions: ['read'] })],
+    [403, 'the credential acts for another account', customer({ ...writer, accountId: 'elsewhere' })],
+  ])('ends within seconds with %i when %s', async (status, _what, later) => {
+    let caller: Customer | undefined = writer
+    const { ask, clock, work } = open(() => caller)
+    const asked = ask('/v1/poll?wait=60')
+    await clock.pass(5_000)
+    expect(work()).toBe('waits')
+    caller = later
+    await clock.pass(5_000)
+    expect(work()).toBe('done')
+    expect((await asked).status).toBe(status)
+  })
+
+  test('answers nothing to a caller that lost its access a moment ago', async () => {
+    let caller: Customer | undefined = writer
+    const { ask, clock } = open(() => caller)
+    const asked = ask('/v1/poll?wait=60')
+    await clock.pass(59_999)
+    caller = undefined
+    await clock.pass(1)
+    expect((await asked).status).toBe(401)
+  })
+
+  test('is not checked again when it does not wait, and once after a wait', async () => {
+    let checks = 0
+    const { ask, clock } = open(() => (checks++, writer))
+    const asked = ask('/v1/poll')
+    await clock.pass(60_000)
+    expect([(await asked).status, checks]).toEqual([200, 1])
+    const waited = ask('/v1/poll?wait=60')
+    await clock.pass(60_000)
+    expect((await waited).status).toBe(200)
+    checks = 0
+    await clock.pass(60_000)
+    expect(checks).toBe(0)
   })
 })
 
