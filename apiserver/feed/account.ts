@@ -73,7 +73,7 @@ export class AccountStreams {
   readonly #streams = new Set<Stream>()
   readonly #pending = new Map<string, Touched>()
   readonly #sentAt = new Map<string, number>()
-  /** Digests of the last states. */
+  /** Digests of the last states that every stream has. */
   readonly #sent = new Map<string, string>()
   #sequence = 0
   #joining = 0
@@ -114,6 +114,8 @@ export class AccountStreams {
         if (typeof from !== 'string') await this.#resume(stream, from)
         else await this.#reset([stream], from === 'start' ? 'start' : 'cursor_unknown', this.#placeNow())
         this.#streams.add(stream)
+        // It has read items in states that the others never had.
+        this.#sent.clear()
       })
     } finally {
       this.#joining--

@@ -287,6 +287,21 @@ describe('a stream', () => {
     ])
   })
 
+  test('has the newest state of an item that another stream never had in between', async () => {
+    const streams = replica()
+    const first = await connect(streams)
+    await first.joined
+    put(ADA, 'web', 101, { name: 'before' })
+    quietUntil(101)
+    await clock.pass(1_000)
+    put(ADA, 'web', 102, { name: 'between' })
+    const second = await connect(streams, { from: { version: '101', sequence: 0 } })
+    await second.joined
+    put(ADA, 'web', 103, { name: 'before' })
+    await clock.pass(1_000)
+    expect(second.take().map(({ data }) => data['item'].name)).toEqual(['between', 'before'])
+  })
+
   test('has only what its caller may list', async () => {
     const ada = await connect(replica(), { accepts: (type) => type !== 'server' })
     await ada.joined
