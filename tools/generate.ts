@@ -15,6 +15,7 @@ import { CONTROLLERS } from '../controllers/index.ts'
 import { controllerRights } from '../controllers/rights.ts'
 import { NODE_RULES } from '../embedded/kubernetes/access/default-roles.ts'
 import { openApiDocument } from '../kit/http/openapi.ts'
+import type { Route } from '../kit/http/route.ts'
 import { answerHelp } from '../kit/sys/help.ts'
 import { printLine, processArguments, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
@@ -84,24 +85,20 @@ export async function chartReadmes(): Promise<Files> {
   return new Map(await Promise.all(readmes))
 }
 
-/** The types of the TypeScript client, from the customers' document without its examples. */
+/** Types of the operations for an audience, from its document without examples. */
+const typesFor = (wanted: Route['audience']): Promise<string> =>
+  clientTypes(
+    openApiDocument(
+      ROUTES.filter(({ audience }) => audience === wanted),
+      { title: 'svccloud', description: '', version: VERSION, serverUrl: '/', descriptions: FIELD_DESCRIPTIONS },
+    ),
+  )
+
+/** The types of the TypeScript client, and those of the operators' portal. */
 export const clientFiles = async (): Promise<Files> =>
   new Map([
-    [
-      'schema.ts',
-      await clientTypes(
-        openApiDocument(
-          ROUTES.filter(({ audience }) => audience === 'customer'),
-          {
-            title: 'svccloud',
-            description: '',
-            version: VERSION,
-            serverUrl: '/',
-            descriptions: FIELD_DESCRIPTIONS,
-          },
-        ),
-      ),
-    ],
+    ['schema.ts', await typesFor('customer')],
+    ['operator-schema.ts', await typesFor('operator')],
   ])
 
 /** Ensures that the folder contains exactly these files. */

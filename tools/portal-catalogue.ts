@@ -21,6 +21,7 @@ const operationOf = (route: Route, command: Command | undefined): object =>
     method: route.method,
     path: route.path,
     permission: route.permission,
+    staffRole: route.staffRole,
     isDestructive: route.isDestructive,
     isCredentialRead: route.isCredentialRead,
     isPaged: route.query instanceof z.ZodObject && 'limit' in route.query.shape,
@@ -53,24 +54,28 @@ function bodyOf(route: Route, command: Command | undefined): object | undefined 
   }
 }
 
-/** Text by file name of `portal/generated/`. */
+const bodiesOf = (routes: readonly Route[], commands: ReadonlyMap<string, Command>): object =>
+  Object.fromEntries(
+    routes.flatMap((route) => {
+      const body = bodyOf(route, commands.get(route.id))
+      return body === undefined ? [] : [[route.id, body] as const]
+    }),
+  )
+
+/** Text by file name of `portal/generated/`. Customers and operators have separate files: each portal loads one. */
 export function portalFiles(routes: readonly Route[]): ReadonlyMap<string, string> {
-  const customers = routes.filter(({ audience }) => audience === 'customer')
-  const commands = new Map(commandsOf(customers).map((command) => [command.route.id, command]))
-  const entries = customers.map((route) => [route, commands.get(route.id)] as const)
+  const filesFor = (audience: Route['audience'], prefix: string): readonly (readonly [string, string])[] => {
+    const offered = routes.filter((route) => route.audience === audience)
+    const commands = new Map(commandsOf(offered).map((command) => [command.route.id, command]))
+    const operations = offered.map((route) => [route.id, operationOf(route, commands.get(route.id))] as const)
+    return [
+      [`${prefix}operations.json`, asText(Object.fromEntries(operations))],
+      [`${prefix}bodies.json`, asText(bodiesOf(offered, commands))],
+    ]
+  }
   return new Map([
-    ['operations.json', asText(Object.fromEntries(entries.map(([route, c]) => [route.id, operationOf(route, c)])))],
-    [
-      'bodies.json',
-      asText(
-        Object.fromEntries(
-          entries.flatMap(([route, command]) => {
-            const body = bodyOf(route, command)
-            return body === undefined ? [] : [[route.id, body] as const]
-          }),
-        ),
-      ),
-    ],
+    ...filesFor('customer', ''),
+    ...filesFor('operator', 'operator-'),
     ['steps.json', asText(Object.fromEntries(OPERATION_KINDS.map((kind) => [kind, stepsOf(kind)])))],
   ])
 }

@@ -456,7 +456,7 @@ const nameFindings = (file: string): Finding[] => {
 }
 
 /** Written by a generator, in its own layout. */
-const GENERATED = ['client/schema.ts']
+const GENERATED = ['client/schema.ts', 'client/operator-schema.ts']
 const GENERATED_DOCUMENT = /^(bench\/RESULTS\.md|docs\/cli-reference\.md|charts\/[^/]+\/README\.md)$/
 
 /** Text that cannot be wrapped: blocks of code, which end with the mark that they started with, tables, headings and
