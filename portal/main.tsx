@@ -5,6 +5,8 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { cache } from './api/cache.ts'
+import { openPortal } from './api/portal.ts'
+import { customerPortal } from './customer.ts'
 import { NOUNS } from './nouns.ts'
 import { register } from './nouns/registry.ts'
 import { loadTexts } from './texts/index.ts'
@@ -12,6 +14,7 @@ import { routerOf } from './shell/router.tsx'
 
 const place = document.getElementById('portal')
 if (place === null) throw new Error('the page has no place for the portal')
+openPortal(customerPortal)
 await loadTexts()
 register(NOUNS)
 createRoot(place).render(

@@ -9,7 +9,8 @@ import {
 } from '@tanstack/react-query'
 import { type Call, call, sessionLost } from './client.ts'
 import { isLive } from './live.ts'
-import { type Answer, type ItemOf, type ListId, type OperationId, type QueryOf, ruleOf } from './operations.ts'
+import type { Answer, ItemOf, ListId, OperationId, QueryOf } from './operations.ts'
+import { ruleOf } from './portal.ts'
 import { Refusal } from './refusal.ts'
 
 const STALE_MILLISECONDS = 30_000

@@ -4,7 +4,8 @@ import createFetchClient from 'openapi-fetch'
 import type { paths, Problem } from '../../client/schema.ts'
 import { defined } from '../../domain/defined.ts'
 import { cookie } from './browser.ts'
-import { type Answer, type BodyOf, type OperationId, type PathOf, type QueryOf, ruleOf } from './operations.ts'
+import type { Answer, BodyOf, OperationId, PathOf, QueryOf } from './operations.ts'
+import { portal, ruleOf } from './portal.ts'
 import { asRefusal, Refusal } from './refusal.ts'
 import { storeOf } from './store.ts'
 
@@ -18,8 +19,6 @@ export interface Call<Id extends OperationId> {
   /** A 401 is an answer here, and does not open the sign-in sheet. */
   readonly isSigningIn?: boolean
 }
-
-const CSRF_COOKIE = 'svccloud_csrf'
 
 /** Whether the session has ended while a page is open. */
 export const sessionLost = storeOf(false)
@@ -37,7 +36,7 @@ const send = client.request as unknown as (method: string, path: string, init: o
 /** Of every request that changes something. */
 function unsafeHeaders(idempotencyKey?: string): Readonly<Record<string, string>> {
   return {
-    'x-csrf-token': cookie(CSRF_COOKIE),
+    'x-csrf-token': cookie(portal().csrfCookie),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   }
 }

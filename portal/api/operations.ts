@@ -1,9 +1,12 @@
 /** The operations of the API by their operationId, from the routes, with their types. */
-import type { operations } from '../../client/schema.ts'
-import type { Permission } from '../../domain/permissions.ts'
-import catalogue from '../generated/operations.json' with { type: 'json' }
+import type { operations as OperatorOperations } from '../../client/operator-schema.ts'
+import type { operations as CustomerOperations } from '../../client/schema.ts'
+import type { Permission, StaffRule } from '../../domain/permissions.ts'
 
-export type OperationId = keyof typeof catalogue & keyof operations
+/** Of both listeners. A page names only those of one; types are in no bundle. */
+interface Operations extends CustomerOperations, OperatorOperations {}
+
+export type OperationId = keyof Operations
 
 export interface OperationRule {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -11,6 +14,8 @@ export interface OperationRule {
   readonly path: string
   /** Absent for public routes. */
   readonly permission?: Permission
+  /** Which role of staff it requires; absent for customers and for public routes. */
+  readonly staffRole?: StaffRule
   readonly isDestructive?: boolean
   /** Reads a credential or a live view: only on a click, and audited. */
   readonly isCredentialRead?: boolean
@@ -22,12 +27,7 @@ export interface OperationRule {
   readonly command?: string
 }
 
-// the generated file has this shape
-const RULES = catalogue as unknown as Readonly<Record<OperationId, OperationRule>>
-
-export const ruleOf = (id: OperationId): OperationRule => RULES[id]
-
-type Responses<Id extends OperationId> = operations[Id]['responses']
+type Responses<Id extends OperationId> = Operations[Id]['responses']
 type Json<Response> = Response extends { content: { 'application/json': infer Body } } ? Body : never
 type Success = 200 | 201 | 202
 
@@ -41,13 +41,13 @@ export type ItemOf<Id extends OperationId> = Answer<Id> extends { items: (infer 
 
 export type ListId = { [Id in OperationId]: Answer<Id> extends { items: unknown[] } ? Id : never }[OperationId]
 
-export type PathOf<Id extends OperationId> = operations[Id]['parameters'] extends { path: infer Path }
+export type PathOf<Id extends OperationId> = Operations[Id]['parameters'] extends { path: infer Path }
   ? Path
   : undefined
-export type QueryOf<Id extends OperationId> = operations[Id]['parameters'] extends { query?: infer Query }
+export type QueryOf<Id extends OperationId> = Operations[Id]['parameters'] extends { query?: infer Query }
   ? Query
   : undefined
-export type BodyOf<Id extends OperationId> = operations[Id] extends {
+export type BodyOf<Id extends OperationId> = Operations[Id] extends {
   requestBody?: { content: { 'application/json': infer Body } }
 }
   ? Body

@@ -1,23 +1,18 @@
 /** Who is signed in, and what they may do. */
 import type { Answer, OperationId } from './operations.ts'
-import { ruleOf } from './operations.ts'
 import { cache, forget, keyOf, useRead } from './cache.ts'
 import { call } from './client.ts'
-import type { Permission } from '../../domain/permissions.ts'
+import { portal, ruleOf } from './portal.ts'
 
 export type Me = Answer<'get_current_user'>
-
-const EMPTY: readonly Permission[] = []
 
 export const useMe = (): Me | undefined => useRead('get_current_user').data
 
 /** Whether the signed-in person may call the operation; a role that never may does not see it. */
 export function useMay(): (id: OperationId) => boolean {
-  const held = useMe()?.permissions ?? EMPTY
-  return (id) => {
-    const { permission } = ruleOf(id)
-    return permission === undefined || held.includes(permission)
-  }
+  const { me, permits } = portal()
+  const { data } = useRead(me)
+  return (id) => permits(ruleOf(id), data)
 }
 
 /** Reads who is signed in; undefined when nobody is. */

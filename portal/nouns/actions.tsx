@@ -1,18 +1,19 @@
 /** Actions of nouns: why they are off, what is asked before, and one result for each item. */
 import { type ReactNode, useState } from 'react'
 import { cache, keyOf, readAgain } from '../api/cache.ts'
-import { type OperationId, ruleOf } from '../api/operations.ts'
+import type { OperationId } from '../api/operations.ts'
+import { portal, ruleOf } from '../api/portal.ts'
 import { asRefusal, type Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { uuid } from '../system.ts'
-import { t } from '../texts/index.ts'
+import { actionText, nounTexts, t } from '../texts/index.ts'
 import { Confirm } from '../ui/dialog.tsx'
 import { notify } from '../ui/toast.tsx'
 import type { MenuEntry } from '../ui/menu.tsx'
 import { Fields } from './fields.tsx'
 import { bodyOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
-import { send } from './reads.ts'
+import { pathTo, send } from './reads.ts'
 
 const AT_ONCE = 4
 
@@ -20,7 +21,12 @@ const AT_ONCE = 4
 export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined {
   const running = operationOf(item)
   const rule = ruleOf(action.operation)
-  if (running !== undefined && (rule.starts ?? []).length > 0 && !isDeletionOfNew(action, running.kind))
+  if (
+    running !== undefined &&
+    action.isAnytime !== true &&
+    (rule.starts ?? []).length > 0 &&
+    !isDeletionOfNew(action, running.kind)
+  )
     return t().page.busy(running.kind)
   if (rule.isDestructive === true && item['is_protected'] === true && action.operation.startsWith('delete_'))
     return t().page.isProtected
@@ -57,7 +63,7 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
   const entriesFor = (item: Thing, actions: readonly ActionOf<Thing>[] = allowed): readonly MenuEntry[] =>
     actions.map((action, at) => ({
       id: action.operation,
-      name: t().actions[action.operation],
+      name: actionText(action.operation),
       why: whyOf(action, item),
       isBad: ruleOf(action.operation).isDestructive === true,
       isApart: at > 0 && ruleOf(action.operation).isDestructive === true,
@@ -104,7 +110,7 @@ async function runAll(
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   tellResult(noun, action, items, refusals)
-  await readAgain(noun.list, noun.read, 'list_operations')
+  await readAgain(noun.list, noun.read ?? noun.list, portal().operationList)
   return { done, refusals }
 }
 
@@ -112,7 +118,7 @@ const runOne = (id: OperationId, item: string, body: Readonly<Record<string, unk
   const { method } = ruleOf(id)
   const hasBody = method !== 'DELETE' && method !== 'GET'
   return send(id, {
-    path: { id: item },
+    path: pathTo(id, item),
     ...(hasBody && Object.keys(body).length > 0 ? { body } : {}),
     ...(method === 'DELETE' && Object.keys(body).length > 0 ? { query: queryOf(body) } : {}),
     ...(method === 'POST' ? { idempotencyKey: uuid() } : {}),
@@ -129,7 +135,7 @@ function tellResult(
   refusals: readonly Refusal[],
 ): void {
   const [item] = items
-  const label = t().actions[operation]
+  const label = actionText(operation)
   const what = items.length === 1 && item !== undefined ? `${label} ${noun.titleOf(item)}` : label
   if (refusals.length === 0) notify(t().operations.started(what))
   else if (items.length === 1) notify(`${t().operations.failed(what)} – ${refusals[0]?.message ?? ''}`)
@@ -143,7 +149,8 @@ interface ActionDialogProps extends Started {
 }
 
 function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProps): ReactNode {
-  const form = useForm({})
+  const [only] = items
+  const form = useForm((items.length === 1 && only !== undefined ? action.initial?.(only) : undefined) ?? {})
   const bodies = useBodies()
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
@@ -160,7 +167,7 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
     if (refusals[0] !== undefined) form.setErrors(refusals[0].fields)
     if (refusals.length === 0) onDone(done)
   }
-  const label = t().actions[action.operation]
+  const label = actionText(action.operation)
   return (
     <Confirm
       title={titleOf(noun, label, items)}
@@ -181,7 +188,7 @@ function titleOf(noun: Noun, label: string, items: readonly Thing[]): string {
   const [item] = items
   return items.length === 1 && item !== undefined
     ? t().choices.confirm(label, noun.titleOf(item))
-    : t().choices.confirmMany(label, items.length, t().nouns[noun.name].many)
+    : t().choices.confirmMany(label, items.length, nounTexts(noun.name).many)
 }
 
 /** What goes and what stays, of all items together; and what has to be typed. */
@@ -201,13 +208,15 @@ function consequencesOf(
       confirm?.type === undefined || item === undefined
         ? undefined
         : many
-          ? t().choices.typeMany(items.length, t().nouns[noun.name].many)
+          ? t().choices.typeMany(items.length, nounTexts(noun.name).many)
           : confirm.type(item),
   }
 }
 
 /** Writes an item that was changed directly into the cache. */
 export function keep(noun: Noun, item: Thing): void {
-  cache.setQueryData(keyOf(noun.read, { path: { id: item.id } }), { [noun.member]: item })
+  const { read, member } = noun
+  if (read !== undefined)
+    cache.setQueryData(keyOf(read, { path: pathTo(read, item.id) }), member === undefined ? item : { [member]: item })
   void readAgain(noun.list)
 }

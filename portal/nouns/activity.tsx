@@ -2,11 +2,10 @@
 import type { ReactNode } from 'react'
 import { useState } from 'react'
 import type { Operation } from '../../client/schema.ts'
-import { isCancellable } from '../../domain/operations.ts'
 import { itemsOf, readAgain, useList } from '../api/cache.ts'
-import { call } from '../api/client.ts'
+import { portal } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
-import { type Me, useMay, useMe } from '../api/session.ts'
+import { useMay } from '../api/session.ts'
 import steps from '../generated/steps.json' with { type: 'json' }
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
@@ -16,6 +15,7 @@ import { ProblemView } from '../ui/problem.tsx'
 import { Bar, type Look, State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { Thing } from './noun.ts'
+import { send } from './reads.ts'
 import { Time } from './value.tsx'
 
 const LOOKS: Readonly<Record<Operation['status'], Look>> = {
@@ -46,8 +46,8 @@ export function Progress({ operation }: { readonly operation: Operation }): Reac
   const [refusal, setRefusal] = useState<Refusal>()
   const cancel = async (): Promise<void> => {
     try {
-      await call('cancel_operation', { path: { id: operation.id } })
-      await readAgain('list_operations')
+      await send(portal().cancelOperation, { path: { id: operation.id } })
+      await readAgain(portal().operationList)
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error)
     }
@@ -61,7 +61,7 @@ export function Progress({ operation }: { readonly operation: Operation }): Reac
       </div>
       <Bar part={partOf(kind, index, count)} label={kindText(kind)} />
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}
-      {isCancellable(kind) && may('cancel_operation') ? (
+      {portal().isCancellable(kind) && may(portal().cancelOperation) ? (
         <div>
           <Button onPress={() => void cancel()}>{t().operations.cancel}</Button>
         </div>
@@ -90,14 +90,22 @@ export const ActivityOf = ({ type, id }: ActivityProps): ReactNode => (
 const ROWS_MAXIMUM = 100
 
 export interface OperationsProps {
-  readonly query: { readonly resource?: string }
+  readonly query: {
+    readonly resource?: string
+    readonly node_id?: string
+    readonly status?: readonly Operation['status'][]
+  }
   readonly limit?: number
+  /** Instead of the text for none. */
+  readonly none?: string
+  /** They change while they are on the screen. */
+  readonly isBusy?: boolean
 }
 
-export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): ReactNode {
-  const list = useList('list_operations', query)
+export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }: OperationsProps): ReactNode {
+  // of the portal; both lists have the same items
+  const list = useList(portal().operationList as 'list_operations', query as { readonly resource?: string }, { isBusy })
   const items = itemsOf(list.data).slice(0, limit)
-  const me = useMe()
   if (list.error instanceof Refusal && items.length === 0) return <ProblemView refusal={list.error} />
   if (list.isPending)
     return (
@@ -108,7 +116,7 @@ export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): Re
   if (items.length === 0)
     return (
       <Panel>
-        <Soft>{t().operations.none}</Soft>
+        <Soft>{none ?? t().operations.none}</Soft>
       </Panel>
     )
   const texts = t().operations
@@ -127,7 +135,7 @@ export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): Re
             </State>
           ),
         },
-        { id: 'by', name: texts.by, cell: (each) => <span dir="auto">{actorOf(each, me)}</span> },
+        { id: 'by', name: texts.by, cell: (each) => <span dir="auto">{actorOf(each)}</span> },
         { id: 'began', name: texts.began, cell: (each) => <Time instant={each.created_at} /> },
         { id: 'took', name: texts.took, cell: tookOf, isEnd: true },
       ]}
@@ -135,11 +143,10 @@ export function Operations({ query, limit = ROWS_MAXIMUM }: OperationsProps): Re
   )
 }
 
-/** By name where the service or the session knows it. */
-const actorOf = (operation: Operation, me: Me | undefined): string => {
+/** By name where the service knows it. */
+const actorOf = (operation: Operation): string => {
   const named = 'actor_name' in operation ? operation.actor_name : undefined
   if (typeof named === 'string') return named
-  if (me !== undefined && operation.actor === `user:${me.user.id}`) return me.user.email
   return operation.actor.replace(/^(user|token|system):/, '')
 }
 

@@ -1,12 +1,14 @@
 /** The form that makes any noun, with its price and the same as a command. */
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { useMutation } from '@tanstack/react-query'
-import { type OperationId, ruleOf } from '../api/operations.ts'
+import type { BodySchema } from '../api/body-schema.ts'
+import type { OperationId } from '../api/operations.ts'
+import { ruleOf } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useGo } from '../shell/go.ts'
 import { uuid } from '../system.ts'
 import { smallMoney, money } from '../texts/format.ts'
-import { t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { Loading, Page, Panel, Price, Soft, Split, Stack } from '../ui/layout.tsx'
@@ -14,7 +16,7 @@ import { ProblemView } from '../ui/problem.tsx'
 import { notify } from '../ui/toast.tsx'
 import { keep } from './actions.tsx'
 import { Fields } from './fields.tsx'
-import { bodyOf, type BodySchema, faultsOf, type Form, useBodies, useForm } from './form.ts'
+import { bodyOf, faultsOf, type Form, useBodies, useForm } from './form.ts'
 import { hrefOf, type Noun, type Values } from './noun.ts'
 import { send, thingIn } from './reads.ts'
 import { commandLine, curlOf } from './snippet.ts'
@@ -27,7 +29,7 @@ export interface CreatePageProps {
 
 export function CreatePage({ noun, given }: CreatePageProps): ReactNode {
   const bodies = useBodies()
-  const texts = t().nouns[noun.name]
+  const texts = nounTexts(noun.name)
   const title = t().list.create(texts.one)
   const crumbs = [{ name: texts.many, href: noun.path }, { name: title }]
   const body = noun.create === undefined ? undefined : bodies?.[noun.create]
@@ -69,7 +71,7 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
         ref={element}
         onSubmit={submit}
         noValidate
-        aria-label={t().list.create(t().nouns[noun.name].one)}
+        aria-label={t().list.create(nounTexts(noun.name).one)}
       >
         <Fields fields={fields} body={body} form={form} />
         {refusal === undefined ? null : (
@@ -83,7 +85,7 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
         )}
         <div className="form-end">
           <Button kind="primary" type="submit" isBusy={isBusy}>
-            {t().list.create(t().nouns[noun.name].one)}
+            {t().list.create(nounTexts(noun.name).one)}
           </Button>
           <ButtonLink href={noun.path} kind="quiet">
             {t().ui.cancel}

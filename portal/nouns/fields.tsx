@@ -3,8 +3,9 @@ import { type ReactNode, useEffect } from 'react'
 import { t } from '../texts/index.ts'
 import { CardsField, Checkbox, type Option, PairsField, SelectField, Switch, TextField } from '../ui/field.tsx'
 import { More, Stack } from '../ui/layout.tsx'
-import { type BodySchema, type FieldSchema, type Form, isNeeded, schemaOf } from './form.ts'
-import type { FieldName, FormField, Values } from './noun.ts'
+import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
+import { type Form, isNeeded, schemaOf } from './form.ts'
+import type { FormField, Values } from './noun.ts'
 
 export interface FieldsProps {
   readonly fields: readonly FormField[]
@@ -41,10 +42,11 @@ interface Common {
   readonly isRequired: boolean
 }
 
-export const labelOf = (name: string): string =>
-  Object.hasOwn(t().fields, name)
-    ? t().fields[name as FieldName] // it has it
-    : name.replaceAll('_', ' ')
+export function labelOf(name: string): string {
+  // registrations of both portals name fields by text
+  const labels: Readonly<Record<string, string>> = t().fields
+  return Object.hasOwn(labels, name) ? (labels[name] ?? name) : name.replaceAll('_', ' ')
+}
 
 function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
   const schema = schemaOf(body, field.name)

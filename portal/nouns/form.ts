@@ -2,38 +2,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { defined } from '../../domain/defined.ts'
+import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
+import { portal } from '../api/portal.ts'
 import type { Texts } from '../texts/index.ts'
 import type { FormField, Values } from './noun.ts'
-
-export interface FieldSchema {
-  readonly type?: string | readonly string[]
-  readonly description?: string
-  readonly default?: unknown
-  readonly enum?: readonly string[]
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly pattern?: string
-  readonly anyOf?: readonly FieldSchema[]
-  readonly additionalProperties?: unknown
-  readonly items?: FieldSchema
-}
-
-export interface BodySchema {
-  readonly properties?: Readonly<Record<string, FieldSchema>>
-  readonly required?: readonly string[]
-  readonly flags: Readonly<Record<string, string>>
-}
 
 /** Bodies of all operations; undefined while they are read. */
 export function useBodies(): Readonly<Record<string, BodySchema>> | undefined {
   return useQuery({
     queryKey: ['bodies'],
-    queryFn: async () => {
-      const { default: bodies } = await import('../generated/bodies.json', { with: { type: 'json' } })
-      return bodies as unknown as Readonly<Record<string, BodySchema>> // the generated file has this shape
-    },
+    queryFn: () => portal().bodies(),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   }).data

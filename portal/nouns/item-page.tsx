@@ -1,9 +1,10 @@
 /** The page of one item of any noun. */
 import { Ellipsis, Pencil } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
+import { portal } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
-import { t } from '../texts/index.ts'
+import { actionText, nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -17,9 +18,9 @@ import { ActivityOf, OperationProgress } from './activity.tsx'
 import { labelOf } from './fields.tsx'
 import { isEmpty } from './form.ts'
 import { StateOf } from './list-page.tsx'
-import { type Noun, operationOf, type Thing } from './noun.ts'
+import { isInProgress, type Noun, type Thing } from './noun.ts'
 import { Secret } from './secret.tsx'
-import { labelsOf, send, thingIn, useThing } from './reads.ts'
+import { labelsOf, pathTo, send, thingIn, useThing } from './reads.ts'
 import { Labels, Value } from './value.tsx'
 
 export interface ItemPageProps {
@@ -31,11 +32,10 @@ export interface ItemPageProps {
 
 export function ItemPage({ noun, id, tab, onTab }: ItemPageProps): ReactNode {
   const [isBusy, setBusy] = useState(false)
-  const { read, item } = useThing(noun, id, { isBusy })
-  const isNowBusy = item !== undefined && operationOf(item) !== undefined
+  const { read, item, isGone } = useThing(noun, id, { isBusy })
+  const isNowBusy = item !== undefined && isInProgress(noun, item)
   if (isNowBusy !== isBusy) setBusy(isNowBusy)
-  const texts = t().nouns[noun.name]
-  const isGone = read.error instanceof Refusal && read.error.status === 404
+  const texts = nounTexts(noun.name)
   if (isGone) return <Gone noun={noun} id={id} />
   if (item === undefined)
     return (
@@ -53,14 +53,14 @@ export function ItemPage({ noun, id, tab, onTab }: ItemPageProps): ReactNode {
 }
 
 function Gone({ noun, id }: { readonly noun: Noun; readonly id: string }): ReactNode {
-  const texts = t().nouns[noun.name]
+  const texts = nounTexts(noun.name)
   const Icon = noun.icon
   return (
     <Page title={texts.one} crumbs={[{ name: texts.many, href: noun.path }]}>
-      <Empty icon={<Icon />} title={t().page.gone(texts.one)} text={t().page.goneText}>
+      <Empty icon={<Icon />} title={t().page.gone(texts.one)} text={portal().hasActivity ? t().page.goneText : ''}>
         <ButtonLink href={noun.path}>{t().page.toList(texts.many)}</ButtonLink>
       </Empty>
-      <ActivityOf type={noun.name} id={id} />
+      {portal().hasActivity ? <ActivityOf type={noun.name} id={id} /> : null}
     </Page>
   )
 }
@@ -74,7 +74,7 @@ interface WholeProps {
 }
 
 function Whole({ noun, item, tab, onTab, isStale }: WholeProps): ReactNode {
-  const texts = t().nouns[noun.name]
+  const texts = nounTexts(noun.name)
   const title = noun.titleOf(item)
   const tabs = tabsOf(noun, item)
   const detail = item['state_detail']
@@ -106,7 +106,9 @@ function tabsOf(noun: Noun, item: Thing): readonly TabOf[] {
     ...(hasSettings
       ? [{ id: 'settings', name: t().page.settings, content: <Settings noun={noun} item={item} /> }]
       : []),
-    { id: 'activity', name: t().page.activity, content: <ActivityOf type={noun.name} id={item.id} /> },
+    ...(portal().hasActivity
+      ? [{ id: 'activity', name: t().page.activity, content: <ActivityOf type={noun.name} id={item.id} /> }]
+      : []),
   ]
 }
 
@@ -118,7 +120,7 @@ function PageActions({ noun, item }: { readonly noun: Noun; readonly item: Thing
     <>
       {first.map((action) => (
         <Button key={action.operation} why={whyOf(action, item)} onPress={() => actions.start(action, [item])}>
-          {t().actions[action.operation]}
+          {actionText(action.operation)}
         </Button>
       ))}
       {others.length === 0 ? null : (
@@ -163,7 +165,7 @@ function Settings({ noun, item }: { readonly noun: Noun; readonly item: Thing })
   const change = async (body: Readonly<Record<string, unknown>>): Promise<void> => {
     if (noun.update === undefined) return
     try {
-      const changed = thingIn(noun, await send(noun.update, { path: { id: item.id }, body }))
+      const changed = thingIn(noun, await send(noun.update, { path: pathTo(noun.update, item.id), body }))
       if (changed !== undefined) keep(noun, changed)
       setRefusal(undefined)
       setEditing(false)

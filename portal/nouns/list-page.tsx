@@ -2,12 +2,12 @@
 import { Ellipsis, Plus } from 'lucide-react'
 import { type ReactNode, useMemo, useRef, useState } from 'react'
 import { defined } from '../../domain/defined.ts'
-import { ruleOf } from '../api/operations.ts'
+import { ruleOf } from '../api/portal.ts'
 import { asRefusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { useKeys } from '../shell/keys.ts'
 import { useGo } from '../shell/go.ts'
-import { t } from '../texts/index.ts'
+import { actionText, nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -18,17 +18,17 @@ import { State } from '../ui/state.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { type Actions, useActions, whyOf } from './actions.tsx'
 import { labelOf } from './fields.tsx'
-import { hrefOf, lookOf, type Noun, operationOf, type Thing } from './noun.ts'
+import { hrefOf, isInProgress, lookOf, type Noun, type Thing } from './noun.ts'
 import { labelsOf, useThings } from './reads.ts'
 import { textOf, Value } from './value.tsx'
 
 export function ListPage({ noun }: { readonly noun: Noun }): ReactNode {
   const [isBusy, setBusy] = useState(false)
   const { list, items } = useThings(noun, { isBusy })
-  const isNowBusy = items.some((item) => operationOf(item) !== undefined)
+  const isNowBusy = items.some((item) => isInProgress(noun, item))
   if (isNowBusy !== isBusy) setBusy(isNowBusy)
   const may = useMay()
-  const texts = t().nouns[noun.name]
+  const texts = nounTexts(noun.name)
   const canCreate = noun.create !== undefined && may(noun.create)
   const go = useGo()
   useKeys({ c: () => (canCreate ? go(`${noun.path}/new`) : undefined) })
@@ -67,7 +67,7 @@ export function ListPage({ noun }: { readonly noun: Noun }): ReactNode {
 }
 
 function EmptyList({ noun, create }: { readonly noun: Noun; readonly create: ReactNode }): ReactNode {
-  const { empty } = t().nouns[noun.name]
+  const { empty } = nounTexts(noun.name)
   const Icon = noun.icon
   const command = noun.create === undefined ? undefined : ruleOf(noun.create).command
   return (
@@ -99,7 +99,7 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
   )
   const columns = useMemo(() => columnsOf(noun), [noun])
   const shown = useMemo(() => filtered(noun, items, filter), [noun, items, filter])
-  const texts = t().nouns[noun.name]
+  const texts = nounTexts(noun.name)
   useKeys({ f: () => search.current?.querySelector('input')?.focus() })
   return (
     <>
@@ -264,7 +264,7 @@ function BulkBar({ actions, items, clear }: BulkBarProps): ReactNode {
           why={items.map((item) => whyOf(action, item)).find((why) => why !== undefined)}
           onPress={() => actions.start(action, items)}
         >
-          {t().actions[action.operation]}
+          {actionText(action.operation)}
         </Button>
       ))}
       <Button kind="quiet" onPress={clear}>

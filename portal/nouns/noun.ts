@@ -5,12 +5,13 @@ import type { LucideIcon } from 'lucide-react'
 import type { BodyOf, ItemOf, ListId, OperationId } from '../api/operations.ts'
 import type { Look } from '../ui/state.tsx'
 import type { Option } from '../ui/field.tsx'
-import type { Texts } from '../texts/index.ts'
+import type { TextNames } from '../texts/index.ts'
 
-export type NounName = keyof Texts['nouns']
-export type Area = 'compute' | 'storage' | 'network' | 'services'
-export type FieldName = keyof Texts['fields']
-export type ActionName = keyof Texts['actions'] & OperationId
+export type NounName = TextNames<'nouns'>
+/** Parts of the navigation: those of customers, then those of operators. */
+export type Area = 'compute' | 'storage' | 'network' | 'services' | 'fleet' | 'work' | 'accounts'
+export type FieldName = TextNames<'fields'>
+export type ActionName = TextNames<'actions'> & OperationId
 
 /** Any item, by the names of its fields. */
 export type Thing = { readonly id: string; readonly [field: string]: unknown }
@@ -40,6 +41,10 @@ export interface FormField<Name extends string = string> {
 
 export interface ActionOf<Item> {
   readonly operation: ActionName
+  /** Possible while something else is in progress. */
+  readonly isAnytime?: boolean
+  /** What its form holds at first, for one item. */
+  initial?(item: Item): Values
   /** Why it is not possible now. Undefined when it is. */
   why?(item: Item): string | undefined
   /** Asked before. Several items at once are confirmed by their number. */
@@ -67,15 +72,20 @@ export interface Noun<Item = Thing> {
   readonly icon: LucideIcon
   readonly path: `/${string}`
   readonly list: ListId
-  readonly read: OperationId
-  /** Member of the answers that holds it. */
-  readonly member: string
+  /** Which items of the list are its own; all without it. */
+  readonly query?: Readonly<Record<string, string | readonly string[]>>
+  /** Without it, its page shows the item of the list, which takes an id. */
+  readonly read?: OperationId
+  /** Member of the answers that holds it; the answer itself without it. */
+  readonly member?: string
   /** Absent when it is made from the page of another noun. */
   readonly create?: OperationId
   /** Changes labels, title and protection. */
   readonly update?: OperationId
   titleOf(item: Item): string
   stateOf?(item: Item): string
+  /** Whether something of it is in progress; by default whether it has an operation. */
+  isBusy?(item: Item): boolean
   /** Looks of states; every other state is busy. */
   readonly looks?: Readonly<Record<string, Look>>
   /** Beside name and state. */
@@ -118,6 +128,8 @@ export const operationOf = (item: Thing): { readonly kind: string; readonly id: 
     ? (operation as { readonly kind: string; readonly id: string }) // the contract's
     : undefined
 }
+
+export const isInProgress = (noun: Noun, item: Thing): boolean => noun.isBusy?.(item) ?? operationOf(item) !== undefined
 
 export const lookOf = (noun: Noun, state: string): Look => noun.looks?.[state] ?? 'busy'
 export const hrefOf = (noun: Noun, item: { readonly id: string }): string =>

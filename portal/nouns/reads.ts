@@ -4,6 +4,8 @@ import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-que
 import { itemsOf, type ReadOptions, useList, useRead } from '../api/cache.ts'
 import { call } from '../api/client.ts'
 import type { ListId, OperationId } from '../api/operations.ts'
+import { ruleOf } from '../api/portal.ts'
+import { Refusal } from '../api/refusal.ts'
 import type { Noun, Thing } from './noun.ts'
 
 export interface Request {
@@ -22,20 +24,33 @@ export async function send(operation: OperationId, request: Request): Promise<Re
 
 /** The member that holds the item; undefined for another answer. */
 export const thingIn = (noun: Noun, answer: Readonly<Record<string, unknown>> | undefined): Thing | undefined =>
-  answer?.[noun.member] as Thing | undefined // as its read answers
+  (noun.member === undefined ? answer : answer?.[noun.member]) as Thing | undefined // as its read answers
+
+/** The path parameters of an operation on one item: each has one, whatever its name. */
+export function pathTo(operation: OperationId, id: string): Readonly<Record<string, string>> {
+  const [, name = 'id'] = /\{(\w+)\}/.exec(ruleOf(operation).path) ?? []
+  return { [name]: id }
+}
 
 export interface OneThing {
   readonly read: UseQueryResult
   readonly item: Thing | undefined
+  /** The service knows no such item. */
+  readonly isGone: boolean
 }
 
 export function useThing(noun: Noun, id: string, options: ReadOptions = {}): OneThing {
-  // every read takes an id
-  const read = useRead(noun.read, { path: { id } } as never, options) as UseQueryResult<
-    Readonly<Record<string, unknown>>
-  >
-  return { read, item: thingIn(noun, read.data) }
+  const operation = noun.read ?? noun.list
+  const input = noun.read === undefined ? { query: { ...noun.query, id } } : { path: pathTo(operation, id) }
+  // path and answer are those of the operation that a registration names
+  const read = useRead(operation, input as never, options) as UseQueryResult<Readonly<Record<string, unknown>>>
+  const item = noun.read === undefined ? listedIn(read.data, id) : thingIn(noun, read.data)
+  const isAbsent = noun.read === undefined && read.data !== undefined && item === undefined
+  return { read, item, isGone: isAbsent || (read.error instanceof Refusal && read.error.status === 404) }
 }
+
+const listedIn = (answer: Readonly<Record<string, unknown>> | undefined, id: string): Thing | undefined =>
+  (answer?.['items'] as readonly Thing[] | undefined)?.find((each) => each.id === id) // as every list answers
 
 export interface ManyThings {
   readonly list: UseInfiniteQueryResult
@@ -43,7 +58,7 @@ export interface ManyThings {
 }
 
 export function useThings(noun: Noun, options: ReadOptions = {}): ManyThings {
-  const list = useList<ListId>(noun.list, {}, options)
+  const list = useList<ListId>(noun.list, noun.query ?? {}, options)
   return { list, items: itemsOf(list.data) as readonly unknown[] as readonly Thing[] } // items have ids
 }
 

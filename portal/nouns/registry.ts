@@ -21,8 +21,8 @@ export function theNoun(name: NounName): Noun {
 /** Which reads show what the stream of changes sends. */
 export const feeds = (): ReadonlyMap<string, Feed> =>
   new Map<string, Feed>([
-    ...registered.map(
-      ({ name, list, read, member, isListShort = false }) => [name, { list, read, member, isListShort }] as const,
+    ...registered.flatMap(({ name, list, read, member, isListShort = false }) =>
+      member === undefined ? [] : [[name, { list, read, member, isListShort }] as const],
     ),
     ['operation', { list: 'list_operations', read: 'get_operation', member: 'operation', isListShort: false }],
   ])

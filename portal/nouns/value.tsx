@@ -19,6 +19,9 @@ const REFERENCES: Readonly<Record<string, string>> = {
   boot_storage_id: 'storage',
   network_id: 'network',
   router_id: 'router',
+  node_id: 'node',
+  account_id: 'account',
+  dedicated_account_id: 'account',
   server_group_id: 'server_group',
   init_script_id: 'init_script',
 }
@@ -66,6 +69,7 @@ export interface ValueProps {
 export function Value({ field, value, isShort = false }: ValueProps): ReactNode {
   if (value === null || value === undefined || value === '') return NONE
   if (field === 'labels' && typeof value === 'object') return <Labels labels={Object(value)} />
+  if (field === 'resource' && typeof value === 'object') return <Resource {...asResource(value)} />
   const reference = REFERENCES[field]
   const target = reference === undefined ? undefined : nounNamed(reference)
   if (target !== undefined && typeof value === 'string') return <Reference noun={target} id={value} />
@@ -93,6 +97,21 @@ export const Time = ({ instant }: { readonly instant: string }): ReactNode => (
     {ago(instant)}
   </time>
 )
+
+interface ResourceName {
+  readonly type: string
+  readonly id: string
+  readonly name: string | null
+}
+
+const asResource = (value: object): ResourceName => value as ResourceName // as operations have it
+
+/** What an operation changes: a link where it has a page. */
+function Resource({ type, id, name }: ResourceName): ReactNode {
+  const noun = nounNamed(type)
+  const text = `${type.replaceAll('_', ' ')} ${name ?? id.slice(0, 8)}`
+  return noun === undefined ? <span dir="auto">{text}</span> : <AriaLink href={hrefOf(noun, { id })}>{text}</AriaLink>
+}
 
 /** A link to an item, by its name as soon as that is read. */
 function Reference({ noun, id }: { readonly noun: Noun; readonly id: string }): ReactNode {

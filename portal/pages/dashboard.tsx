@@ -8,7 +8,7 @@ import { Operations } from '../nouns/activity.tsx'
 import { hrefOf, type Noun } from '../nouns/noun.ts'
 import { allNouns, nounNamed } from '../nouns/registry.ts'
 import { day, money, number, utc } from '../texts/format.ts'
-import { t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Between, Grid, Page, Panel, type Step, Steps, Tile } from '../ui/layout.tsx'
@@ -146,7 +146,7 @@ const COUNTED = new Set<string>([
 ])
 
 const Count = ({ noun, total }: { readonly noun: Noun; readonly total: number }): ReactNode => (
-  <Tile name={t().nouns[noun.name].many} value={number(total)} href={noun.path} />
+  <Tile name={nounTexts(noun.name).many} value={number(total)} href={noun.path} />
 )
 
 /** What is in error or unhealthy, quotas that are nearly used, and an audit log that does not verify. */

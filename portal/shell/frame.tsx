@@ -1,24 +1,37 @@
 /** What surrounds every page of somebody who is signed in. */
 import './frame.css'
 import { Outlet, useLocation } from '@tanstack/react-router'
-import { Activity, Boxes, LayoutDashboard, Menu as MenuIcon, ScrollText, Search, Settings } from 'lucide-react'
-import { type ReactNode, useEffect, useState } from 'react'
-import { Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
+import { Boxes, LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
+import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
+import { Button as AriaButton, Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
+import type { Area } from '../nouns/noun.ts'
 import { allNouns } from '../nouns/registry.ts'
-import { t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button, Hint } from '../ui/button.tsx'
-import { Button as AriaButton } from 'react-aria-components'
-import { ActivityTray } from './activity-tray.tsx'
-import { Banners } from './banners.tsx'
 import { KeyHelp } from './key-help.tsx'
-import { Palette } from './palette.tsx'
-import { PersonMenu } from './person-menu.tsx'
-import { SignInSheet } from './sign-in-sheet.tsx'
+import { Palette, type PaletteProps } from './palette.tsx'
 
-const AREAS = ['compute', 'storage', 'network', 'services'] as const
+export interface NavigationItem {
+  readonly href: string
+  readonly name: string
+  readonly icon: ReactNode
+}
 
-export function Frame(): ReactNode {
+/** What differs between the portals. Components, so that each reads what it shows. */
+export interface FrameParts {
+  readonly areas: () => readonly { readonly area: Area; readonly name: string }[]
+  /** The last part of the navigation. */
+  readonly last: () => { readonly name: string; readonly items: readonly NavigationItem[] }
+  readonly Banners: ComponentType
+  /** At the end of the top bar. */
+  readonly Top: ComponentType
+  readonly SignInSheet: ComponentType
+  /** A hook. */
+  readonly usePaletteMore: PaletteProps['useMore']
+}
+
+export function Frame({ parts }: { readonly parts: FrameParts }): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => {
@@ -37,18 +50,18 @@ export function Frame(): ReactNode {
         {t().frame.skip}
       </a>
       <div className="frame">
-        <Sidebar pathname={pathname} />
+        <Sidebar pathname={pathname} parts={parts} />
         <div>
-          <Banners />
-          <Topbar openPalette={() => setPaletteOpen(true)} pathname={pathname} />
+          <parts.Banners />
+          <Topbar openPalette={() => setPaletteOpen(true)} pathname={pathname} parts={parts} />
           <main id="content" tabIndex={-1}>
             <Outlet />
           </main>
         </div>
       </div>
-      {isPaletteOpen ? <Palette close={() => setPaletteOpen(false)} /> : null}
+      {isPaletteOpen ? <Palette close={() => setPaletteOpen(false)} useMore={parts.usePaletteMore} /> : null}
       <KeyHelp openPalette={() => setPaletteOpen(true)} />
-      <SignInSheet />
+      <parts.SignInSheet />
     </>
   )
 }
@@ -78,49 +91,50 @@ const NavLink = ({ href, icon, children, pathname }: NavLinkProps): ReactNode =>
   </AriaLink>
 )
 
-function Sidebar({ pathname }: { readonly pathname: string }): ReactNode {
+interface SidebarProps {
+  readonly pathname: string
+  readonly parts: FrameParts
+}
+
+function Sidebar({ pathname, parts }: SidebarProps): ReactNode {
   const nouns = allNouns()
+  const last = parts.last()
   return (
     <nav className="sidebar" aria-label={t().frame.navigation}>
       <Brand />
       <NavLink href="/dashboard" icon={<LayoutDashboard aria-hidden="true" />} pathname={pathname}>
         {t().frame.dashboard}
       </NavLink>
-      {AREAS.map((area) => {
+      {parts.areas().map(({ area, name: areaName }) => {
         const inArea = nouns.filter((each) => each.area === area)
         return inArea.length === 0 ? null : (
           <div key={area}>
-            <p className="nav-area">{t().areas[area]}</p>
+            <p className="nav-area">{areaName}</p>
             {inArea.map(({ name, path, icon: Icon }) => (
               <NavLink key={name} href={path} icon={<Icon aria-hidden="true" />} pathname={pathname}>
-                {t().nouns[name].many}
+                {nounTexts(name).many}
               </NavLink>
             ))}
           </div>
         )
       })}
       <div>
-        <p className="nav-area">{t().areas.account}</p>
-        <NavLink href="/activity" icon={<Activity aria-hidden="true" />} pathname={pathname}>
-          {t().frame.activity}
-        </NavLink>
-        <NavLink href="/audit" icon={<ScrollText aria-hidden="true" />} pathname={pathname}>
-          {t().audit.title}
-        </NavLink>
-        <NavLink href="/settings" icon={<Settings aria-hidden="true" />} pathname={pathname}>
-          {t().account.title}
-        </NavLink>
+        <p className="nav-area">{last.name}</p>
+        {last.items.map(({ href, name, icon }) => (
+          <NavLink key={href} href={href} icon={icon} pathname={pathname}>
+            {name}
+          </NavLink>
+        ))}
       </div>
     </nav>
   )
 }
 
-interface TopbarProps {
+interface TopbarProps extends SidebarProps {
   readonly openPalette: () => void
-  readonly pathname: string
 }
 
-function Topbar({ openPalette, pathname }: TopbarProps): ReactNode {
+function Topbar({ openPalette, pathname, parts }: TopbarProps): ReactNode {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [pathname])
   return (
@@ -140,12 +154,11 @@ function Topbar({ openPalette, pathname }: TopbarProps): ReactNode {
       </AriaButton>
       <div className="spread" />
       <LiveDot />
-      <ActivityTray />
-      <PersonMenu />
+      <parts.Top />
       <ModalOverlay className="drawer" isOpen={isOpen} onOpenChange={setOpen} isDismissable>
         <Modal>
           <Dialog aria-label={t().frame.navigation}>
-            <Sidebar pathname={pathname} />
+            <Sidebar pathname={pathname} parts={parts} />
           </Dialog>
         </Modal>
       </ModalOverlay>

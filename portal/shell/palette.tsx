@@ -12,15 +12,14 @@ import {
   SearchField,
   useFilter,
 } from 'react-aria-components'
-import { cache, useRead } from '../api/cache.ts'
+import { cache } from '../api/cache.ts'
 import { useMay } from '../api/session.ts'
 import { hrefOf, type Thing } from '../nouns/noun.ts'
-import { allNouns, nounNamed } from '../nouns/registry.ts'
-import { t } from '../texts/index.ts'
-import { SETTINGS_PAGES } from '../pages/settings-pages.ts'
+import { allNouns } from '../nouns/registry.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { useGo } from './go.ts'
 
-interface Entry {
+export interface PaletteEntry {
   readonly id: string
   readonly name: string
   readonly note: string
@@ -31,11 +30,17 @@ interface Entry {
 
 const RESOURCES_MAXIMUM = 300
 
-export function Palette({ close }: { readonly close: () => void }): ReactNode {
+export interface PaletteProps {
+  readonly close: () => void
+  /** A hook: what the portal has beside its nouns, given what is typed. */
+  readonly useMore: (text: string) => readonly PaletteEntry[]
+}
+
+export function Palette({ close, useMore }: PaletteProps): ReactNode {
   const { contains } = useFilter({ sensitivity: 'base' })
   const [text, setText] = useState('')
   const go = useGo()
-  const entries = useEntries(text.trim())
+  const entries = useEntries(useMore(text.trim()))
   return (
     <ModalOverlay
       className="shade"
@@ -77,17 +82,13 @@ export function Palette({ close }: { readonly close: () => void }): ReactNode {
   )
 }
 
-const LETTERS_MINIMUM = 2
-
-/** Of all resources of the account, by the service; those that were read are there at once. */
-function useEntries(text: string): readonly Entry[] {
-  const query = { q: text }
-  const { data } = useRead('search_resources', { query }, { isOn: text.length >= LETTERS_MINIMUM })
+/** What is at the same address is named once: what was read is there before an answer of the service. */
+function useEntries(more: readonly PaletteEntry[]): readonly PaletteEntry[] {
   const may = useMay()
   const nouns = allNouns()
   const pages = nouns.map(({ path, name, icon: Icon }) => ({
     id: String(path),
-    name: t().nouns[name].many,
+    name: nounTexts(name).many,
     note: t().palette.pages,
     icon: <Icon aria-hidden="true" />,
   }))
@@ -97,43 +98,19 @@ function useEntries(text: string): readonly Entry[] {
       : [
           {
             id: `${path}/new`,
-            name: t().list.create(t().nouns[name].one),
+            name: t().list.create(nounTexts(name).one),
             note: t().palette.create,
             icon: <Plus aria-hidden="true" />,
           },
         ],
   )
-  const settings = SETTINGS_PAGES.map(({ path, name, icon: Icon }) => ({
-    id: path,
-    name: name(),
-    note: t().palette.settings,
-    icon: <Icon aria-hidden="true" />,
-  }))
-  const known = resources()
-  const found = (data?.items ?? []).flatMap(({ type, id, name, zone }) => {
-    const noun = nounNamed(type)
-    if (noun === undefined) return []
-    const href = hrefOf(noun, { id })
-    const Icon = noun.icon
-    // the service may have found it by an address or a label
-    return known.some((each) => each.id === href)
-      ? []
-      : [
-          {
-            id: href,
-            name: name || id,
-            note: `${t().nouns[noun.name].one} ${zone}`,
-            icon: <Icon aria-hidden="true" />,
-            by: text,
-          },
-        ]
-  })
-  return [...pages, ...creations, ...settings, ...known, ...found]
+  const entries: readonly PaletteEntry[] = [...pages, ...creations, ...resources(), ...more]
+  return [...new Map(entries.toReversed().map((entry) => [entry.id, entry])).values()].toReversed()
 }
 
 /** Resources of lists that were read. */
-function resources(): readonly Entry[] {
-  const found = new Map<string, Entry>()
+function resources(): readonly PaletteEntry[] {
+  const found = new Map<string, PaletteEntry>()
   for (const noun of allNouns())
     for (const [, list] of cache.getQueriesData<{ pages?: { items: Thing[] }[] }>({ queryKey: [noun.list] }))
       for (const item of list?.pages?.flatMap(({ items }) => items) ?? []) {
@@ -143,7 +120,7 @@ function resources(): readonly Entry[] {
           found.set(href, {
             id: href,
             name: noun.titleOf(item),
-            note: t().nouns[noun.name].one,
+            note: nounTexts(noun.name).one,
             icon: <Icon aria-hidden="true" />,
           })
       }

@@ -8,7 +8,7 @@ import { signOut, useMe } from '../api/session.ts'
 import { chosenLocale, LOCALE_NAMES, t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Menu, type MenuEntry } from '../ui/menu.tsx'
-import { chooseTheme, chosenTheme, THEMES } from './theme.ts'
+import { chooseTheme, chosenTheme, type Theme, THEMES } from './theme.ts'
 
 export function PersonMenu(): ReactNode {
   const me = useMe()
@@ -16,17 +16,7 @@ export function PersonMenu(): ReactNode {
   const [theme, setTheme] = useState(chosenTheme())
   const { data } = useRead('list_accounts', {}, { isOn: me !== undefined && me.impersonation === null })
   const accounts = (data?.items ?? []).filter(({ is_active: isActive }) => !isActive)
-  const themes = THEMES.map(
-    (each): MenuEntry => ({
-      id: `theme-${each}`,
-      name: t().frame.themes[each],
-      ...(each === theme ? { note: '✓' } : {}),
-      run: () => {
-        chooseTheme(each)
-        setTheme(each)
-      },
-    }),
-  )
+  const themes = themeEntries(theme, setTheme)
   const entries: readonly MenuEntry[] = [
     ...accounts.map(({ id, name }) => ({
       id: `account-${id}`,
@@ -35,9 +25,7 @@ export function PersonMenu(): ReactNode {
       run: () => void switchTo(id),
     })),
     ...themes.map((entry, at) => (at === 0 && accounts.length > 0 ? { ...entry, isApart: true } : entry)),
-    ...Object.entries(LOCALE_NAMES)
-      .filter(([tag]) => tag !== chosenLocale())
-      .map(([tag, name], at) => ({ id: tag, name, isApart: at === 0, run: () => choose(tag) })),
+    ...languageEntries(),
     { id: 'docs', name: t().frame.docs, href: '/docs', isApart: true },
     {
       id: 'sign-out',
@@ -52,6 +40,24 @@ export function PersonMenu(): ReactNode {
     </Menu>
   )
 }
+
+/** Entries for each theme; the chosen one has a mark. */
+export const themeEntries = (theme: Theme, setTheme: (theme: Theme) => void): readonly MenuEntry[] =>
+  THEMES.map((each) => ({
+    id: `theme-${each}`,
+    name: t().frame.themes[each],
+    ...(each === theme ? { note: '✓' } : {}),
+    run: () => {
+      chooseTheme(each)
+      setTheme(each)
+    },
+  }))
+
+/** Entries for the other languages. */
+export const languageEntries = (): readonly MenuEntry[] =>
+  Object.entries(LOCALE_NAMES)
+    .filter(([tag]) => tag !== chosenLocale())
+    .map(([tag, name], at) => ({ id: tag, name, isApart: at === 0, run: () => choose(tag) }))
 
 async function switchTo(account: string): Promise<void> {
   await call('switch_account', { body: { account_id: account } })

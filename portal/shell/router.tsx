@@ -1,61 +1,15 @@
-/** The addresses of the portal: pages before sign-in, pages of the frame, and those of each noun. */
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-  type RouteComponent,
-  useRouter,
-} from '@tanstack/react-router'
-import { type ReactNode, Suspense, useMemo } from 'react'
-import { I18nProvider, RouterProvider as AriaRouter } from 'react-aria-components'
+/** The addresses of the customers' portal: pages before sign-in, pages of the frame, and those of each noun. */
+import { createRoute, createRouter, lazyRouteComponent, redirect, type RouteComponent } from '@tanstack/react-router'
 import { sessionLost } from '../api/client.ts'
 import { signedIn } from '../api/session.ts'
-import { allNouns } from '../nouns/registry.ts'
-import { locale } from '../texts/locale.ts'
-import { Notices } from '../ui/toast.tsx'
+import { CustomerFrame } from './customer-frame.tsx'
 import { follow } from './follow.ts'
-import { Frame } from './frame.tsx'
-import { CreateRoute, ItemRoute, ListRoute } from './noun-routes.tsx'
-import { BrokenPage, MissingPage } from './missing.tsx'
-
-function Root(): ReactNode {
-  const router = useRouter()
-  const navigate = useMemo(
-    // addresses are data
-    () => (href: string) => void router.navigate({ href } as never),
-    [router],
-  )
-  return (
-    <I18nProvider locale={locale()}>
-      <AriaRouter navigate={navigate}>
-        <Suspense>
-          <Outlet />
-        </Suspense>
-        <Notices />
-      </AriaRouter>
-    </I18nProvider>
-  )
-}
-
-/** Another page of the API server, not of the portal. */
-const isOther = (pathname: string): boolean => /^\/(docs|v1|openapi\.json)(\/|$)/.test(pathname)
-
-const root = createRootRoute({
-  component: Root,
-  notFoundComponent: MissingPage,
-  errorComponent: BrokenPage,
-  beforeLoad: ({ location: { pathname, href } }) => {
-    if (isOther(pathname)) location.assign(href)
-  },
-})
+import { home, nounPages, outside, root } from './root.tsx'
 
 const frame = createRoute({
   getParentRoute: () => root,
   id: 'frame',
-  component: Frame,
+  component: CustomerFrame,
   beforeLoad: async ({ location: { href } }) => {
     // an open page gets the sheet instead: what was typed stays
     if (sessionLost.get()) return
@@ -65,28 +19,15 @@ const frame = createRoute({
 })
 
 const page = (path: string, component: RouteComponent) => createRoute({ getParentRoute: () => frame, path, component })
-const outside = (path: string, component: RouteComponent) =>
-  createRoute({ getParentRoute: () => root, path, component })
 const login = () => import('../pages/login.tsx')
 const mailed = () => import('../pages/mailed.tsx')
 
 export function routerOf() {
-  const nouns = allNouns().flatMap((noun) => [
-    page(noun.path, () => <ListRoute noun={noun} />),
-    ...(noun.create === undefined ? [] : [page(`${noun.path}/new`, () => <CreateRoute noun={noun} />)]),
-    page(`${noun.path}/$id`, () => <ItemRoute noun={noun} />),
-  ])
   const dashboard = lazyRouteComponent(() => import('../pages/dashboard.tsx'), 'DashboardPage')
   const settings = lazyRouteComponent(() => import('../pages/settings.tsx'), 'Settings')
   return createRouter({
     routeTree: root.addChildren([
-      createRoute({
-        getParentRoute: () => root,
-        path: '/',
-        beforeLoad: () => {
-          throw redirect({ href: '/dashboard' })
-        },
-      }),
+      home,
       outside('/login', lazyRouteComponent(login, 'LoginPage')),
       outside('/login/mfa', lazyRouteComponent(login, 'LoginFactorPage')),
       outside(
@@ -109,7 +50,7 @@ export function routerOf() {
         ),
         page('/settings', settings),
         page('/settings/$page', settings),
-        ...nouns,
+        ...nounPages(page),
       ]),
     ]),
     scrollRestoration: true,

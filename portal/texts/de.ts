@@ -188,6 +188,7 @@ export const de: Texts = {
     again: 'Erneut versuchen',
     instead: (plan, zone) => `${plan} in ${zone} nehmen`,
     quota: (name, used, limit, asked) => `${name}: ${used} von ${limit} belegt, ${asked} weitere angefragt`,
+    blocking: 'Server, für die anderswo kein Platz ist:',
     toBilling: 'Zur Abrechnung',
     askOwner: 'Das kann ein Owner oder Admin des Kontos.',
     waitSeconds: (seconds) => `Erneut in ${seconds} ${plural(seconds, 'Sekunde', 'Sekunden')}.`,

@@ -188,6 +188,7 @@ export const en = {
     instead: (plan: string, zone: string) => `Use ${plan} in ${zone}`,
     quota: (name: string, used: number, limit: number, asked: number) =>
       `${name}: ${used} of ${limit} used, ${asked} more asked for`,
+    blocking: 'Servers without room elsewhere:',
     toBilling: 'Go to billing',
     askOwner: 'An owner or admin of the account can do this.',
     waitSeconds: (seconds: number) => `Try again in ${seconds} ${plural(seconds, 'second', 'seconds')}.`,

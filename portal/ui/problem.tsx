@@ -32,6 +32,7 @@ export function ProblemView({ refusal, retry, take }: ProblemProps): ReactNode {
         </ul>
       )}
       <Quota refusal={refusal} />
+      <Blocking servers={problem['blocking_servers']} />
       <NextStep refusal={refusal} />
       <div className="row">
         {problem.alternatives?.map(({ zone, plan }) => (
@@ -58,6 +59,23 @@ function Quota({ refusal }: { readonly refusal: Refusal }): ReactNode {
     <>
       <span>{text}</span>
       <Bar part={quota.limit === 0 ? 1 : quota.used / quota.limit} label={text} isBad />
+    </>
+  )
+}
+
+/** Servers that a drain has no room for. */
+function Blocking({ servers }: { readonly servers: unknown }): ReactNode {
+  if (!Array.isArray(servers) || servers.length === 0) return null
+  return (
+    <>
+      <span>{t().problem.blocking}</span>
+      <ul>
+        {servers.map((id) => (
+          <li key={String(id)}>
+            <code>{String(id)}</code>
+          </li>
+        ))}
+      </ul>
     </>
   )
 }

@@ -1,0 +1,22 @@
+/** Bodies of operations as JSON schema, as far as forms read it. */
+
+export interface FieldSchema {
+  readonly type?: string | readonly string[]
+  readonly description?: string
+  readonly default?: unknown
+  readonly enum?: readonly string[]
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly pattern?: string
+  readonly anyOf?: readonly FieldSchema[]
+  readonly additionalProperties?: unknown
+  readonly items?: FieldSchema
+}
+
+export interface BodySchema {
+  readonly properties?: Readonly<Record<string, FieldSchema>>
+  readonly required?: readonly string[]
+  readonly flags: Readonly<Record<string, string>>
+}
