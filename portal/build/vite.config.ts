@@ -1,5 +1,4 @@
 /** How Vite builds and serves the portal (`npm run portal:build`, `npm run portal`). */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
@@ -45,8 +44,8 @@ const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_module
  *  charts. */
 const SHARED = /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.)|nouns\/[^/]+$)/
 
-/** A page for each listener of the API server; the operators' page is an entry as soon as it exists. */
-const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name)).filter((path) => existsSync(path))
+/** A page for each listener of the API server. */
+const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name))
 
 export default defineConfig(({ mode }) => ({
   root: PORTAL,

@@ -27,6 +27,16 @@ const LARGER: Readonly<Record<string, number>> = {
 const FIRST = ['index.html', 'texts/en.ts']
 const LIST = 'nouns/list-page.tsx'
 
+/** A path, a session, an operation, a text and a module of operators. */
+const OF_OPERATORS = [
+  '/v1/operator/',
+  '/v1/admin/',
+  'svccloud_staff_csrf',
+  'fence_node',
+  'Nobody asks for hosts',
+  'list_accounts_as_staff',
+]
+
 const portal = usePortal()
 
 /** Of Vite, as far as it is read here. */
@@ -34,6 +44,7 @@ interface Chunk {
   readonly file: string
   readonly isDynamicEntry?: boolean
   readonly imports?: readonly string[]
+  readonly dynamicImports?: readonly string[]
   readonly css?: readonly string[]
 }
 type Manifest = Readonly<Record<string, Chunk>>
@@ -55,7 +66,35 @@ function loadedWith(manifest: Manifest, ...names: readonly string[]): ReadonlySe
 const filesOf = (manifest: Manifest, names: Iterable<string>): string[] =>
   [...names].flatMap((name) => manifest[name]?.file ?? [])
 
+/** Names of the chunks that it can ever load. */
+function reachableFrom(manifest: Manifest, name: string): ReadonlySet<string> {
+  const found = new Set([name])
+  // The iteration over a set includes items that are added meanwhile.
+  for (const each of found)
+    for (const other of [...(manifest[each]?.imports ?? []), ...(manifest[each]?.dynamicImports ?? [])])
+      found.add(other)
+  return found
+}
+
 describe('the portal', () => {
+  it('brings nothing of operators to customers', async () => {
+    const manifest = await readManifest()
+    const files = filesOf(manifest, reachableFrom(manifest, 'index.html'))
+    const texts = await Promise.all(files.map((file) => readFile(join(BUILT, file), 'utf8')))
+    const found = OF_OPERATORS.filter((mark) => texts.some((text) => text.includes(mark)))
+    expect(found).toEqual([])
+    // What is looked for is there: the page of operators has it.
+    const own = filesOf(manifest, reachableFrom(manifest, 'operator.html'))
+    const theirs = (await Promise.all(own.map((file) => readFile(join(BUILT, file), 'utf8')))).join('\n')
+    expect(OF_OPERATORS.filter((mark) => !theirs.includes(mark))).toEqual([])
+  })
+
+  it('loads the page of operators with as little', async () => {
+    const manifest = await readManifest()
+    const loaded = loadedWith(manifest, 'operator.html', 'texts/en.ts', 'operator/texts/en.ts', LIST)
+    expect(await sizeOfAll(filesOf(manifest, loaded))).toBeLessThan(MAXIMA.toFirstList)
+  })
+
   it('loads a list with little', async () => {
     const manifest = await readManifest()
     expect(Object.keys(manifest)).toEqual(expect.arrayContaining(FIRST))
@@ -65,7 +104,7 @@ describe('the portal', () => {
 
   it('loads each page with little more', async () => {
     const manifest = await readManifest()
-    const shared = loadedWith(manifest, 'index.html')
+    const shared = new Set([...loadedWith(manifest, 'index.html'), ...loadedWith(manifest, 'operator.html')])
     const larger: string[] = []
     for (const [name, { isDynamicEntry }] of Object.entries(manifest)) {
       if (isDynamicEntry !== true) continue

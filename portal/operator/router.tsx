@@ -1,0 +1,48 @@
+/** The addresses of the operators' portal. */
+import { createRoute, createRouter, lazyRouteComponent, redirect, type RouteComponent } from '@tanstack/react-router'
+import { sessionLost } from '../api/client.ts'
+import { home, nounPages, outside, root } from '../shell/root.tsx'
+import { OperatorFrame } from './frame.tsx'
+import { signedInStaff } from './session.ts'
+
+const frame = createRoute({
+  getParentRoute: () => root,
+  id: 'frame',
+  component: OperatorFrame,
+  beforeLoad: async ({ location: { href } }) => {
+    // an open page gets the sheet instead: what was typed stays
+    if (sessionLost.get() || (await signedInStaff()) !== undefined) return
+    throw redirect({ href: `/login?${new URLSearchParams({ return_to: href })}` })
+  },
+})
+
+const page = (path: string, component: RouteComponent) => createRoute({ getParentRoute: () => frame, path, component })
+
+export function operatorRouterOf() {
+  return createRouter({
+    routeTree: root.addChildren([
+      home,
+      outside(
+        '/login',
+        lazyRouteComponent(() => import('./pages/login.tsx'), 'StaffLoginPage'),
+      ),
+      frame.addChildren([
+        page(
+          '/dashboard',
+          lazyRouteComponent(() => import('./pages/overview.tsx'), 'OverviewPage'),
+        ),
+        page(
+          '/storage-policies',
+          lazyRouteComponent(() => import('./pages/storage-policies.tsx'), 'StoragePoliciesPage'),
+        ),
+        page(
+          '/audit',
+          lazyRouteComponent(() => import('./pages/staff-audit.tsx'), 'StaffAuditPage'),
+        ),
+        ...nounPages(page),
+      ]),
+    ]),
+    scrollRestoration: true,
+    defaultPreload: false,
+  })
+}
