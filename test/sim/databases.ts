@@ -32,7 +32,7 @@ interface Answer {
 }
 
 const DATABASES_MAXIMUM = 3
-const IMAGE_MILLISECONDS = { least: 40_000, most: 90_000 }
+const IMAGE_MILLISECONDS = { least: 15_000, most: 45_000 }
 const PLAN_NAME = 'db-1c-2g'
 /** The world begins at midnight: machines of databases with this schedule get newer images while it lasts. */
 const WINDOW_OF_NOW = '0 0 * * *'
@@ -44,7 +44,6 @@ export function runDatabases(
   isOver: () => boolean,
 ): DatabaseLedger {
   const { scheduler, stores, admin, guests } = world
-  const { random } = scheduler
   if (stores === undefined || guests?.databases === undefined) throw new Error('this world has no databases')
   const { images } = guests.databases
   const ledger: DatabaseLedger = { violations: new Set(), known: new Map(), restores: new Map() }
@@ -60,13 +59,10 @@ export function runDatabases(
   void runKubectl(actors)
   void watchClaims(actors)
   runStoreNature({ world, stores, isOver })
-  scheduler.after(
-    IMAGE_MILLISECONDS.least + random.fraction() * (IMAGE_MILLISECONDS.most - IMAGE_MILLISECONDS.least),
-    () => {
-      scheduler.note('hosts have a newer image of databases')
-      images.publish()
-    },
-  )
+  void scheduler.repeat(IMAGE_MILLISECONDS, isOver, async () => {
+    scheduler.note('hosts have a newer image of databases')
+    images.publish()
+  })
   return ledger
 }
 
