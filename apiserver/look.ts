@@ -2,19 +2,14 @@
  *  may be a restore of yesterday, and allocates nothing unique before this is done (`db/look/`). */
 import { noteLook, wasLookedAt } from '../db/look/index.ts'
 import type { GuestOnNode } from '../domain/node/placement.ts'
-import type { HeldUse, Use } from '../domain/claim/use.ts'
+import type { HeldUse } from '../domain/claim/use.ts'
 import { isUuid } from '../domain/uuid.ts'
-import type { Cache } from '../kit/kube/cache.ts'
-import type { KubeObject } from '../kit/kube/object.ts'
-import { FloatingIp } from '../resources/floating-ip/index.ts'
 import { guestsOnNodes } from '../resources/instance/guests-on-nodes.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { Instance, NodeReport, Volume } from '../resources/instance/index.ts'
-import { LoadBalancer } from '../resources/load-balancer/index.ts'
-import { Router } from '../resources/router/index.ts'
-import { Server } from '../resources/server/index.ts'
-import { usesOfFloatingIp, usesOfLoadBalancer, usesOfRouter, usesOfServer } from '../resources/uses.ts'
+import type { Kind } from './kit/admission/kind.ts'
 import type { Parts } from './kit/parts.ts'
+import { NOUNS } from './nouns.ts'
 import { Outages } from '../kit/sys/outages.ts'
 
 const LOOK_MILLISECONDS = 1_000
@@ -48,12 +43,11 @@ interface Found extends HeldUse {
   readonly isLeaving: boolean
 }
 
-const usesIn = (caches: Parts['caches']): readonly Found[] => [
-  ...held(caches.of(Server), 'server', usesOfServer),
-  ...held(caches.of(FloatingIp), 'floating_ip', usesOfFloatingIp),
-  ...held(caches.of(Router), 'router', usesOfRouter),
-  ...held(caches.of(LoadBalancer), 'load_balancer', usesOfLoadBalancer),
-]
+/** What the objects of every kind use that says so. */
+const usesIn = (caches: Parts['caches']): readonly Found[] =>
+  NOUNS.flatMap(({ name, kinds }) =>
+    kinds.flatMap(({ resource, usesOf }) => (usesOf === undefined ? [] : held(caches, name, { resource, usesOf }))),
+  )
 
 /** The contents of the nodes, requested once for each look. */
 async function guestsIn(store: Parts['store']): Promise<readonly GuestOnNode[]> {
@@ -72,16 +66,19 @@ async function guestsIn(store: Parts['store']): Promise<readonly GuestOnNode[]> 
   })
 }
 
-const held = <Spec, Status>(
-  cache: Cache<Spec, Status>,
+const held = (
+  caches: Parts['caches'],
   noun: string,
-  usesOf: (object: KubeObject<Spec, Status>, accountId: string) => readonly Use[],
+  { resource, usesOf }: Pick<Kind, 'resource'> & { readonly usesOf: NonNullable<Kind['usesOf']> },
 ): readonly Found[] =>
-  cache.list().flatMap((object) => {
-    const { namespace = '', name, uid = '', deletionTimestamp } = object.metadata
-    const isLeaving = deletionTimestamp !== undefined
-    const accountId = accountOfNamespace(namespace)
-    return accountId === undefined || !isUuid(accountId)
-      ? []
-      : usesOf(object, accountId).map((use) => ({ ...use, accountId, uid, holder: `${noun}/${name}`, isLeaving }))
-  })
+  caches
+    .of(resource)
+    .list()
+    .flatMap((object) => {
+      const { namespace = '', name, uid = '', deletionTimestamp } = object.metadata
+      const isLeaving = deletionTimestamp !== undefined
+      const accountId = accountOfNamespace(namespace)
+      return accountId === undefined || !isUuid(accountId)
+        ? []
+        : usesOf(object, accountId).map((use) => ({ ...use, accountId, uid, holder: `${noun}/${name}`, isLeaving }))
+    })

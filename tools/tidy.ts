@@ -318,7 +318,7 @@ export const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
     'uuid',
     'version',
   ],
-  resources: ['account-roles', 'descriptions', 'index', 'uses'],
+  resources: ['account-roles', 'descriptions', 'index'],
   db: ['identity-tables', 'main', 'prepare', 'settings', 'tables'],
   apiserver: ['app', 'look', 'main', 'nouns', 'settings'],
   controllers: ['alarms', 'index', 'main', 'rights', 'settings'],

@@ -55,7 +55,6 @@ export {
 } from './organisations.ts'
 export {
   type Holding,
-  type QuotaHolder,
   changeQuotas,
   findQuota,
   holdsQuotas,

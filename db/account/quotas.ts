@@ -3,7 +3,7 @@
  *  names. */
 import { sql, type Transaction } from 'kysely'
 import { notFound, quotaExceeded } from '../../domain/problem.ts'
-import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/account/quota.ts'
+import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaHolder, type QuotaName } from '../../domain/account/quota.ts'
 import { isRehearsing, type Rehearsal, rehearsalNotes } from '../../kit/sys/rehearsal.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
@@ -14,29 +14,6 @@ export interface Holding {
   /** The holder, as `<noun>/<id>`. */
   readonly holder: string
 }
-
-/** Nouns that hold quota. For each of them, `controllers/nouns/claim/kinds.ts` defines when an object is missing. */
-export type QuotaHolder =
-  | 'server'
-  | 'storage'
-  | 'snapshot'
-  | 'backup'
-  | 'custom_image'
-  | 'network'
-  | 'router'
-  | 'load_balancer'
-  | 'floating_ip'
-  | 'edge'
-  | 'database'
-  | 'kubernetes_cluster'
-  | 'node_pool'
-  | 'dev_cluster'
-  | 'playground'
-  | 'server_group'
-  | 'webhook'
-  | 'audit_sink'
-  | 'ssh_key'
-  | 'init_script'
 
 /** Amounts that a dry run would take, by holder and quota; negative for those that it would release. */
 const rehearsed = rehearsalNotes(() => new Map<string, { readonly name: string; readonly amount: number }>())

@@ -1,37 +1,66 @@
 /** How much an account may hold, and how much of that each resource uses. Counting is in `db/account/quotas.ts`. */
 import type { Room } from '../node/placement.ts'
 
-/** Limits of a new account, by the plural noun of the paths. */
-export const DEFAULT_QUOTAS = {
-  servers: 25,
+/** How many of each noun with objects in Kubernetes a new account may have, in the order in which answers list nouns. */
+const OBJECT_LIMITS = {
+  server: 25,
+  server_group: 100,
+  storage: 100,
+  snapshot: 200,
+  backup: 500,
+  custom_image: 20,
+  network: 20,
+  router: 10,
+  floating_ip: 10,
+  load_balancer: 10,
+  edge: 10,
+  /** One in each zone; its size is limited. */
+  object_storage: 'unlimited',
+  database: 5,
+  kubernetes_cluster: 5,
+  node_pool: 25,
+  dev_cluster: 5,
+  /** In total, including those that have ended. */
+  playground: 1,
+  webhook: 10,
+} as const
+/** The same of nouns that are rows in PostgreSQL only. */
+const ROW_LIMITS = { ssh_key: 100, init_script: 100, audit_sink: 5 } as const
+/** Limits of their sizes. */
+const SIZE_LIMITS = {
   cores: 64,
   memory_mebibytes: 131_072,
-  storages: 100,
   storage_gibibytes: 10_240,
-  ssh_keys: 100,
-  init_scripts: 100,
-  server_groups: 100,
-  networks: 20,
-  routers: 10,
-  snapshots: 200,
   snapshot_gibibytes: 20_480,
-  backups: 500,
   backup_gibibytes: 51_200,
-  floating_ips: 10,
-  load_balancers: 10,
-  edges: 10,
-  databases: 5,
-  kubernetes_clusters: 5,
-  node_pools: 25,
-  /** In total, including those that have ended. */
-  playgrounds: 1,
-  dev_clusters: 5,
-  custom_images: 20,
   custom_image_gibibytes: 1_024,
   object_storage_gibibytes: 1_024,
-  webhooks: 10,
-  audit_sinks: 5,
 } as const
+
+type ObjectNoun = keyof typeof OBJECT_LIMITS
+/** Nouns that are rows in PostgreSQL only. */
+export type RowNounName = keyof typeof ROW_LIMITS
+/** Nouns that hold quota, each one of its own: it is named by their plural. */
+export type QuotaHolder = Exclude<ObjectNoun, 'object_storage'> | RowNounName
+
+/** What an account has, settings included. */
+export const QUOTA_NOUNS = Object.keys({ ...OBJECT_LIMITS, ...ROW_LIMITS }) as readonly (ObjectNoun | RowNounName)[] // its keys
+
+/** Neither counted among the resources of an account nor the subject of events. */
+const SETTING = 'audit_sink'
+/** The resources of an account, in the order in which answers list them. */
+export type AccountNoun = Exclude<(typeof QUOTA_NOUNS)[number], typeof SETTING>
+export const ACCOUNT_NOUNS: readonly AccountNoun[] = QUOTA_NOUNS.filter((noun) => noun !== SETTING)
+
+/** Limits of a new account, by the plural noun of the paths. */
+export const DEFAULT_QUOTAS = {
+  ...Object.fromEntries(
+    Object.entries({ ...OBJECT_LIMITS, ...ROW_LIMITS }).flatMap(([noun, limit]) =>
+      limit === 'unlimited' ? [] : [[`${noun}s`, limit]],
+    ),
+  ),
+  ...SIZE_LIMITS,
+} as Readonly<Record<`${QuotaHolder}s` | keyof typeof SIZE_LIMITS, number>> // the keys just above
 /** Counts per zone; all others count per account. */
 export const ZONE_QUOTA = 'object_storage_gibibytes'
 export type QuotaName = keyof typeof DEFAULT_QUOTAS

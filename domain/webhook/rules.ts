@@ -1,34 +1,14 @@
 /** Webhooks: which events there are, which of them a pattern selects, how often a delivery is attempted, and when a
  *  webhook is paused. Pure. */
 import { createHash } from 'node:crypto'
+import { ACCOUNT_NOUNS, type AccountNoun } from '../account/quota.ts'
 import { badField, conflict } from '../problem.ts'
 import { parseAddress } from '../network/addresses.ts'
 import { isPublicAddress } from '../network/public-address.ts'
 
 /** Types of resources that events are about. */
-export const EVENT_RESOURCES = [
-  'server',
-  'storage',
-  'snapshot',
-  'backup',
-  'custom_image',
-  'network',
-  'router',
-  'load_balancer',
-  'floating_ip',
-  'edge',
-  'database',
-  'kubernetes_cluster',
-  'node_pool',
-  'dev_cluster',
-  'playground',
-  'object_storage',
-  'server_group',
-  'ssh_key',
-  'init_script',
-  'webhook',
-] as const
-export type EventResource = (typeof EVENT_RESOURCES)[number]
+export const EVENT_RESOURCES = ACCOUNT_NOUNS
+export type EventResource = AccountNoun
 
 /** Those whose state is an event. */
 export const STATE_RESOURCES = [

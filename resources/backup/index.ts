@@ -223,7 +223,7 @@ const verbs = verbsOf({ path: '/v1/backups', area: AREA, noun: 'backup', view: B
 export const listBackups = verbs.list('list_backups', {
   summary: 'List backups',
   description: 'Newest first, including backups of deleted storages.',
-  query: PageQuery.extend({ storage_id: Id.optional() }),
+  query: PageQuery.extend({ storage_id: Id.optional().describe('Returns only backups of this storage.') }),
 })
 
 export const getBackup = verbs.read('get_backup', { summary: 'Get a backup' })

@@ -1,31 +1,17 @@
 /** The stream of changes of an account: what its lists show, as it changes. */
 import { z } from 'zod'
+import { ACCOUNT_NOUNS, type AccountNoun } from '../../domain/account/quota.ts'
 import { Cursor } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
+/** What the account has and the stream does not send: a webhook is read again. */
+const UNSENT = ['webhook'] as const
+type ChangeType = Exclude<AccountNoun, (typeof UNSENT)[number]> | 'operation'
 /** Types whose items the stream sends. Of everything else it only says that it has changed. */
 export const CHANGE_TYPES = [
-  'server',
-  'server_group',
-  'storage',
-  'snapshot',
-  'backup',
-  'custom_image',
-  'network',
-  'router',
-  'floating_ip',
-  'load_balancer',
-  'edge',
-  'database',
-  'kubernetes_cluster',
-  'node_pool',
-  'dev_cluster',
-  'playground',
-  'object_storage',
-  'ssh_key',
-  'init_script',
+  ...ACCOUNT_NOUNS.filter((noun) => !UNSENT.some((unsent) => unsent === noun)),
   'operation',
-] as const
+] as readonly ChangeType[] // without those that are not sent
 
 const RESET_REASONS = ['start', 'cursor_too_old', 'cursor_unknown', 'too_many_changes'] as const
 export type ResetReason = (typeof RESET_REASONS)[number]

@@ -87,7 +87,7 @@ export const DatabaseView = z
       .describe('PEM of the CA that signs its certificate; only when a single database is read.'),
     restored_from: z
       .strictObject({
-        database_id: z.string(),
+        database_id: z.string().describe('Database that it was restored from.'),
         target_time: DateTime.nullable().describe('Restored time; null for the latest.'),
       })
       .nullable()

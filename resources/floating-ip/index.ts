@@ -8,6 +8,8 @@ import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { AddressText, AppliedSequence, ObjectName, OBSERVED } from '../kit/fields.ts'
 import { AGE, READY, ZONE } from '../kit/columns.ts'
+import type { Use } from '../../domain/claim/use.ts'
+import { use } from '../kit/uses.ts'
 
 const TARGET_LENGTH_MAXIMUM = 253 + 'private:'.length
 
@@ -84,6 +86,10 @@ export const FloatingIpView = z
   .meta({ id: 'FloatingIP' })
 export type FloatingIpView = z.infer<typeof FloatingIpView>
 export type StoredFloatingIp = Stored<FloatingIpSpec, FloatingIpStatus>
+
+/** The unique values of a floating IP: its address. */
+export const usesOfFloatingIp = ({ spec, status }: Pick<StoredFloatingIp, 'spec' | 'status'>): readonly Use[] =>
+  use('address', '', status?.address ?? spec.address)
 
 export const toFloatingIpView = ({ name, createdAt, spec, status }: StoredFloatingIp): FloatingIpView => ({
   id: name,

@@ -375,7 +375,9 @@ export const restoreKubernetesCluster = verbs.post('restore_kubernetes_cluster',
     'a snapshot that is taken first when the cluster still answers.',
   starts: ['kubernetes_cluster.restore'],
   isDestructive: true,
-  body: z.strictObject({ snapshot_id: Uuid }).meta({ id: 'RestoreKubernetesCluster' }),
+  body: z
+    .strictObject({ snapshot_id: Uuid.describe('Snapshot of the cluster to restore.') })
+    .meta({ id: 'RestoreKubernetesCluster' }),
   example: { snapshot_id: EXAMPLE.id },
   refuses: [400, 404, 409, 503],
 })

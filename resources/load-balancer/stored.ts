@@ -33,6 +33,8 @@ import { fixed, resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { AddressText, CidrText, ManagedByText, ObjectName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
+import type { Use } from '../../domain/claim/use.ts'
+import { use } from '../kit/uses.ts'
 
 const MACHINES_MAXIMUM = 4
 const ADDRESSES_OF_MACHINE_MAXIMUM = 16
@@ -256,6 +258,20 @@ export type LoadBalancerStatus = z.infer<typeof LoadBalancer.status>
 type Parsed = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
 export type StoredBackend = LoadBalancerSpec['backends'][number]
 export type StoredCertificate = LoadBalancerSpec['certificates'][number]
+
+/** The unique values of a load balancer: its addresses. */
+export const usesOfLoadBalancer = ({
+  spec,
+  status,
+}: {
+  readonly spec: LoadBalancerSpec
+  readonly status?: LoadBalancerStatus | undefined
+}): readonly Use[] => [
+  ...use('address', '', status?.publicIpv4),
+  ...use('address', '', status?.publicIpv6),
+  ...use('network', spec.networkId, status?.privateIpv4),
+  ...use('network', spec.networkId, status?.privateIpv6),
+]
 
 /** Default health check of members. */
 export const HEALTH_CHECK_DEFAULT = StoredHealthCheck.parse({})

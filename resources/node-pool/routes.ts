@@ -169,7 +169,7 @@ export function toNodePoolView(pool: StoredNodePool): NodePoolView {
 }
 
 const OfCluster = z.strictObject({ id: Id })
-const OfPool = OfCluster.extend({ node_pool_id: Id })
+const OfPool = OfCluster.extend({ node_pool_id: Id.describe('Id of the node pool.') })
 const Begun = z.strictObject({ node_pool: NodePoolView, operation: OperationView })
 
 const pools = routesUnder({ path: '/v1/kubernetes-clusters', area: 'Managed Kubernetes' })

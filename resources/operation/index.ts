@@ -167,6 +167,9 @@ export const MigrationProgressView = z
 export type MigrationProgressView = z.infer<typeof MigrationProgressView>
 
 /** The public Operation. Ids of other target kinds are absent unless the operation targets them. */
+const targetId = (title: string) =>
+  z.string().nullable().describe(`${title} that the operation belongs to; null otherwise.`)
+
 export const OperationView = z
   .strictObject({
     id: z.string(),
@@ -181,20 +184,20 @@ export const OperationView = z
           .describe('Hostname, name, title or address when the operation was requested; null without any.'),
       })
       .describe('The resource that changes. The operation keeps its name when it is deleted.'),
-    server_id: z.string().nullable(),
-    storage_id: z.string().nullable(),
-    backup_id: z.string().nullable(),
-    template_id: z.string().nullable(),
-    router_id: z.string().nullable(),
-    floating_ip_id: z.string().nullable(),
-    node_id: z.string().optional(),
-    load_balancer_id: z.string().nullable().optional(),
-    database_id: z.string().nullable().optional(),
-    edge_id: z.string().nullable().optional(),
-    snapshot_id: z.string().nullable().optional(),
-    kubernetes_cluster_id: z.string().nullable().optional(),
-    node_pool_id: z.string().nullable().optional(),
-    kubernetes_host_id: z.string().optional(),
+    server_id: targetId('Server'),
+    storage_id: targetId('Storage'),
+    backup_id: targetId('Backup'),
+    template_id: targetId('Template'),
+    router_id: targetId('Router'),
+    floating_ip_id: targetId('Floating IP'),
+    node_id: z.string().optional().describe('Host that the operation belongs to.'),
+    load_balancer_id: targetId('Load balancer').optional(),
+    database_id: targetId('Database').optional(),
+    edge_id: targetId('Edge').optional(),
+    snapshot_id: targetId('Snapshot').optional(),
+    kubernetes_cluster_id: targetId('Kubernetes cluster').optional(),
+    node_pool_id: targetId('Node pool').optional(),
+    kubernetes_host_id: z.string().optional().describe('Kubernetes host that the operation belongs to.'),
     status: z.enum(OPERATION_STATUSES),
     step: z.string(),
     step_index: z.int(),

@@ -1,5 +1,6 @@
 /** The state of an account in one answer: public shape and route. */
 import { z } from 'zod'
+import { ACCOUNT_NOUNS, type AccountNoun } from '../../domain/account/quota.ts'
 import { AuditIntegrity } from '../audit/index.ts'
 import { UsageSummary } from '../billing/index.ts'
 import { DateTime } from '../kit/shapes.ts'
@@ -9,29 +10,8 @@ import { AccountStanding } from '../payment/index.ts'
 import { Quota } from '../quota/index.ts'
 
 /** What is counted, in the order of the answer. */
-export const COUNTED_TYPES = [
-  'server',
-  'server_group',
-  'storage',
-  'snapshot',
-  'backup',
-  'custom_image',
-  'network',
-  'router',
-  'floating_ip',
-  'load_balancer',
-  'edge',
-  'object_storage',
-  'database',
-  'kubernetes_cluster',
-  'node_pool',
-  'dev_cluster',
-  'playground',
-  'webhook',
-  'ssh_key',
-  'init_script',
-] as const
-export type CountedType = (typeof COUNTED_TYPES)[number]
+export const COUNTED_TYPES = ACCOUNT_NOUNS
+export type CountedType = AccountNoun
 
 const Count = z.int().min(0)
 const Type = z.enum(COUNTED_TYPES)

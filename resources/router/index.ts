@@ -28,6 +28,8 @@ import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { AddressText, AppliedSequence, CidrText, ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
+import type { Use } from '../../domain/claim/use.ts'
+import { use } from '../kit/uses.ts'
 
 const ROUTE_COMMENT_LENGTH_MAXIMUM = 255
 const Address = AddressText.min(1)
@@ -142,6 +144,10 @@ export const RouterView = z
   .meta({ id: 'Router' })
 export type RouterView = z.infer<typeof RouterView>
 export type StoredRouter = Stored<RouterSpec, RouterStatus>
+
+/** The unique values of a router: its public address. */
+export const usesOfRouter = ({ status }: Pick<StoredRouter, 'status'>): readonly Use[] =>
+  use('address', '', status?.publicIpv4)
 
 /** The networks of its spec by id, as far as they are known. */
 export type RouterSurroundings = Readonly<Record<string, Pick<StoredNetwork, 'spec' | 'status'> | undefined>>

@@ -104,7 +104,10 @@ export const ServerView = z
     active_operation: OperationView.nullable(),
     is_protected: z.boolean(),
     metadata_enabled: z.boolean(),
-    init_script_id: z.string().nullable(),
+    init_script_id: z
+      .string()
+      .nullable()
+      .describe('Init script that the server was created with; null when there is none.'),
     boot_storage_id: z.string().nullable(),
     storage_ids: z.array(z.string()),
     interface_count: z.int(),

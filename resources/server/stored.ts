@@ -26,6 +26,8 @@ import {
   StoredTitle,
 } from '../kit/fields.ts'
 import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
+import type { Use } from '../../domain/claim/use.ts'
+import { use } from '../kit/uses.ts'
 
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
@@ -338,3 +340,25 @@ export const Server = resource({
 })
 export type ServerSpec = z.infer<typeof Server.spec>
 export type ServerStatus = z.infer<typeof Server.status>
+
+/** The unique values of a server of the account: its name in the zone, its addresses. */
+export function usesOfServer(
+  {
+    spec,
+    status,
+  }: { readonly spec: Pick<ServerSpec, 'zone' | 'hostname'>; readonly status?: ServerStatus | undefined },
+  accountId: string,
+): readonly Use[] {
+  const { macAddress, publicIpv4, publicIpv6, interfaces = [] } = status ?? {}
+  return [
+    ...use('hostname', `${accountId}/${spec.zone}`, spec.hostname),
+    ...use('mac', '', macAddress),
+    ...use('address', '', publicIpv4),
+    ...use('address', '', publicIpv6),
+    ...interfaces.flatMap((each) => [
+      ...use('mac', '', each.macAddress),
+      ...use('network', each.networkId, each.ipv4Address),
+      ...use('network', each.networkId, each.ipv6Address),
+    ]),
+  ]
+}

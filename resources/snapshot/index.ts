@@ -167,7 +167,7 @@ export const listSnapshots = verbs.list('list_snapshots', {
   summary: 'List snapshots',
   description: 'Newest first.',
   clusterScopes: ['storages'],
-  query: PageQuery.extend({ storage_id: Id.optional() }),
+  query: PageQuery.extend({ storage_id: Id.optional().describe('Returns only snapshots of this storage.') }),
 })
 
 export const getSnapshot = verbs.read('get_snapshot', { summary: 'Get a snapshot', clusterScopes: ['storages'] })

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { auditNounOf } from '../../apiserver/kit/admission/admit.ts'
 import { NAMESPACE_RULES, NAMESPACES_CONDITION, webhookRules } from '../../apiserver/kit/admission/webhook.ts'
 import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
@@ -50,6 +51,25 @@ test('what customers may write with kubectl, the webhook validates', () => {
   const validated = KINDS.filter(({ exemptBecause }) => exemptBecause === undefined)
   expect(validated.map(({ resource }) => resource.plural)).toEqual(expect.arrayContaining(writable))
 })
+
+/** Kinds that show addresses of others: those are unique already. */
+const ADDRESSES_OF_OTHERS: Readonly<Record<string, string>> = {
+  Edge: 'of its load balancer and its machines, which are servers',
+  NodePool: 'of its nodes, which are servers',
+  DevCluster: 'of its machine, which is a server',
+  KubernetesHost: 'of a machine that operators run',
+}
+const ADDRESS = /"(macAddress|address|publicIpv[46]|privateIpv[46]|ipv[46]Address)":\{/
+
+test.each(
+  KINDS.filter(({ exemptBecause }) => exemptBecause === undefined).flatMap(({ resource: { kind }, usesOf }) => {
+    const status = RESOURCES.find((resource) => resource.kind === kind)?.status
+    const hasAddress = status !== undefined && ADDRESS.test(JSON.stringify(z.toJSONSchema(status)))
+    return hasAddress ? [[kind, usesOf !== undefined] as const] : []
+  }),
+)('%s has addresses: it says that they are its own, or whose', (kind, isOwn) =>
+  expect(isOwn).toBe(ADDRESSES_OF_OTHERS[kind] === undefined),
+)
 
 /** The noun of the kind; the backup of a storage is done to the backup that it makes, its policy to a zone. */
 const OTHER_TARGETS: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@
  *  without rules: what nobody declared is refused, never admitted. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../../domain/audit/entry.ts'
+import type { Use } from '../../../domain/claim/use.ts'
 import { forbidden, Problem } from '../../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import { activeOperationOf, type Operable, type OperationSpec } from '../../../resources/operation/index.ts'
@@ -73,6 +74,9 @@ export interface Kind {
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
   readonly refers: readonly string[]
+  /** The unique values that an object of the account has, which stay its own when PostgreSQL has no claims for them;
+   *  absent for kinds that have none. */
+  readonly usesOf?: ((object: KubeObject, accountId: string) => readonly Use[]) | undefined
   /** The actions that its rules name; empty when they name none. */
   readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
   /** Throws the Problem that refuses the write. */
@@ -84,10 +88,16 @@ export const kind = <Spec, Status>(
   resource: ResourceType<Spec, Status>,
   {
     admission: { create, update, delete: remove, actionsOf, reads = [], refers = [], validatesCleanUp = false } = {},
+    usesOf,
     ...registration
-  }: Pick<Kind, 'access' | 'target'> & { readonly admission?: AdmissionRules<Spec, Status> },
+  }: Pick<Kind, 'access' | 'target'> & {
+    readonly admission?: AdmissionRules<Spec, Status>
+    readonly usesOf?: (object: KubeObject<Spec, Status>, accountId: string) => readonly Use[]
+  },
 ): Kind => ({
   ...registration,
+  // of this kind only
+  usesOf: usesOf as Kind['usesOf'],
   resource,
   verbs: Object.entries({ create, update, delete: remove }).flatMap(
     ([verb, rule]) => (rule === undefined ? [] : [verb as AdmissionVerb]), // the keys just above

@@ -3,8 +3,8 @@
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { notFound } from '../../../domain/problem.ts'
-import type { QuotaName } from '../../../domain/account/quota.ts'
-import { type QuotaHolder, releaseQuotas, takeQuotas } from '../../../db/account/index.ts'
+import type { RowNounName } from '../../../domain/account/quota.ts'
+import { releaseQuotas, takeQuotas } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import type { Tables } from '../../../db/tables.ts'
@@ -33,11 +33,9 @@ export interface Row {
 /** The facts about a noun that the plain verbs need. Ids of other accounts are unknown ids to every query. */
 export interface RowNoun<Item extends Row> {
   /** Its name in answers and references: `ssh_key`. */
-  readonly name: QuotaHolder
+  readonly name: RowNounName
   /** Its name in refusals: `SSH key`. */
   readonly title: string
-  /** Each row counts as one. Its lock serializes the account's creations. */
-  readonly quota: QuotaName
   /** Newest first, after the position. */
   readonly list: (queries: Queries, accountId: string, after: ListPlace | undefined, limit: number) => Promise<Item[]>
   readonly find: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
@@ -83,7 +81,8 @@ export const getRow = <Item extends Row>({ db }: RowParts, noun: RowNoun<Item>, 
     return { status: 200, body: { [noun.name]: noun.toView(row) }, headers: etagOfRow(row) }
   })
 
-/** `draft` builds the row of a request; throws a Problem for an invalid one. */
+/** Each row counts as one. The lock of the quota serializes the account's creations.
+ *  `draft` builds the row of a request; throws a Problem for an invalid one. */
 export const createRow = <Item extends Row, Body extends z.ZodType>(
   { db, clock, random }: RowParts,
   noun: RowNoun<Item>,
@@ -97,7 +96,7 @@ export const createRow = <Item extends Row, Body extends z.ZodType>(
     const { accountId } = call.caller
     const row = draft(call, { id: newUuid(random), generation: FIRST_GENERATION, created_at: call.now })
     await db.transaction().execute(async (tx) => {
-      await takeQuotas(tx, { accountId, holder: holderOf(noun, row.id), amounts: { [noun.quota]: 1 } })
+      await takeQuotas(tx, { accountId, holder: holderOf(noun, row.id), amounts: { [`${noun.name}s`]: 1 } })
       await noun.requireFree(tx, accountId, row)
       await noun.insert(tx, accountId, row)
       const detail = { name: row.name, ...noun.createdDetail?.(row) }
@@ -157,4 +156,4 @@ export const rowsOf = <Item extends Row>(db: Queries, noun: RowNoun<Item>, list:
     return row && noun.toView(row)
   })
 
-const holderOf = ({ name }: { readonly name: QuotaHolder }, id: string) => `${name}/${id}` as const
+const holderOf = ({ name }: { readonly name: RowNounName }, id: string) => `${name}/${id}` as const

@@ -56,7 +56,6 @@ const viewOf = (row: AuditSinkRow): AuditSinkView => ({
 const AUDIT_SINK: RowNoun<AuditSinkRow> = {
   name: 'audit_sink',
   title: 'audit sink',
-  quota: 'audit_sinks',
   list: listAuditSinkRows,
   find: findAuditSink,
   insert: insertAuditSink,

@@ -10,6 +10,7 @@ import {
   getFloatingIp,
   listFloatingIps,
   toFloatingIpView,
+  usesOfFloatingIp,
 } from '../../../resources/floating-ip/index.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
@@ -38,7 +39,14 @@ const openFloatingIps = (parts: ObjectParts): FloatingIps =>
 
 export const floatingIp = noun<Parts & { readonly floatingIps: FloatingIps }, { readonly floatingIps: FloatingIps }>({
   name: 'floating_ip',
-  kinds: [kind(FloatingIp, { access: 'write', target: 'floating_ip', admission: admissionOf(floatingIpChanges) })],
+  kinds: [
+    kind(FloatingIp, {
+      access: 'write',
+      target: 'floating_ip',
+      admission: admissionOf(floatingIpChanges),
+      usesOf: usesOfFloatingIp,
+    }),
+  ],
   open: (parts) => ({ floatingIps: openFloatingIps(parts) }),
   endpoints: ({ floatingIps, ...parts }) => [
     getObject(floatingIps, getFloatingIp),

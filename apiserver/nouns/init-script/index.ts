@@ -33,7 +33,6 @@ import { noun } from '../../kit/noun.ts'
 const INIT_SCRIPT: RowNoun<InitScriptRow> = {
   name: 'init_script',
   title: 'init script',
-  quota: 'init_scripts',
   list: listInitScriptRows,
   find: findInitScript,
   insert: insertInitScript,

@@ -5,6 +5,7 @@ import type { Queries } from '../../../db/kit/open.ts'
 import { listObjectStorages } from '../../../db/object-storage/index.ts'
 import { listPlaygrounds } from '../../../db/playground/index.ts'
 import { listWebhookRows, type WebhookRow } from '../../../db/webhook/index.ts'
+import type { RowNounName } from '../../../domain/account/quota.ts'
 import { isQuotaNear, nameOf, problemOf, type Shown } from '../../../domain/overview/rules.ts'
 import { playgroundStateOf } from '../../../domain/playground/rules.ts'
 import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
@@ -52,8 +53,11 @@ type Needs = Parts &
     readonly edges: { readonly items: Listed }
   }
 
-/** Nouns with objects, each in the form of its list. */
-const listedOf = (parts: Needs): Partial<Readonly<Record<CountedType, Listed>>> => ({
+/** What one query counts: rows with a state, and what its quota counts. */
+type CountedRow = 'object_storage' | 'playground' | 'webhook' | 'server_group' | RowNounName
+
+/** Nouns with objects, each in the form of its list. One that is missing does not compile. */
+const listedOf = (parts: Needs): Readonly<Record<Exclude<CountedType, CountedRow>, Listed>> => ({
   server: parts.servers,
   storage: parts.storages,
   snapshot: parts.snapshots,
@@ -69,13 +73,6 @@ const listedOf = (parts: Needs): Partial<Readonly<Record<CountedType, Listed>>> 
   node_pool: parts.nodePools,
   dev_cluster: parts.devClusters,
 })
-
-/** Nouns whose rows are counted by their quota. */
-const QUOTAS: Partial<Readonly<Record<CountedType, string>>> = {
-  server_group: 'server_groups',
-  ssh_key: 'ssh_keys',
-  init_script: 'init_scripts',
-}
 
 const OPERATIONS_MAXIMUM = 20
 const PROBLEMS_MAXIMUM = 50
@@ -127,10 +124,9 @@ async function read(parts: Needs, sources: Sources, call: Call<typeof getOvervie
   const work = serversWithWork(parts, parts.servers, accountId)
   const body: Overview = {
     resources: COUNTED_TYPES.map((type) => {
-      const found = states.get(type) ?? rowStates[type] ?? []
-      const quota = QUOTAS[type]
-      const total = quota === undefined ? found.length : (totals.get(quota) ?? 0)
-      return { type, total, states: countsOf(found) }
+      const found = states.get(type) ?? rowStates[type]
+      // Of nouns without a state, the quota counts the rows.
+      return { type, total: found?.length ?? totals.get(`${type}s`) ?? 0, states: countsOf(found ?? []) }
     }),
     operations: { total: operations.length, items: operations.slice(0, OPERATIONS_MAXIMUM) },
     problems: { total: problems.length, items: problems.slice(0, PROBLEMS_MAXIMUM) },
@@ -187,7 +183,7 @@ function readObjects({ listed, summaryOf }: Sources, accountId: string) {
   const states = new Map<CountedType, readonly (string | undefined)[]>()
   const problems: OverviewProblem[] = []
   for (const type of COUNTED_TYPES) {
-    const objects = listed[type]
+    const objects = (listed as Partial<Record<CountedType, Listed>>)[type]
     if (objects === undefined) continue
     const found: (string | undefined)[] = []
     for (const object of objects.page(accountId, {}, undefined, ALL)) {

@@ -11,6 +11,7 @@ import {
   getRouter,
   listRouters,
   toRouterView,
+  usesOfRouter,
 } from '../../../resources/router/index.ts'
 import { type OperatedObjects, openOperated } from '../../kit/change/operate.ts'
 import { type ObjectParts, getObject, listObjects } from '../../kit/plain/objects.ts'
@@ -48,7 +49,9 @@ function openRouters(parts: ObjectParts): Routers {
 
 export const router = noun<Parts & { readonly routers: Routers }, { readonly routers: Routers }>({
   name: 'router',
-  kinds: [kind(Router, { access: 'write', target: 'router', admission: admissionOf(routerChanges) })],
+  kinds: [
+    kind(Router, { access: 'write', target: 'router', admission: admissionOf(routerChanges), usesOf: usesOfRouter }),
+  ],
   open: (parts) => ({ routers: openRouters(parts) }),
   endpoints: ({ routers, ...parts }) => [
     getObject(routers, getRouter),

@@ -1,5 +1,5 @@
 import { serverChanges } from '../../../changes/server.ts'
-import { listServers, Server } from '../../../resources/server/index.ts'
+import { listServers, Server, usesOfServer } from '../../../resources/server/index.ts'
 import { admissionOf } from '../../kit/admission/changes.ts'
 import { kind } from '../../kit/admission/kind.ts'
 import { objectFeed } from '../../kit/feed.ts'
@@ -26,6 +26,7 @@ export const server = noun<Parts & { readonly servers: Servers }, { readonly ser
       target: 'server',
       // A protected server is kept, even when a garbage collector deletes it.
       admission: { ...admissionOf(serverChanges), validatesCleanUp: true },
+      usesOf: usesOfServer,
     }),
   ],
   open: (parts) => ({ servers: openServers(parts) }),

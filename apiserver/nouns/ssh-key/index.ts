@@ -17,7 +17,6 @@ import { noun } from '../../kit/noun.ts'
 const SSH_KEY: RowNoun<SshKeyRow> = {
   name: 'ssh_key',
   title: 'SSH key',
-  quota: 'ssh_keys',
   list: listSshKeyRows,
   find: findSshKey,
   insert: insertSshKey,

@@ -1,5 +1,6 @@
 /** Which nouns have claims, and what must be gone before those are released. */
-import { listQuotaHolders, type QuotaHolder } from '../../../db/account/index.ts'
+import { listQuotaHolders } from '../../../db/account/index.ts'
+import type { QuotaHolder, RowNounName } from '../../../domain/account/quota.ts'
 import { releaseCustomImage } from '../../../db/custom-image/index.ts'
 import { releaseFloatingIp } from '../../../db/floating-ip/index.ts'
 import { listZonedRows, releaseNetwork } from '../../../db/network/index.ts'
@@ -74,9 +75,9 @@ const listHolders =
 
 const before = (now: Date): Date => new Date(now.getTime() - CLAIM_AGE_MILLISECONDS)
 
-/** In the order of release: the contents of a network keep it claimed. A noun that holds quota and is missing here does
- *  not compile; a noun without objects is marked as such. */
-const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL only'>> = {
+/** In the order of release: the contents of a network keep it claimed. A noun that holds quota and has objects does not
+ *  compile when it is missing here. */
+const CLAIMANTS: Readonly<Record<Exclude<QuotaHolder, RowNounName>, ClaimantKind>> = {
   server: {
     type: Server,
     list: async (db, now) =>
@@ -137,18 +138,12 @@ const CLAIMANTS: Readonly<Record<QuotaHolder, ClaimantKind | 'rows of PostgreSQL
     list: listHolders('webhook'),
     release: (tx, { accountId, name: webhookId }) => removeWebhook(tx, { accountId, webhookId }),
   },
-  audit_sink: 'rows of PostgreSQL only',
-  ssh_key: 'rows of PostgreSQL only',
-  init_script: 'rows of PostgreSQL only',
 }
 
 /** The kind of a holder by its name in claims, as in `server/<id>`; undefined for one without objects. */
 export function kindOfHolder(holder: string): ClaimantKind | undefined {
   const noun = holder.slice(0, holder.indexOf('/'))
-  const kind = Object.entries(CLAIMANTS).find(([key]) => key === noun)?.[1]
-  return kind === 'rows of PostgreSQL only' ? undefined : kind
+  return Object.entries(CLAIMANTS).find(([key]) => key === noun)?.[1]
 }
 
-export const CLAIMANT_KINDS: readonly ClaimantKind[] = Object.values(CLAIMANTS).filter(
-  (kind) => kind !== 'rows of PostgreSQL only',
-)
+export const CLAIMANT_KINDS: readonly ClaimantKind[] = Object.values(CLAIMANTS)

@@ -3,7 +3,7 @@
  *  based on what exists. An operator must decide about what is missing. */
 import { defined } from '../../../domain/defined.ts'
 import { Instance } from '../../../resources/instance/index.ts'
-import { usesOfServer } from '../../../resources/uses.ts'
+import { usesOfServer } from '../../../resources/server/index.ts'
 import type { ServerAction } from './actions.ts'
 import { FORGOTTEN_DETAIL, forgottenCondition, isForgotten } from './claimed.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
