@@ -325,7 +325,8 @@ export const CreateServer = exactlyOneOf(
         (text) => Buffer.byteLength(text) <= USER_DATA_BYTES_MAXIMUM,
         `must have at most ${USER_DATA_BYTES_MAXIMUM} bytes`,
       )
-      .optional(),
+      .optional()
+      .describe('User data for cloud-init, at most 64 KiB. Cannot be combined with init_script_id.'),
     init_script_id: Id.nullish().describe(
       'Init script of the account whose current text becomes the user data; cannot be combined with user_data.',
     ),

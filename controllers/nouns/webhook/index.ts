@@ -1,12 +1,22 @@
 /** The webhook controller. A webhook that was created with kubectl gets its row in PostgreSQL, from which events are
- *  sent; the status shows what came of them. */
+ *  sent; the status shows what came of them. Finding events, sending them, and removing what the log has no room for is
+ *  work that has no object. */
 import { webhookChanges } from '../../../changes/webhook.ts'
 import { type KubernetesRequest, listKubernetesRequests } from '../../../db/request/index.ts'
-import { findWebhook, removeWebhook, type WebhookRow } from '../../../db/webhook/index.ts'
+import {
+  countDeliveries,
+  type DeliveryCounts,
+  findWebhook,
+  pruneDeliveries,
+  removeWebhook,
+  type WebhookRow,
+} from '../../../db/webhook/index.ts'
 import { defined } from '../../../domain/defined.ts'
 import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
+import { Outages } from '../../../kit/sys/outages.ts'
+import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { Webhook, type WebhookSpec, type WebhookStatus } from '../../../resources/webhook/index.ts'
 import { findAccountOf } from '../../kit/account.ts'
@@ -18,8 +28,8 @@ import { healthConditions } from '../../kit/health.ts'
 import { auditRequests } from '../../kit/operation/direct-edit.ts'
 import { orUnavailable } from '../../kit/outage.ts'
 import type { Parts } from '../../kit/parts.ts'
-
-export { runWebhooks, type WebhookOptions } from './run.ts'
+import { type DeliverParts, openDeliveries } from './deliver.ts'
+import { type EventParts, findEvents, watchStates } from './events.ts'
 
 type WebhookObject = KubeObject<WebhookSpec, WebhookStatus>
 
@@ -130,3 +140,59 @@ const webhookEffects = (parts: Parts): EffectsOn<WebhookEffects, WebhookSpec, We
     return undefined
   },
 })
+
+export interface WebhookOptions extends Pick<DeliverParts, 'trust'> {
+  readonly sealing?: Sealing
+  /** Called after each look at the log. */
+  readonly onDeliveries?: (counts: DeliveryCounts) => void
+}
+type WebhookParts = Omit<DeliverParts, 'sealing'> & EventParts & WebhookOptions
+
+/** While there is nothing to do. */
+const ROUND_MILLISECONDS = 1_000
+const PRUNE_MILLISECONDS = 60_000
+
+/** Finds and sends events until the signal aborts, where there is a key to seal secrets with. Never throws. */
+export async function runWebhooks(parts: WebhookParts, signal: AbortSignal): Promise<void> {
+  const { clock, sealing } = parts
+  if (sealing?.isAvailable !== true) return
+  await Promise.all([find(parts, signal), send({ ...parts, sealing }, signal), look(parts, signal)])
+  async function look({ db, onDeliveries }: WebhookParts, over: AbortSignal): Promise<void> {
+    const outages = new Outages(parts, 'the log of webhooks was not pruned')
+    while (!over.aborted) {
+      await outages.attempt(async () => {
+        await orUnavailable(pruneDeliveries(db, clock.now()))
+        onDeliveries?.(await orUnavailable(countDeliveries(db, clock.now())))
+      })
+      await clock.sleep(PRUNE_MILLISECONDS, over)
+    }
+  }
+}
+
+async function find(parts: WebhookParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'no events of webhooks were found')
+  const changed = watchStates(parts)
+  let due: ReadonlySet<string> | 'all' = 'all'
+  while (!signal.aborted) {
+    let hasMore = false
+    const isDone = await outages.attempt(async () => (hasMore = await findEvents(parts, due)))
+    due = isDone && parts.caches.isReady() ? changed.take() : 'all'
+    if (!hasMore) await parts.clock.sleep(ROUND_MILLISECONDS, signal)
+  }
+  changed.close()
+}
+
+async function send(parts: DeliverParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'no events are sent to webhooks')
+  const deliveries = openDeliveries(parts, signal)
+  while (!signal.aborted) {
+    let started = 0
+    await outages.attempt(async () => (started = await deliveries.start()))
+    if (started > 0) continue
+    // The next of a webhook is due when the one before has ended.
+    const awake = new AbortController()
+    void deliveries.ended().then(() => awake.abort())
+    await parts.clock.sleep(ROUND_MILLISECONDS, AbortSignal.any([signal, awake.signal]))
+  }
+  await deliveries.settled()
+}
