@@ -48,7 +48,7 @@ const topFiles = Object.entries({ ...TOP_FILES, changes: ['index'] }).flatMap(([
 const PROSE = /\/\*[\s\S]*?\*\/|\/\/.*$|(['"`])(?:(?!\1)[^\\\n]|\\.)*\1/gm
 /** The text without comments and sentences: there a name can be a word for something else, such as the validating
  *  webhook. Words in quotes stay. */
-const withoutProse = (text: string): string => text.replaceAll(PROSE, (found) => (/^\/|\s/.test(found) ? '' : found))
+const withoutProse = (text: string): string => text.replaceAll(PROSE, (part) => (/^\/|\s/.test(part) ? '' : part))
 const codeOf = async (file: string): Promise<string> =>
   withoutProse(await readFile(join(ROOT, file), 'utf8').catch(() => ''))
 const lists = await Promise.all([...topFiles, ...OTHER_LISTS].map(codeOf))
