@@ -2,6 +2,7 @@
  *  turns a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which
  *  changes produce it, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
+import type { AccountNoun, RowNounName } from '../../domain/account/quota.ts'
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import type { Tables } from '../../db/tables.ts'
@@ -9,7 +10,7 @@ import type { BodyOf, ParamsOf, Route } from '../../kit/http/route.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
+import { OPERATION_TARGETS, type Operable, type OperationSpec } from '../../resources/operation/index.ts'
 import type { Stored } from '../../resources/kit/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import type { World } from './world.ts'
@@ -178,11 +179,10 @@ export interface Reference {
 export type Named<Rule> = Rule & { readonly name: string }
 export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
 
-/** Nouns without operations. */
-const PLAIN_TYPES = ['server_group', 'dev_cluster', 'playground', 'webhook'] as const
-export type PlainType = (typeof PLAIN_TYPES)[number]
+/** Nouns without operations; those of a custom image are of its storage. */
+export type PlainType = Exclude<AccountNoun, OperationSpec['target']['type'] | RowNounName | 'custom_image'>
 /** Whether nouns of the type have no operations. */
-export const isPlain = (type: string): type is PlainType => PLAIN_TYPES.some((plain) => plain === type)
+export const isPlain = (type: TargetType): type is PlainType => !OPERATION_TARGETS.some((target) => target === type)
 
 type TargetType = OperationSpec['target']['type'] | PlainType
 

@@ -40,8 +40,8 @@ const StoredEvent = z.strictObject({
 })
 
 /** Targets whose id has a field in the public shape: always, and where it is the target. */
-const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
-const NAMED_WHEN_TARGET = [
+const ALWAYS_NAMED: readonly OperationTarget[] = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip']
+const NAMED_WHEN_TARGET: readonly OperationTarget[] = [
   'node',
   'load_balancer',
   'database',
@@ -50,17 +50,13 @@ const NAMED_WHEN_TARGET = [
   'kubernetes_cluster',
   'node_pool',
   'kubernetes_host',
-] as const
-/** The id field of the public shape that names the target. */
+]
+type FirstWord<Kind> = Kind extends `${infer Word}.${string}` ? Word : never
+/** Types of targets: what operations are named after, and zones, whose policy is an operation of storages. */
+type OperationTarget = FirstWord<OperationKind> | 'zone'
 export const OPERATION_TARGETS = [
-  ...ALWAYS_NAMED,
-  ...NAMED_WHEN_TARGET,
-  'network',
-  'public_pool',
-  'zone',
-  'object_storage',
-  'control_plane',
-] as const
+  ...new Set([...OPERATION_KINDS.map((kind) => kind.split('.')[0]), 'zone']),
+] as readonly string[] as readonly OperationTarget[] // the first words
 
 export const Operation = resource({
   kind: 'Operation',
