@@ -162,10 +162,10 @@ export const MigrationProgressView = z
   .meta({ id: 'MigrationProgress' })
 export type MigrationProgressView = z.infer<typeof MigrationProgressView>
 
-/** The public Operation. Ids of other target kinds are absent unless the operation targets them. */
 const targetId = (title: string) =>
   z.string().nullable().describe(`${title} that the operation belongs to; null otherwise.`)
 
+/** The public Operation. Ids of other target kinds are absent unless the operation targets them. */
 export const OperationView = z
   .strictObject({
     id: z.string(),
