@@ -1,7 +1,7 @@
 /** How much an account may hold, and how much of that each resource uses. Counting is in `db/account/quotas.ts`. */
 import type { Room } from '../node/placement.ts'
 
-/** How many of each noun with objects in Kubernetes a new account may have, in the order in which answers list nouns. */
+/** How many of each noun with objects in Kubernetes a new account may have. Answers list nouns in this order. */
 const OBJECT_LIMITS = {
   server: 25,
   server_group: 100,
@@ -40,11 +40,12 @@ const SIZE_LIMITS = {
 type ObjectNoun = keyof typeof OBJECT_LIMITS
 /** Nouns that are rows in PostgreSQL only. */
 export type RowNounName = keyof typeof ROW_LIMITS
-/** Nouns that hold quota, each one of its own: it is named by their plural. */
+/** Nouns that hold quota, each a separate one: it is named by their plural. */
 export type QuotaHolder = Exclude<ObjectNoun, 'object_storage'> | RowNounName
 
 /** What an account has, settings included. */
-export const QUOTA_NOUNS = Object.keys({ ...OBJECT_LIMITS, ...ROW_LIMITS }) as readonly (ObjectNoun | RowNounName)[] // its keys
+// the keys of both
+export const QUOTA_NOUNS = Object.keys({ ...OBJECT_LIMITS, ...ROW_LIMITS }) as readonly (ObjectNoun | RowNounName)[]
 
 /** Neither counted among the resources of an account nor the subject of events. */
 const SETTING = 'audit_sink'

@@ -19,7 +19,7 @@ const OTHER_LISTS = [
   'resources/change/index.ts',
   'resources/overview/index.ts',
 ]
-/** What only some nouns have: a field of operations, a place in the search and in the overview, a price, rows in OVN. */
+/** What only some nouns have: a field of operations, a place in search and overview, a price, rows in OVN. */
 const OPTIONAL_LISTS = [
   'resources/operation/index.ts',
   'resources/search/index.ts',

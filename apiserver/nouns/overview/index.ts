@@ -183,7 +183,7 @@ function readObjects({ listed, summaryOf }: Sources, accountId: string) {
   const states = new Map<CountedType, readonly (string | undefined)[]>()
   const problems: OverviewProblem[] = []
   for (const type of COUNTED_TYPES) {
-    const objects = (listed as Partial<Record<CountedType, Listed>>)[type]
+    const objects = (listed as Partial<Record<CountedType, Listed>>)[type] // absent for rows
     if (objects === undefined) continue
     const found: (string | undefined)[] = []
     for (const object of objects.page(accountId, {}, undefined, ALL)) {
