@@ -56,11 +56,9 @@ export async function findOperation(
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
 
-/** Only operations that match every member that is given. */
+/** Only operations that match every member that is given. An index finds each. */
 export interface OperationFilter {
   readonly ids?: readonly string[] | undefined
-  readonly kinds?: readonly string[] | undefined
-  readonly statuses?: readonly string[] | undefined
   readonly target?: FinishedOperation['target'] | undefined
   readonly from?: Date | undefined
   readonly before?: Date | undefined
@@ -73,12 +71,10 @@ interface OperationPage extends OperationFilter {
 }
 
 /** The condition for rows; the same as `isListed` of an operation. */
-const matching = ({ ids, kinds, statuses, target, from, before }: OperationFilter): Expression<SqlBool> => {
+const matching = ({ ids, target, from, before }: OperationFilter): Expression<SqlBool> => {
   const { and, eb } = expressionBuilder<Tables, 'operation_history'>()
   return and([
     ...(ids === undefined ? [] : [eb('id', 'in', ids)]),
-    ...(kinds === undefined ? [] : [eb('kind', 'in', kinds)]),
-    ...(statuses === undefined ? [] : [eb('status', 'in', statuses)]),
     ...(target === undefined ? [] : [eb('target_type', '=', target.type), eb('target_id', '=', target.id)]),
     ...(from === undefined ? [] : [eb('created_at', '>=', from)]),
     ...(before === undefined ? [] : [eb('created_at', '<', before)]),

@@ -1,9 +1,9 @@
 /** Members of the staff, their sessions, and the log of their actions. */
 import { sql, type Transaction } from 'kysely'
 import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit/entry.ts'
-import { type AuditEntry, entryOfRow } from '../../domain/audit/chain.ts'
+import type { AuditEntry } from '../../domain/audit/chain.ts'
 import type { StaffRole } from '../../domain/permissions.ts'
-import { appendAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
+import { appendAudit, type AuditPage, listAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
 import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { hashSecret } from '../identity/index.ts'
@@ -154,33 +154,9 @@ export async function requireStaffLog(queries: Queries): Promise<void> {
   await selectWhere(queries, 'audit_head', { account_id: STAFF_CHAIN }).select('sequence').execute()
 }
 
-export interface StaffAuditPage {
-  readonly accountId?: string | undefined
-  readonly action?: string | undefined
-  readonly from?: Date | undefined
-  readonly to?: Date | undefined
-  /** Below this sequence. */
-  readonly before?: number | undefined
-  readonly limit: number
-}
-
 /** Newest first. */
-export async function listStaffAudit(
-  queries: Queries,
-  { accountId, action, from, to, before, limit }: StaffAuditPage,
-): Promise<StaffAuditEntry[]> {
-  let query = selectWhere(queries, 'audit_entry', { account_id: STAFF_CHAIN })
-    .select(['body', 'entry_hash'])
-    .$if(before !== undefined, (rows) => rows.where('sequence', '<', before ?? 0))
-    .orderBy('sequence', 'desc')
-    .limit(limit)
-  if (accountId !== undefined)
-    query = query.where(sql<boolean>`body::jsonb -> 'detail' ->> 'account_id' = ${accountId}`)
-  if (action !== undefined) query = query.where('action', '=', action)
-  if (from !== undefined) query = query.where('at', '>=', from)
-  if (to !== undefined) query = query.where('at', '<', to)
-  return (await query.execute()).map((row) => toStaffEntry(entryOfRow(row)))
-}
+export const listStaffAudit = async (queries: Queries, page: AuditPage): Promise<StaffAuditEntry[]> =>
+  (await listAudit(queries, STAFF_CHAIN, page)).map(toStaffEntry)
 
 function toStaffEntry({ detail: { account_id, ...detail }, ...entry }: AuditEntry): StaffAuditEntry {
   const { id, sequence, at, actor_email, actor_kind, staff_id, action, resource_type, resource_id } = entry

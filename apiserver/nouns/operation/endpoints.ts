@@ -22,13 +22,14 @@ import {
   toOperationView,
 } from '../../../resources/operation/index.ts'
 import {
-  filterOf,
   isListed,
   listedViews,
+  matchesOf,
   ofHistory,
   ofObject,
   type OperationObject,
   operationPlace,
+  periodOf,
   withActorNames,
   withProgress,
 } from './views.ts'
@@ -172,7 +173,7 @@ async function list(
   } = call
   const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
   const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
-  const filter = { ...filterOf(call.query), ids, target }
+  const filter = { ...periodOf(call.query), ids, target }
   const isWanted = (operation: OperationObject) => !isHiddenTarget(operation.spec.target) && isListed(operation, filter)
   const page = await readPageByTime(
     cursors,
@@ -184,7 +185,7 @@ async function list(
       return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
     },
     operationPlace,
-    { viewsOf: (views) => withActorNames(db, views) },
+    { viewsOf: (views) => withActorNames(db, views), matches: matchesOf(call.query) },
   )
   return answerOf(page)
 }

@@ -25,7 +25,16 @@ import {
 import { Node } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/kit/shapes.ts'
-import { filterOf, isListed, listedViews, ofHistory, ofObject, operationPlace, withProgress } from './views.ts'
+import {
+  isListed,
+  listedViews,
+  matchesOf,
+  ofHistory,
+  ofObject,
+  operationPlace,
+  periodOf,
+  withProgress,
+} from './views.ts'
 import { changeAsOperator } from '../../kit/change/operator-change.ts'
 import type { OperatorAct } from '../../kit/change/staff-audit.ts'
 import { answerOf, readPageByTime } from '../../kit/list/page.ts'
@@ -169,7 +178,7 @@ async function list(
   call: Call<typeof listOperatorOperations, Operator>,
 ): Promise<Answer> {
   const { node_id: node, older_than: olderThan } = call.query
-  const asked = filterOf(call.query)
+  const asked = periodOf(call.query)
   const bounds = [asked.before, olderThan === undefined ? undefined : new Date(olderThan)]
   const [before] = bounds.filter((at) => at !== undefined).sort((one, other) => one.getTime() - other.getTime())
   const filter: OperationFilter = {
@@ -190,7 +199,7 @@ async function list(
       )
     },
     operationPlace,
-    { viewsOf: (views) => views },
+    { viewsOf: (views) => views, matches: matchesOf(call.query) },
   )
   return answerOf(page)
 }

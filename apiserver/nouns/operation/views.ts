@@ -35,22 +35,25 @@ interface OperationQuery {
 
 const instant = (text: string | undefined): Date | undefined => (text === undefined ? undefined : new Date(text))
 
-/** What a query asks for, for rows and for objects. */
-export const filterOf = ({ kind, status, from, to }: OperationQuery): OperationFilter => ({
-  kinds: kind,
-  statuses: status,
+/** Which time a query asks for, for rows and for objects. */
+export const periodOf = ({ from, to }: OperationQuery): Pick<OperationFilter, 'from' | 'before'> => ({
   from: instant(from),
   before: instant(to),
 })
 
+/** Whether a query asks for an operation, by what no index finds; undefined when it asks for all. */
+export const matchesOf = ({ kind, status }: OperationQuery) =>
+  kind === undefined && status === undefined
+    ? undefined
+    : (view: Pick<OperationView, 'kind' | 'status'>): boolean =>
+        (kind?.includes(view.kind) ?? true) && (status?.includes(view.status) ?? true)
+
 /** Whether the operation matches the filter, as its row does once it has ended. */
-export function isListed({ metadata, spec, status }: OperationObject, filter: OperationFilter): boolean {
-  const { ids, kinds, statuses, target, from, before } = filter
+export function isListed({ metadata, spec }: OperationObject, filter: OperationFilter): boolean {
+  const { ids, target, from, before } = filter
   const createdAt = new Date(spec.createdAt)
   return (
     (ids?.includes(metadata.name) ?? true) &&
-    (kinds?.includes(spec.kind) ?? true) &&
-    (statuses?.includes(status?.status ?? 'pending') ?? true) &&
     (target === undefined || (spec.target.type === target.type && spec.target.id === target.id)) &&
     (from === undefined || createdAt >= from) &&
     (before === undefined || createdAt < before)

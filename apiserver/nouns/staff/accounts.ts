@@ -359,10 +359,14 @@ async function listAudit(
     call,
     (after, limit) => {
       const before = after === undefined ? undefined : Number(after.sortKey)
-      return listStaffAudit(parts.db, { accountId, action, from: instant(from), to: instant(to), before, limit })
+      const actions = action === undefined ? undefined : [action]
+      return listStaffAudit(parts.db, { actions, from: instant(from), to: instant(to), before, limit })
     },
     ({ sequence, id }) => ({ sortKey: String(sequence), id }),
-    { viewsOf: (entries) => entries },
+    {
+      viewsOf: (entries) => entries,
+      matches: accountId === undefined ? undefined : (entry) => entry.account_id === accountId,
+    },
   )
   return answerOf(page)
 }

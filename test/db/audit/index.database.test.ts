@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { upkeep } from '../../../apiserver/identity/upkeep.ts'
 import {
   appendAudit,
@@ -21,6 +21,7 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
+import { rowsRead } from '../../rows-read.ts'
 import { movableClock } from '../../apiserver/identity/harness.ts'
 
 const database = useDatabase()
@@ -119,6 +120,72 @@ test('new entries make a verified chain unverified until the next run', async ()
   expect((await readIntegrity(database.db, accountId)).status).toBe('unverified')
   await upkeep({ db: database.db, clock, random: systemRandom, log: silentLog }, clock.now())
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'verified', verifiedThroughSequence: 2 })
+})
+
+describe('a long chain', () => {
+  const ENTRIES = 20_000
+  const START = Date.UTC(2026, 0, 1)
+  const hours = (count: number) => new Date(START + count * 3_600_000)
+  let accountId: string
+
+  /** Ten entries an hour; three of them, the oldest, are of a rare action. */
+  beforeAll(async () => {
+    const { db } = database
+    accountId = await createAccount(db)
+    await sql`
+      insert into audit_entry
+        (account_id, sequence, id, at, action, request_id, body, previous_hash, entry_hash)
+      select ${accountId}, sequence, gen_random_uuid(), ${hours(0)}::timestamptz + sequence * interval '6 minutes',
+        case when sequence <= 3 then 'token.create' else 'server.create' end, sequence::text,
+        json_build_object('sequence', sequence)::text, '', ''
+      from generate_series(1, ${ENTRIES}) as sequence`.execute(db)
+    // a replica whose clock is half an hour behind
+    await sql`update audit_entry set at = at - interval '30 minutes'
+      where account_id = ${accountId} and sequence % 2 = 0`.execute(db)
+    await sql`analyze audit_entry`.execute(db)
+  })
+
+  const find = async (page: Partial<Parameters<typeof listAudit>[2]>) =>
+    (await listAudit(database.db, accountId, { limit: 100, ...page })).map(({ sequence }) => sequence)
+  const timesOf = async (from: Date, to: Date) => {
+    const { rows } = await sql<{ sequence: number }>`select sequence from audit_entry
+      where account_id = ${accountId} and at >= ${from} and at < ${to} order by sequence desc limit 100`.execute(
+      database.db,
+    )
+    return rows.map(({ sequence }) => sequence)
+  }
+
+  test.each<[string, Partial<Parameters<typeof listAudit>[2]>, readonly number[]]>([
+    ['a rare action', { actions: ['token.create'] }, [3, 2, 1]],
+    [
+      'a rare action that is asked for twice, beside none',
+      { actions: ['token.create', 'x.y', 'token.create'] },
+      [3, 2, 1],
+    ],
+    ['an action without entries', { actions: ['x.y'] }, []],
+    ['the oldest', { to: hours(0.25) }, [6, 4, 2, 1]],
+    ['what is to come', { from: hours(ENTRIES) }, []],
+    ['what came before everything', { to: hours(-2) }, []],
+    ['a rare action in time', { actions: ['token.create'], from: hours(-2), to: hours(0.25) }, [2, 1]],
+    ['a rare action later', { actions: ['token.create'], from: hours(1_000) }, []],
+    ['a frequent action before', { actions: ['server.create'], before: 6 }, [5, 4]],
+  ])('%s is found, and little else is read', async (_what, page, expected) => {
+    expect(await find(page)).toEqual(expected)
+    const read = await rowsRead(database.db, 'audit_entry', (queries) =>
+      listAudit(queries, accountId, { limit: 100, ...page }),
+    )
+    expect(read).toBeLessThan(250)
+  })
+
+  test('an hour in its middle is found whichever clock its entries have, and little else is read', async () => {
+    const [from, to] = [hours(1_000), hours(1_001)]
+    expect(await find({ from, to })).toEqual(await timesOf(from, to))
+    expect((await find({ from, to })).length).toBe(10)
+    const read = await rowsRead(database.db, 'audit_entry', (queries) =>
+      listAudit(queries, accountId, { from, to, limit: 100 }),
+    )
+    expect(read).toBeLessThan(250)
+  })
 })
 
 const change = (statement: (accountId: string) => ReturnType<typeof sql>) => async (accountId: string) =>

@@ -67,7 +67,7 @@ test('cordoned with kubectl, a node takes no new servers, and both logs say who 
       (await cloud.kubectl.get(Operation, { namespace: nodeNamespace('n1'), name: operation.id }))?.status,
     ).toMatchObject({ status: 'succeeded' }),
   )
-  expect(await listStaffAudit(database.db, { action: 'node.cordon', limit: 10 })).toMatchObject([
+  expect(await listStaffAudit(database.db, { actions: ['node.cordon'], limit: 10 })).toMatchObject([
     { actor_email: 'user:kubectl-edit', resource_id: 'n1' },
   ])
   await edit('n1', { isCordoned: false })
@@ -177,7 +177,7 @@ describe('with controllers that die', () => {
           .map((guest) => ({ node, uid: guest.uid })),
       )
       expect(new Set(guests.map(({ uid }) => uid)).size).toBe(guests.length)
-      expect(await listStaffAudit(database.db, { action: 'node.maintenance', limit: 100 })).toHaveLength(
+      expect(await listStaffAudit(database.db, { actions: ['node.maintenance'], limit: 100 })).toHaveLength(
         writesMaximum === 1 ? 1 : 2,
       )
     },
