@@ -1,5 +1,6 @@
 /** Objects that are missing although nobody deleted them. Many at once are not accidents of single objects: a store was
  *  restored to an older state. Then no sweep removes anything until an operator has checked. */
+import { chunksOf } from '../kit/chunks.ts'
 import type { Database, Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
@@ -42,22 +43,16 @@ export async function noteAbsences(
     for (const one of noted) if (!after.has(keyOf(one)) && isOwn(one)) await forgetAbsence(tx, kind, one)
     const found = absent.filter((one) => !before.has(keyOf(one)))
     const isMass = found.length > Math.max(ABSENCES_TOLERATED.count, known * ABSENCES_TOLERATED.share)
-    for (let index = 0; index < found.length; index += BATCH)
+    const rows = found.map(({ namespace, name }) => ({ kind, namespace, name, found_at: now, stops_sweeps: isMass }))
+    for (const part of chunksOf(rows))
       await tx
         .insertInto('absence')
-        .values(
-          found
-            .slice(index, index + BATCH)
-            .map(({ namespace, name }) => ({ kind, namespace, name, found_at: now, stops_sweeps: isMass })),
-        )
+        .values(part)
         .onConflict((conflict) => conflict.doNothing())
         .execute()
     return { found: found.length, isMass }
   })
 }
-
-/** Maximum of rows in one statement. */
-const BATCH = 1_000
 
 export const listAbsences = async (
   db: Queries,

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../domain/audit/chain.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import { PENDING_MAXIMUM, selects } from '../../domain/webhook/rules.ts'
 import { exportAudit } from '../audit/index.ts'
+import { chunksOf } from '../kit/chunks.ts'
 import type { Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 import type { Tables } from '../tables.ts'
@@ -136,12 +137,11 @@ export async function noteStates(
   },
 ): Promise<void> {
   if (isFirst) await updateWhere(tx, 'webhook_account', { account_id: accountId }).set({ has_states: true }).execute()
-  if (set.length > 0)
+  const rows = set.map(({ type, id, state }) => ({ account_id: accountId, resource_type: type, resource_id: id, state }))
+  for (const part of chunksOf(rows))
     await tx
       .insertInto('webhook_state')
-      .values(
-        set.map(({ type, id, state }) => ({ account_id: accountId, resource_type: type, resource_id: id, state })),
-      )
+      .values(part)
       .onConflict((conflict) =>
         conflict
           .columns(['account_id', 'resource_type', 'resource_id'])
@@ -183,7 +183,7 @@ export async function addEvents(
           ? {}
           : { state: 'failed' as const, next_attempt_at: null, ended_at: now, error: 'too many events wait' }),
       }))
-    if (rows.length > 0) await tx.insertInto('webhook_delivery').values(rows).execute()
+    for (const part of chunksOf(rows)) await tx.insertInto('webhook_delivery').values(part).execute()
   }
 }
 
@@ -208,23 +208,25 @@ async function storeEvents(
   accountId: string,
   events: readonly WebhookEvent[],
 ): Promise<ReadonlyMap<string, number>> {
-  if (events.length === 0) return new Map()
-  const stored = await tx
-    .insertInto('webhook_event')
-    .values(
-      events.map(({ id, type, resource, body }) => ({
-        account_id: accountId,
-        id,
-        type,
-        resource_type: resource?.type ?? null,
-        resource_id: resource?.id ?? null,
-        body,
-      })),
-    )
-    .onConflict((conflict) => conflict.doNothing())
-    .returning(['id', 'number'])
-    .execute()
-  return new Map(stored.map(({ id, number }) => [id, number]))
+  const numbers = new Map<string, number>()
+  const rows = events.map(({ id, type, resource, body }) => ({
+    account_id: accountId,
+    id,
+    type,
+    resource_type: resource?.type ?? null,
+    resource_id: resource?.id ?? null,
+    body,
+  }))
+  for (const part of chunksOf(rows)) {
+    const stored = await tx
+      .insertInto('webhook_event')
+      .values(part)
+      .onConflict((conflict) => conflict.doNothing())
+      .returning(['id', 'number'])
+      .execute()
+    for (const { id, number } of stored) numbers.set(id, number)
+  }
+  return numbers
 }
 
 const deliveryOf = (

@@ -9,11 +9,14 @@ import {
   addWebhook,
   changeWebhook,
   countDeliveries,
+  countPending,
   findDelivery,
   findWebhook,
   giveSecret,
   listDeliveries,
+  listStates,
   lockEvents,
+  noteStates,
   pruneDeliveries,
   queueAgain,
   readSecrets,
@@ -154,6 +157,19 @@ describe('an event', () => {
       [false, true],
     ])
   })
+})
+
+test('events and states of more rows than a statement has parameters for are stored', async () => {
+  await add()
+  const count = 17_000
+  await happen(...Array.from({ length: count }, (_, index) => [`e${index}`] as const))
+  expect((await countPending(database.db, accountId)).get('hook')).toBe(PENDING_MAXIMUM)
+  const states = await database.db.transaction().execute(async (tx) => {
+    const set = Array.from({ length: count }, (_, index) => ({ type: 'server', id: `s${index}`, state: 'started' }))
+    await noteStates(tx, accountId, { set, gone: [], isFirst: true })
+    return await listStates(tx, accountId)
+  })
+  expect(states).toHaveLength(count)
 })
 
 test('a sealed secret opens for its own webhook only', async () => {
