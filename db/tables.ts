@@ -281,6 +281,8 @@ export interface Tables extends IdentityTables {
     standing: string | null
     /** The states of its resources were noted once: one without a state is new. */
     has_states: ColumnType<boolean, boolean | undefined, boolean>
+    /** Since when its events are found. */
+    created_at: Instant
   }
   webhook: {
     account_id: string

@@ -42,12 +42,14 @@ export interface EventReading {
   readonly standing: string | null
   /** Whether the states of its resources were noted before. */
   readonly hasStates: boolean
+  /** When the account got its first webhook. */
+  readonly createdAt: Date
 }
 
 /** Locks the account's reading until the transaction ends. Undefined when the account has no webhook. */
 export async function lockEvents(tx: Transaction<Tables>, accountId: string): Promise<EventReading | undefined> {
   const row = await selectWhere(tx, 'webhook_account', { account_id: accountId })
-    .select(['audit_sequence as auditSequence', 'standing', 'has_states as hasStates'])
+    .select(['audit_sequence as auditSequence', 'standing', 'has_states as hasStates', 'created_at as createdAt'])
     .forUpdate()
     .executeTakeFirst()
   if (row === undefined) return undefined
@@ -137,7 +139,12 @@ export async function noteStates(
   },
 ): Promise<void> {
   if (isFirst) await updateWhere(tx, 'webhook_account', { account_id: accountId }).set({ has_states: true }).execute()
-  const rows = set.map(({ type, id, state }) => ({ account_id: accountId, resource_type: type, resource_id: id, state }))
+  const rows = set.map(({ type, id, state }) => ({
+    account_id: accountId,
+    resource_type: type,
+    resource_id: id,
+    state,
+  }))
   for (const part of chunksOf(rows))
     await tx
       .insertInto('webhook_state')

@@ -68,8 +68,11 @@ export async function addWebhook(
     .executeTakeFirstOrThrow()
   await tx
     .insertInto('webhook_account')
-    .values({ account_id: accountId, audit_sequence: sequence, standing: null })
-    .onConflict((conflict) => conflict.doNothing())
+    .values({ account_id: accountId, audit_sequence: sequence, standing: null, created_at: createdAt })
+    // It stays as it is, and locked: whoever removes it with the last webhook has seen this one, or has finished.
+    .onConflict((conflict) =>
+      conflict.column('account_id').doUpdateSet(({ ref }) => ({ standing: ref('webhook_account.standing') })),
+    )
     .execute()
   await tx
     .insertInto('webhook')

@@ -10,6 +10,7 @@ import {
   lockEvents,
   noteStanding,
   noteStates,
+  type EventReading,
   type ResourceState,
   takeAuditEntries,
   takeEndedOperations,
@@ -128,7 +129,7 @@ export async function findEventsOf(parts: EventParts, accountId: string): Promis
       const events = [
         ...entries.flatMap((entry) => eventsOfEntry(accountId, entry)),
         ...operations.flatMap((operation) => eventsOfOperation(accountId, operation)),
-        ...(await eventsOfStates(parts, tx, accountId, { now, isFirst: !reading.hasStates })),
+        ...(await eventsOfStates(parts, tx, accountId, { ...reading, now })),
         ...(await eventsOfStanding(tx, accountId, reading.standing, now)),
       ]
       await addEvents(tx, accountId, events, now)
@@ -195,33 +196,39 @@ export function eventsOfOperation(accountId: string, operation: FinishedOperatio
   return [eventOf(accountId, { ...own, type: `${type}.${effectOf(kind)}`, data }), end]
 }
 
+/** Clocks of the Kubernetes API and of those who create webhooks differ by less. */
+const SKEW_MILLISECONDS = 5_000
+
 /** The states that differ from those that were sent last. The first time that an account is looked at, there is nothing
- *  to compare; after that, a resource without a state is new. */
+ *  to compare for the resources that are older than its first webhook; any other resource without a state is new. */
 async function eventsOfStates(
   { caches }: Pick<EventParts, 'caches'>,
   tx: Transaction<Tables>,
   accountId: string,
-  { now, isFirst }: { readonly now: Date; readonly isFirst: boolean },
+  { now, hasStates, createdAt }: { readonly now: Date } & Pick<EventReading, 'hasStates' | 'createdAt'>,
 ): Promise<readonly WebhookEvent[]> {
   // A resource that is not in a cache yet is not gone.
   if (!caches.isReady()) return []
   const known = new Map((await listStates(tx, accountId)).map((one) => [`${one.type}/${one.id}`, one]))
   const namespace = accountNamespace(accountId)
-  const found = STATE_RESOURCES.flatMap((type): readonly ResourceState[] =>
+  const since = createdAt.getTime() - SKEW_MILLISECONDS
+  const found = STATE_RESOURCES.flatMap((type): readonly (ResourceState & { readonly isOlder: boolean })[] =>
     caches
       .of(STATE_KINDS[type])
       .inNamespace(namespace)
-      .flatMap(({ metadata: { name: id }, status }: KubeObject<unknown, Stateful>) =>
-        status?.state === undefined || isHiddenTarget({ type, id }) ? [] : [{ type, id, state: status.state }],
+      .flatMap(({ metadata: { name: id, creationTimestamp = '' }, status }: KubeObject<unknown, Stateful>) =>
+        status?.state === undefined || isHiddenTarget({ type, id })
+          ? []
+          : [{ type, id, state: status.state, isOlder: Date.parse(creationTimestamp) < since }],
       ),
   )
   const differing = found.filter(({ type, id, state }) => known.get(`${type}/${id}`)?.state !== state)
   const present = new Set(found.map(({ type, id }) => `${type}/${id}`))
   const gone = [...known].flatMap(([key, one]) => (present.has(key) ? [] : [one]))
-  await noteStates(tx, accountId, { set: differing, gone, isFirst })
-  if (isFirst) return []
+  await noteStates(tx, accountId, { set: differing, gone, isFirst: !hasStates })
   const at = now.toISOString()
-  return differing.map(({ type, id, state }) => {
+  return differing.flatMap(({ type, id, state, isOlder }) => {
+    if (isOlder && !hasStates) return []
     const before = known.get(`${type}/${id}`)?.state ?? null
     const data = { state, previous_state: before }
     const source = `${id} ${before} ${state} ${at}`

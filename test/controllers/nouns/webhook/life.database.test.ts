@@ -76,6 +76,15 @@ const sent = (type: RegExp) => received().filter(({ event }) => type.test(event.
 
 /** They end with the test, also when it fails. */
 const startControllers = () => onTestFinished(cloud.startControllers(undefined, { trust: receiver.trust }))
+const createServer = (name: string) =>
+  cloud.kubectl.create(Server, {
+    metadata: { namespace, name },
+    spec: { hostname: name, zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec,
+  })
+const hasStarted = async (name: string) => {
+  const state = async () => (await cloud.kubectl.get(Server, { namespace, name }))?.status?.state
+  await expect.poll(state, END).toBe('started')
+}
 
 test('a webhook of kubectl is claimed, configured and deleted; its requests have entries', async () => {
   startControllers()
@@ -105,10 +114,7 @@ test('a server that is created, changes its state and is deleted sends events in
   await create({ events: ['server.*', 'operation.finished'] })
   await expect.poll(row, END).toBeDefined()
   const key = { namespace, name: 'web' }
-  await cloud.kubectl.create(Server, {
-    metadata: key,
-    spec: { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec,
-  })
+  await createServer('web')
   await expect.poll(() => sent(/^server\.created$/).length, END).toBe(1)
   await expect
     .poll(() => sent(/^server\.state$/).map(({ event }) => event['data']), END)
@@ -128,6 +134,28 @@ test('a server that is created, changes its state and is deleted sends events in
     account_id: accountId,
     data: { operation: { kind: 'server.create', status: 'succeeded', server_id: 'web' } },
   })
+})
+
+test('a server that has started before anybody looks is an event, unless it is older than the webhook', async () => {
+  // These look for no events.
+  const stop = cloud.startControllers()
+  const { metadata } = await createServer('old')
+  await hasStarted('old')
+  // Beyond the difference of clocks.
+  const isOlder = () => fastClock.now().getTime() - Date.parse(metadata.creationTimestamp ?? '') > 10_000
+  await expect.poll(isOlder, END).toBe(true)
+  await create({ events: ['server.state'] })
+  await expect.poll(row, END).toBeDefined()
+  await createServer('new')
+  await hasStarted('new')
+  await stop()
+  startControllers()
+  await expect
+    .poll(() => received().map(({ event }) => event['data']), END)
+    .toEqual([{ state: 'started', previous_state: null }])
+  // Of the same look.
+  const logged = await listDeliveries(database.db, { accountId, webhookId: 'hook' }, { limit: 100 })
+  expect(logged.map(({ resourceId }) => resourceId)).toEqual(['new'])
 })
 
 test('controllers that are killed again and again lose no event, keep its id, and keep the order', async () => {
