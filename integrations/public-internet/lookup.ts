@@ -1,7 +1,7 @@
 /** The public Internet, and nowhere else. Every address is checked before a connection, and the connection uses the
  *  checked address itself. So a name that resolves to something else a moment later gains nothing. */
 import type { LookupAddress } from 'node:dns'
-import { lookup as systemLookup, Resolver } from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
 import type { RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
@@ -67,9 +67,23 @@ function judgedLookup(isAllowed: (address: string) => boolean, nameServer: strin
   }
 }
 
+/** Of one question to one name server, the first time. */
+const ANSWER = { timeout: 2_000, tries: 2 } as const
+/** There is no such name, or it has no address of that kind. */
+const isNoAddress = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
+
+/** Asks name servers itself. The system's own function would take one of the few threads of the process for each name,
+ *  which a name that is slow to resolve occupies for everybody; and it would answer from files of this machine. */
 async function resolve(name: string, nameServer: string | undefined): Promise<LookupAddress[]> {
-  if (nameServer === undefined) return systemLookup(name, { all: true })
-  const resolver = new Resolver({ tries: 1 })
-  resolver.setServers([nameServer])
-  return (await resolver.resolve4(name)).map((address) => ({ address, family: 4 }))
+  const resolver = new Resolver(ANSWER)
+  if (nameServer !== undefined) resolver.setServers([nameServer])
+  const answers = await Promise.allSettled([
+    resolver.resolve4(name).then((found) => found.map((address) => ({ address, family: 4 }))),
+    resolver.resolve6(name).then((found) => found.map((address) => ({ address, family: 6 }))),
+  ])
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  if (addresses.length > 0) return addresses
+  const isAnswered = answers.every((answer) => answer.status === 'rejected' && isNoAddress(answer.reason))
+  throw new AddressRefused(isAnswered ? `${name} has no address` : `the name ${name} could not be resolved`)
 }

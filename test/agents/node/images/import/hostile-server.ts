@@ -55,16 +55,26 @@ export async function startHostileServer(listener: RequestListener): Promise<Hos
 }
 
 const TYPE_A = 1
+const TYPE_AAAA = 28
 
-/** Answers every question for an IPv4 address. */
+/** Answers every question for an IPv4 address; of IPv6, `::1` where it is among the addresses. */
 async function startNameServer() {
   let answers: string[] = [PUBLIC]
   const socket = createSocket('udp4')
   socket.on('message', (question, { port, address }) => {
     const nameEnd = question.indexOf(0, 12) + 1
-    const isForAddress = question.readUInt16BE(nameEnd) === TYPE_A
-    const given = isForAddress ? ((answers.length > 1 ? answers.shift() : answers[0]) ?? PUBLIC).split(' ') : []
-    socket.send(answerTo(question.subarray(0, nameEnd + 4), given), port, address)
+    const type = question.readUInt16BE(nameEnd)
+    const given = ((type === TYPE_A && answers.length > 1 ? answers.shift() : answers[0]) ?? PUBLIC).split(' ')
+    const records = given.flatMap((each) =>
+      each === LOOPBACK
+        ? type === TYPE_AAAA
+          ? [LOOPBACK_BYTES]
+          : []
+        : type === TYPE_A && each !== ''
+          ? [each.split('.').map(Number)]
+          : [],
+    )
+    socket.send(answerTo(question.subarray(0, nameEnd + 4), type, records), port, address)
   })
   await new Promise<void>((resolve) => socket.bind(0, PUBLIC, resolve))
   return {
@@ -74,20 +84,23 @@ async function startNameServer() {
   }
 }
 
+const LOOPBACK = '::1'
+const LOOPBACK_BYTES = [...Array<number>(15).fill(0), 1]
+
 /** RFC 1035, with a lifetime of 0. */
-function answerTo(question: Buffer, addresses: readonly string[]): Buffer {
+function answerTo(question: Buffer, type: number, addresses: readonly (readonly number[])[]): Buffer {
   const header = Buffer.from(question)
   header.writeUInt16BE(0x8180, 2)
   header.writeUInt16BE(addresses.length, 6)
   header.writeUInt16BE(0, 8)
   header.writeUInt16BE(0, 10)
   const records = addresses.map((address) => {
-    const record = Buffer.alloc(16)
+    const record = Buffer.alloc(12 + address.length)
     record.writeUInt16BE(0xc00c, 0)
-    record.writeUInt16BE(TYPE_A, 2)
+    record.writeUInt16BE(type, 2)
     record.writeUInt16BE(1, 4)
-    record.writeUInt16BE(4, 10)
-    record.set(address.split('.').map(Number), 12)
+    record.writeUInt16BE(address.length, 10)
+    record.set(address, 12)
     return record
   })
   return Buffer.concat([header, ...records])
