@@ -264,7 +264,6 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   node: 'The host.',
   node_count: 'Number of hosts.',
   'DevCluster.health': 'Health from the last report of its server.',
-  'create_kubernetes_node_pool.node_pool': 'The node pool, which is being created.',
   note: 'Note for other operators.',
   object_storage_backend: 'Product that serves object storage in the zone; null when there is none.',
   operation: 'The operation that was started.',

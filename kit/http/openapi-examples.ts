@@ -1,7 +1,14 @@
 /** Examples of answers, composed from their schemas: a field with a value for its name shows that value; others show
  *  what their schema says. So every answer has a valid example, and a new noun only needs values for its new names. */
 import type { createDocument } from 'zod-openapi'
-import { describeFields, descriptionOf, type Descriptions, eachField, type Schema } from './openapi-fields.ts'
+import {
+  describeFields,
+  descriptionOf,
+  type Descriptions,
+  eachField,
+  KNOWN_VALUES,
+  type Schema,
+} from './openapi-fields.ts'
 
 type Values = Readonly<Record<string, unknown>>
 interface Media {
@@ -76,6 +83,19 @@ export function addExamples(document: ReturnType<typeof createDocument>, values:
   }
 }
 
+/** The document as text, as it is and without its examples, which are a third of it and fill the comments of generated
+ *  clients. */
+export const textsOf = (document: object): { readonly whole: string; readonly bare: string } => ({
+  whole: JSON.stringify(document),
+  bare: JSON.stringify(document, (key, value: unknown) =>
+    key === 'example' || key === 'examples' ? undefined : value,
+  ),
+})
+
+/** Which of the two a request for `/openapi.json?examples=no` is for. */
+export const textAsked = (url: string | undefined): 'whole' | 'bare' =>
+  new URLSearchParams(url?.split('?')[1]).get('examples') === 'no' ? 'bare' : 'whole'
+
 interface Source {
   readonly values: Values
   readonly named: Readonly<Record<string, Schema>>
@@ -86,7 +106,8 @@ function exampleOf(schema: Schema, field: string, source: Source): unknown {
   if (value !== undefined && fits(schema, value, source)) return value
   if (schema.$ref !== undefined) return exampleOf(resolve(schema.$ref, source), field, source)
   if ('const' in schema) return schema.const
-  if (schema.enum !== undefined) return schema.enum[0]
+  const values = schema.enum ?? schema[KNOWN_VALUES]
+  if (values !== undefined) return values[0]
   const choices = choicesOf(schema)
   if (choices !== undefined)
     return choices.some(({ type }) => type === 'null') ? null : exampleOf(choices[0] ?? {}, field, source)
@@ -139,7 +160,8 @@ const choicesOf = (schema: Schema): readonly Schema[] | undefined =>
 function fits(schema: Schema, value: unknown, source: Source): boolean {
   if (schema.$ref !== undefined) return fits(resolve(schema.$ref, source), value, source)
   if ('const' in schema) return schema.const === value
-  if (schema.enum !== undefined) return schema.enum.includes(value)
+  const values: readonly unknown[] | undefined = schema.enum ?? schema[KNOWN_VALUES]
+  if (values !== undefined) return values.includes(value)
   const choices = choicesOf(schema)
   if (choices !== undefined) return choices.some((choice) => fits(choice, value, source))
   if (schema.type === 'integer') return Number.isInteger(value)

@@ -1,5 +1,8 @@
 /** Descriptions and examples of every field: descriptions that a shape lacks come from lists by field name, so that a
  *  name is explained once. */
+/** The key in an answer's schema for the values of a text that exist today. Clients accept others. */
+export const KNOWN_VALUES = 'x-extensible-enum'
+
 /** The parts of JSON Schema that describe a value. */
 export interface Schema {
   readonly description?: string
@@ -7,6 +10,7 @@ export interface Schema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly [KNOWN_VALUES]?: readonly string[]
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>

@@ -10,10 +10,11 @@ import {
 } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
 import { addExamples, completeFields } from './openapi-examples.ts'
-import type { Descriptions } from './openapi-fields.ts'
+import { separateTypes, nameBodies } from './openapi-generators.ts'
+import { type Descriptions, KNOWN_VALUES } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
 import { DRY_RUN_MEDIA_TYPE, DryRun } from './dry-run.ts'
-import { sayExactlyOne } from './exactly-one.ts'
+import { exactlyOneText } from './exactly-one.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { isPlainRead } from './representation.ts'
 import type { Credential, Route } from './route.ts'
@@ -31,6 +32,7 @@ export interface DocumentOptions {
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
+type JsonSchema = Pick<z.core.JSONSchema.BaseSchema, 'enum' | 'const'>
 
 /** OpenAPI 3.1 of exactly these routes. */
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
@@ -47,9 +49,9 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
         license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: options.serverUrl }],
-      tags: [...new Set(routes.map((route) => route.area))].map((name) => ({
+      tags: [...new Set(routes.map(tagOf))].map((name) => ({
         name,
-        description: placesOf(routes.filter((route) => route.area === name)),
+        description: placesOf(routes.filter((route) => tagOf(route) === name)),
       })),
       paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
       components: {
@@ -69,19 +71,22 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
   )
   completeFields(document, { descriptions: options.descriptions ?? {}, values: options.exampleValues })
   if (options.exampleValues !== undefined) addExamples(document, options.exampleValues)
+  separateTypes(document)
+  nameBodies(document)
   return document
 }
 
+/** No name is that of a schema, whatever its case: clients have types of both. */
 const SECURITY_SCHEMES = {
   token: { type: 'http', scheme: 'bearer', description: 'An API token. It acts as its creator, limited by its scope.' },
-  session: {
+  session_cookie: {
     type: 'apiKey',
     in: 'cookie',
     name: 'svccloud_session',
     description: 'A portal session. Unsafe requests also send X-CSRF-Token with the value of the svccloud_csrf cookie.',
   },
   operator: { type: 'http', scheme: 'bearer', description: 'A bearer token of the management Kubernetes cluster.' },
-  staff: {
+  staff_cookie: {
     type: 'apiKey',
     in: 'cookie',
     name: 'svccloud_staff_session',
@@ -94,8 +99,8 @@ const SECURITY_SCHEMES = {
 /** The security schemes of each kind of credentials. */
 const SECURITY: Readonly<Record<Credential, readonly (keyof typeof SECURITY_SCHEMES)[]>> = {
   token: ['token'],
-  session: ['session'],
-  operator: ['operator', 'staff'],
+  session: ['session_cookie'],
+  operator: ['operator', 'staff_cookie'],
   public: [],
 }
 
@@ -122,9 +127,29 @@ const CONDITIONAL_HEADER = z.object({
 })
 const NOT_MODIFIED = { description: 'The answer is the one with the ETag of If-None-Match.', headers: HEADERS }
 
-/** Where the operations of an area are: the first parts of their paths. */
+/** Where a path has its noun: `/v1/account` is one too, and has others below it. */
+const NOUN = /^(?:\/v1)?(?:\/(?:admin|operator|account(?=\/)))?\/([a-z-]+)/
+/** Words that are written in another way in titles. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  account: 'accounts',
+  auth: 'sign-in',
+  ips: 'IPs',
+  mcp: 'MCP',
+  mfa: 'MFA',
+  ssh: 'SSH',
+  token: 'tokens',
+}
+
+/** The noun of the route, `Floating IPs` for `/v1/floating-ips/{id}`: generated clients have a module for each. */
+function tagOf({ path }: Route): string {
+  const words = (NOUN.exec(path)?.[1] ?? '').split('-').map((word) => SPELLINGS[word] ?? word)
+  const text = words.join(' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Where the operations of a tag are: the first parts of their paths. */
 const placesOf = (routes: readonly Route[]): string => {
-  const folders = routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path)
+  const folders = routes.map(({ path }) => NOUN.exec(path)?.[0] ?? path)
   return `Under ${[...new Set(folders)].join(', ')}.`
 }
 
@@ -137,7 +162,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
   }
   return {
     operationId: route.id,
-    tags: [route.area],
+    tags: [tagOf(route)],
     summary: route.summary,
     description: route.description ?? sentence(route.summary),
     security: securityOf(route.credentials),
@@ -224,7 +249,10 @@ const eventsOf = ({ events }: Route): object =>
     ? {}
     : {
         'x-events': Object.fromEntries(
-          Object.entries(events).map(([name, schema]) => [name, z.toJSONSchema(schema, { reused: 'inline' })]),
+          Object.entries(events).map(([name, schema]) => [
+            name,
+            z.toJSONSchema(schema, { reused: 'inline', override: ({ jsonSchema }) => openValues(jsonSchema) }),
+          ]),
         ),
       }
 
@@ -247,12 +275,26 @@ function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
 /** Answers may gain fields at any time, so they are not closed; bounds that only mean "a number of JavaScript" are
  *  removed. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema, io }) => {
-  sayExactlyOne(jsonSchema as Record<string, unknown>, zodSchema) // a schema is an object
-  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  const text = zodSchema instanceof z.ZodObject ? exactlyOneText(zodSchema) : undefined
+  if (text !== undefined)
+    jsonSchema.description = [jsonSchema.description, text].filter((part) => part !== undefined).join(' ')
+  if (io === 'output') {
+    if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    openValues(jsonSchema)
+  }
   // The format states the same in short; some programs do not read patterns as Unicode, and misread Unicode classes.
   if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   for (const name of Object.keys(jsonSchema))
     if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+}
+
+/** Values may be added to answers as well: clients with closed types would fail at the first new one. */
+function openValues(jsonSchema: JsonSchema): void {
+  const values = jsonSchema.enum ?? ('const' in jsonSchema ? [jsonSchema.const] : [])
+  if (values.length === 0 || values.some((value) => typeof value !== 'string')) return
+  delete jsonSchema.enum
+  delete jsonSchema.const
+  Object.assign(jsonSchema, { type: 'string', [KNOWN_VALUES]: values })
 }

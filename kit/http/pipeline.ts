@@ -135,7 +135,6 @@ const UNMATCHED = route({
   id: 'none',
   method: 'GET',
   path: '/',
-  area: '',
   summary: '',
   permission: null,
   credentials: ['public'],

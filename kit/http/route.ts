@@ -33,7 +33,6 @@ export interface Route<
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{name}` for parameters. */
   readonly path: string
-  readonly area: string
   readonly summary: string
   readonly description?: string
   readonly audience: 'customer' | 'operator'
@@ -124,7 +123,7 @@ export type AccessRule =
     }
 
 export type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
-  Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'answers'> &
+  Pick<Route, 'id' | 'method' | 'path' | 'summary' | 'answers'> &
   Partial<
     Omit<Route, 'params' | 'query' | 'body' | 'example' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>
   > & {
@@ -208,8 +207,9 @@ export type ParamsOf<R> = R extends Route<infer P, z.ZodType, z.ZodType> ? z.inf
 export type QueryOf<R> = R extends Route<z.ZodType, infer Q, z.ZodType> ? z.infer<Q> : never
 export type BodyOf<R> = R extends Route<z.ZodType, z.ZodType, infer B> ? z.infer<B> : never
 
-/** The key in a body's metadata for the fields of which it needs exactly one. */
-export const EXACTLY_ONE = 'exactlyOne'
+/** The key for the fields of which a body needs exactly one: in its metadata, and in the OpenAPI document. `oneOf`
+ *  would say it too, but then programs that generate clients make types of one field. */
+export const EXACTLY_ONE = 'x-exactly-one'
 
 /** The object with exactly one of these fields, which are optional in it; null counts as absent. Name the schema after
  *  this call. */

@@ -26,7 +26,6 @@ export const getAccount = route({
   id: 'get_account',
   method: 'GET',
   path: '/v1/account',
-  area: 'Accounts and people',
   summary: 'Get the current account and user',
   description: 'Every credential may call it, whatever its scope.',
   credentials: ['token', 'session'],

@@ -6,7 +6,6 @@ import { DateTime, pageOf, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { ObjectName } from '../kit/fields.ts'
 
-const AREA = 'API tokens'
 export const ALLOWED_CIDRS_MAXIMUM = 50
 
 const Scope = z.union([z.enum(['read', 'read_write']), z.array(z.enum(PERMISSIONS)).min(1).max(PERMISSIONS.length)])
@@ -31,7 +30,6 @@ export const ApiToken = z
 
 const tokens = verbsOf({
   path: '/v1/account/tokens',
-  area: 'API tokens',
   noun: 'token',
   view: ApiToken,
   credentials: ['session'],
@@ -80,7 +78,6 @@ export const revokeOwnToken = route({
   id: 'revoke_own_token',
   method: 'DELETE',
   path: '/v1/account/token',
-  area: AREA,
   summary: 'Revoke the API token of this request',
   description: 'Every token may revoke itself, whatever its scope. All replicas refuse it within a second.',
   credentials: ['token'],

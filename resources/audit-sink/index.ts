@@ -62,7 +62,7 @@ export const AuditSinkView = z
 export type AuditSinkView = z.infer<typeof AuditSinkView>
 
 const SecretText = z.string().describe('Secret that signs the batches; only this answer contains it.')
-const verbs = verbsOf({ path: '/v1/account/audit-sinks', area: 'Webhooks', noun: 'audit_sink', view: AuditSinkView })
+const verbs = verbsOf({ path: '/v1/account/audit-sinks', noun: 'audit_sink', view: AuditSinkView })
 
 export const listAuditSinks = verbs.list('list_audit_sinks', {
   summary: 'List audit sinks',

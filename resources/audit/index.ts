@@ -44,7 +44,7 @@ export const AuditIntegrity = z
   })
   .meta({ id: 'AuditIntegrity' })
 
-const audit = routesUnder({ path: '/v1/audit', area: 'Compute: operations, audit, plans, servers' })
+const audit = routesUnder({ path: '/v1/audit' })
 
 export const listAuditEntries = audit.get('list_audit_entries', '', {
   summary: 'List audit entries',

@@ -119,8 +119,6 @@ export type BackupStatus = z.infer<typeof Backup.status>
 export const objectStorageZoneOf = ({ status }: { readonly status?: BackupStatus | undefined }): string | undefined =>
   status?.place === 'object-storage' ? status.zone : undefined
 
-const AREA = 'Block storage, backups, custom images'
-
 export const BackupView = z
   .strictObject({
     id: z.string(),
@@ -202,7 +200,7 @@ export const CreateBackup = z
   })
   .meta({ id: 'CreateBackup' })
 
-const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
+const ofStorages = routesUnder({ path: '/v1/storages' })
 
 export const createBackup = ofStorages.post('create_backup', '/{id}/backups', {
   summary: 'Back up a storage',
@@ -218,7 +216,7 @@ export const createBackup = ofStorages.post('create_backup', '/{id}/backups', {
   refuses: [400, 404, 409, 422, 503],
 })
 
-const verbs = verbsOf({ path: '/v1/backups', area: AREA, noun: 'backup', view: BackupView })
+const verbs = verbsOf({ path: '/v1/backups', noun: 'backup', view: BackupView })
 
 export const listBackups = verbs.list('list_backups', {
   summary: 'List backups',

@@ -70,7 +70,7 @@ export const UsageSummary = z
   })
   .meta({ id: 'UsageSummary' })
 
-const billing = routesUnder({ path: '/v1', area: 'Payments, invoices, usage', permission: 'billing.read' })
+const billing = routesUnder({ path: '/v1', permission: 'billing.read' })
 
 export const getUsageSummary = billing.get('get_usage_summary', '/usage/summary', {
   summary: 'Get the usage of the current month',

@@ -157,7 +157,7 @@ export function toTemplateView(
   })
 }
 
-const zones = routesUnder({ path: '/v1', area: 'Regions and zones' })
+const zones = routesUnder({ path: '/v1' })
 
 export const listRegions = zones.get('list_regions', '/regions', {
   summary: 'List regions',
@@ -170,7 +170,7 @@ export const listZones = zones.get('list_zones', '/zones', {
   answers: { 200: completeListOf(ZoneView) },
 })
 
-const plans = routesUnder({ path: '/v1', area: 'Compute: operations, audit, plans, servers' })
+const plans = routesUnder({ path: '/v1' })
 
 export const listPlans = plans.get('list_plans', '/plans', {
   summary: 'List server plans with prices',

@@ -53,7 +53,7 @@ const RANGE = {
     .describe('Returns only changes of this type; may be given more than once.'),
 }
 
-const changes = routesUnder({ path: '/v1/changes', area: 'Changes' })
+const changes = routesUnder({ path: '/v1/changes' })
 
 export const streamChanges = changes.get('stream_changes', '', {
   summary: 'Stream changes of all resources',

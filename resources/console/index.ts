@@ -35,7 +35,6 @@ const ConsoleStream = z.string().meta({
 
 const console = routesUnder({
   path: '/v1/servers',
-  area: 'Console, metadata, metrics, transfer',
   permission: 'operate',
 })
 

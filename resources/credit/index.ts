@@ -21,7 +21,7 @@ const CouponOutcome = z
   .strictObject({ at: DateTime, code_hint: z.string(), outcome: z.enum(COUPON_OUTCOMES) })
   .meta({ id: 'CouponOutcome' })
 
-const credits = routesUnder({ path: '/v1/account', area: 'Coupons, credits, quotas' })
+const credits = routesUnder({ path: '/v1/account' })
 
 export const redeemCoupon = credits.post('redeem_coupon', '/coupons', {
   summary: 'Redeem a coupon',

@@ -205,7 +205,7 @@ export const CreateCustomImage = exactlyOneOf(
 ).meta({ id: 'CreateCustomImage' })
 export type CreateCustomImage = z.infer<typeof CreateCustomImage>
 
-const verbs = verbsOf({ path: '/v1/custom-images', area: 'Custom images', noun: 'custom_image', view: CustomImageView })
+const verbs = verbsOf({ path: '/v1/custom-images', noun: 'custom_image', view: CustomImageView })
 
 export const listCustomImages = verbs.listWhole('list_custom_images', {
   summary: 'List custom images',

@@ -264,7 +264,7 @@ export const toBackupsView = (backups: DatabaseBackups | undefined): z.infer<typ
   },
 })
 
-const verbs = verbsOf({ path: '/v1/databases', area: 'Managed databases', noun: 'database', view: DatabaseView })
+const verbs = verbsOf({ path: '/v1/databases', noun: 'database', view: DatabaseView })
 
 export const listDatabases = verbs.listWhole('list_databases', { summary: 'List databases' })
 

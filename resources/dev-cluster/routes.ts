@@ -10,7 +10,7 @@ import {
 } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { CreateServer } from '../server/index.ts'
-import { DateTime, Id, Labels, type Stored, ZoneName } from '../kit/shapes.ts'
+import { completeListOf, DateTime, Id, Labels, type Stored, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import type { DevClusterSpec, DevClusterStatus } from './stored.ts'
@@ -139,7 +139,7 @@ export type DevClusterVersionView = z.infer<typeof VersionView>
 
 const Envelope = z.strictObject({ dev_cluster: DevClusterView })
 
-const verbs = verbsOf({ path: '/v1/dev-clusters', area: 'Dev clusters', noun: 'dev_cluster', view: DevClusterView })
+const verbs = verbsOf({ path: '/v1/dev-clusters', noun: 'dev_cluster', view: DevClusterView })
 
 export const listDevClusters = verbs.list('list_dev_clusters', {
   summary: 'List dev clusters',
@@ -162,9 +162,7 @@ export const listDevClusterVersions = verbs.get('list_dev_cluster_versions', '/v
   summary: 'List Kubernetes versions for dev clusters and their zones',
   description: 'Newest first.',
   answers: {
-    200: z.strictObject({
-      items: z.array(VersionView),
-      next_cursor: z.null(),
+    200: completeListOf(VersionView).extend({
       minimum_memory_mebibytes: z.int().describe('Minimum memory of its plan in MiB.'),
       zones: z.array(z.string()).describe('Names of the zones that offer dev clusters.'),
     }),

@@ -202,7 +202,7 @@ export const UpdateEdge = z
   .meta({ id: 'UpdateEdge' })
 export type UpdateEdge = z.infer<typeof UpdateEdge>
 
-const verbs = verbsOf({ path: '/v1/edges', area: 'Network edges', noun: 'edge', view: EdgeView })
+const verbs = verbsOf({ path: '/v1/edges', noun: 'edge', view: EdgeView })
 
 export const listEdges = verbs.list('list_edges', {
   summary: 'List network edges',

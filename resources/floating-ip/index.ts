@@ -123,7 +123,6 @@ const Envelope = z.strictObject({ floating_ip: FloatingIpView })
 
 const verbs = verbsOf({
   path: '/v1/floating-ips',
-  area: 'Networking: floating IPs',
   noun: 'floating_ip',
   view: FloatingIpView,
 })

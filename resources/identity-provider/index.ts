@@ -4,8 +4,6 @@ import { route } from '../kit/define.ts'
 import { routesUnder } from '../kit/verbs.ts'
 import { ObjectName } from '../kit/fields.ts'
 
-const LINK_AREA = 'Sign-in identities, e-mail verification, password'
-
 const Connection = z
   .strictObject({ name: z.string(), display_name: z.string(), icon: z.string() })
   .meta({ id: 'IdentityProviderConnection' })
@@ -50,7 +48,6 @@ const CallbackQuery = z.looseObject({
 
 const signIn = routesUnder({
   path: '/v1/auth/oidc',
-  area: 'Identity provider sign-in',
   credentials: ['public'],
   permission: null,
   budget: 'none',
@@ -97,7 +94,6 @@ export const unlinkSignInIdentity = route({
   id: 'unlink_sign_in_identity',
   method: 'DELETE',
   path: '/v1/account/identities/{id}',
-  area: LINK_AREA,
   summary: 'Unlink a sign-in identity',
   credentials: ['session'],
   permission: 'self',

@@ -8,9 +8,6 @@ import { DateTime, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 import { CouponCode } from '../kit/fields.ts'
 
-const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
-const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'
-
 /** Of an address in mail. */
 export const EMAIL_LENGTH_MAXIMUM = 254
 /** Trimmed and lower-cased. */
@@ -80,7 +77,6 @@ const MailSent = z.strictObject({ detail: z.string(), email: z.string() }).meta(
 
 const signIn = routesUnder({
   path: '/v1/auth',
-  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',
@@ -118,7 +114,6 @@ export const logOut = route({
   id: 'log_out',
   method: 'POST',
   path: '/v1/auth/logout',
-  area: SIGN_IN_AREA,
   summary: 'End the session',
   description:
     'Without an active session it only clears the cookies. With an identity provider, the answer has the URL at ' +
@@ -134,7 +129,6 @@ export const getCurrentUser = route({
   id: 'get_current_user',
   method: 'GET',
   path: '/v1/auth/me',
-  area: SIGN_IN_AREA,
   summary: 'Get the signed-in user',
   credentials: ['session'],
   permission: null,
@@ -145,7 +139,6 @@ export const getCurrentUser = route({
 
 const own = routesUnder({
   path: '/v1',
-  area: VERIFICATION_AREA,
   credentials: ['session'],
   permission: 'self',
   isRefusedToSupport: true,
@@ -164,7 +157,6 @@ export const requestEmailVerification = own.post('request_email_verification', '
 
 const addresses = routesUnder({
   path: '/v1/auth',
-  area: VERIFICATION_AREA,
   credentials: ['public'],
   permission: null,
   budget: 'none',

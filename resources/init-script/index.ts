@@ -26,7 +26,6 @@ const InitScriptRequest = z.strictObject({ name: PrintableName.describe('Unique 
 
 const verbs = verbsOf({
   path: '/v1/init-scripts',
-  area: 'Init scripts, server groups, SSH keys',
   noun: 'init_script',
   view: InitScript,
 })

@@ -44,7 +44,7 @@ const PaymentDifference = z
   .meta({ id: 'PaymentDifference' })
 const Retried = z.strictObject({ retried_count: Count.describe('Number of items that are tried again now.') })
 
-const staff = routesUnder({ path: '/v1/admin', area: 'Invoices and payments', staff: 'finance' })
+const staff = routesUnder({ path: '/v1/admin', staff: 'finance' })
 
 export const listInvoiceRuns = staff.get('list_invoice_runs', '/invoice-runs', {
   summary: 'List the invoice progress of each month',

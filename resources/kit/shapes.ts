@@ -99,7 +99,7 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
 /** A list that is never long enough for pages. */
 export const completeListOf = <Item extends z.ZodType>(item: Item) =>
-  z.strictObject({ items: z.array(item), next_cursor: z.null() })
+  z.strictObject({ items: z.array(item), next_cursor: z.null().describe('Always null: the list is complete.') })
 
 /** Public host keys of a guest's SSH server, each as `type base64`. */
 export const SshHostKeys = z.array(z.string().max(4096)).max(8)

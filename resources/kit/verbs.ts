@@ -29,7 +29,7 @@ type Callers =
     }
 
 /** Routes under one path, with the defaults for each of them. */
-type Group = Common & Callers & Pick<Route, 'path' | 'area'>
+type Group = Common & Callers & Pick<Route, 'path'>
 /** Name in snake_case, as in answers and audit actions, and the view of the noun. */
 type Noun = Group & { readonly noun: string; readonly view: z.ZodType }
 

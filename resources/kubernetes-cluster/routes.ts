@@ -242,7 +242,6 @@ export type KubernetesVersionView = z.infer<typeof VersionView>
 
 const verbs = verbsOf({
   path: '/v1/kubernetes-clusters',
-  area: 'Managed Kubernetes',
   noun: 'kubernetes_cluster',
   view: KubernetesClusterView,
 })

@@ -96,7 +96,6 @@ export type KubernetesHostView = z.infer<typeof KubernetesHostView>
 
 const verbs = verbsOf({
   path: '/v1/operator/kubernetes-hosts',
-  area: 'Managed Kubernetes',
   noun: 'kubernetes_host',
   view: KubernetesHostView,
   staff: { reads: 'any', changes: 'operations' },

@@ -82,7 +82,6 @@ export const getLoadBalancerMetrics = route({
   id: 'get_load_balancer_metrics',
   method: 'GET',
   path: '/v1/load-balancers/{id}/metrics',
-  area: 'Networking: load balancers',
   summary: 'Get the traffic of the frontends and members of a load balancer',
   permission: 'read',
   description:

@@ -203,7 +203,6 @@ export const AddCertificate = z
 
 const verbs = verbsOf({
   path: '/v1/load-balancers',
-  area: 'Networking: load balancers',
   noun: 'load_balancer',
   view: LoadBalancerView,
 })

@@ -32,7 +32,6 @@ export const sendMcpMessage = route({
   id: 'send_mcp_message',
   method: 'POST',
   path: '/mcp',
-  area: 'MCP endpoint',
   summary: 'Send a Model Context Protocol message',
   credentials: ['token'],
   permission: null,

@@ -37,7 +37,6 @@ const InvitationParams = z.strictObject({ id: ObjectName })
 
 const members = routesUnder({
   path: '/v1/account',
-  area: 'Members and invitations',
   credentials: ['session'],
   permission: 'members.manage',
   isRefusedToSupport: true,
@@ -99,7 +98,6 @@ export const revokeInvitation = members.delete('revoke_invitation', '/invitation
 
 const invitations = routesUnder({
   path: '/v1/auth',
-  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',

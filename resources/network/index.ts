@@ -177,7 +177,7 @@ export const UpdateNetwork = z
   .meta({ id: 'UpdateNetwork' })
 export type UpdateNetwork = z.infer<typeof UpdateNetwork>
 
-const verbs = verbsOf({ path: '/v1/networks', area: 'Private networks', noun: 'network', view: NetworkView })
+const verbs = verbsOf({ path: '/v1/networks', noun: 'network', view: NetworkView })
 
 export const listNetworks = verbs.list('list_networks', {
   summary: 'List private networks',

@@ -78,7 +78,7 @@ export const NewNodePool = z
     public_ipv4: z.boolean().default(false),
     max_unavailable: MaxUnavailable.default(1),
   })
-  .meta({ id: 'NewKubernetesNodePool' })
+  .meta({ id: 'CreateKubernetesNodePool' })
 export type NewNodePool = z.infer<typeof NewNodePool>
 
 export const UpdateNodePool = z
@@ -172,7 +172,7 @@ const OfCluster = z.strictObject({ id: Id })
 const OfPool = OfCluster.extend({ node_pool_id: Id.describe('Id of the node pool.') })
 const Begun = z.strictObject({ node_pool: NodePoolView, operation: OperationView })
 
-const pools = routesUnder({ path: '/v1/kubernetes-clusters', area: 'Managed Kubernetes' })
+const pools = routesUnder({ path: '/v1/kubernetes-clusters' })
 
 export const createKubernetesNodePool = pools.post('create_kubernetes_node_pool', '/{id}/node-pools', {
   summary: 'Create a node pool in a Kubernetes cluster',

@@ -107,7 +107,6 @@ const AccountId = z.uuid().nullable()
 
 const verbs = verbsOf({
   path: '/v1/operator/nodes',
-  area: 'Nodes',
   noun: 'node',
   view: NodeView,
   staff: { reads: 'any', changes: 'operations' },

@@ -24,7 +24,7 @@ const NoticeView = z
   })
   .meta({ id: 'Notice' })
 
-const verbs = routesUnder({ path: '/v1/notices', area: 'Notices' })
+const verbs = routesUnder({ path: '/v1/notices' })
 
 export const listNotices = verbs.get('list_notices', '', {
   summary: 'List notices',

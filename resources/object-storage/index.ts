@@ -87,7 +87,6 @@ const ByZone = z.strictObject({ zone: ZoneName })
 
 const verbs = verbsOf({
   path: '/v1/object-storage',
-  area: 'Object storage',
   noun: 'object_storage',
   view: ObjectStorageView,
 })

@@ -354,7 +354,6 @@ export const idleFactsOf = (stored: Stored<Operable['spec'], Operable['status']>
   }
 }
 
-const AREA = 'Operations'
 export const WAIT_SECONDS_MAXIMUM = 30
 /** Filters by what an operation does and by its outcome. */
 export const OperationFilters = {
@@ -367,7 +366,6 @@ export const listOperations = route({
   id: 'list_operations',
   method: 'GET',
   path: '/v1/operations',
-  area: AREA,
   summary: 'List operations',
   description: 'Newest first, without their events.',
   permission: 'read',
@@ -393,7 +391,6 @@ export const getOperation = route({
   id: 'get_operation',
   method: 'GET',
   path: '/v1/operations/{id}',
-  area: AREA,
   summary: 'Get an operation with its events',
   permission: 'read',
   clusterScopes: ['storages'],
@@ -416,7 +413,6 @@ export const cancelOperation = route({
   id: 'cancel_operation',
   method: 'POST',
   path: '/v1/operations/{id}/cancel',
-  area: AREA,
   summary: 'Cancel an operation',
   permission: 'operate',
   audit: 'operation.cancel',

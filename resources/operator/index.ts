@@ -6,13 +6,11 @@ import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../ki
 import { routesUnder } from '../kit/verbs.ts'
 import { REASON_LENGTH_MAXIMUM } from '../kit/fields.ts'
 
-const AREA = "The platform's own control plane, operations, capacity"
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
   ({ verb, resource, scope: 'cluster' }) as const
 
 const operations = routesUnder({
   path: '/v1/operator/operations',
-  area: AREA,
   staff: { reads: 'any', changes: 'operations' },
   access: { resource: 'operations', scope: 'cluster' },
 })
@@ -66,7 +64,6 @@ const Capacity = z.strictObject({
 
 const platform = routesUnder({
   path: '/v1/operator',
-  area: AREA,
   staff: { reads: 'any', changes: 'operations' },
   access: { resource: 'operations', scope: 'cluster' },
 })

@@ -5,8 +5,6 @@ import { EXAMPLE } from '../kit/examples.ts'
 import { DateTime, Uuid } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
-const AREA = 'Accounts and organisations'
-
 const PlatformOrganisation = z.strictObject({ id: Uuid, name: z.string() }).meta({ id: 'PlatformOrganisation' })
 const OrganisationLink = z
   .strictObject({
@@ -76,7 +74,7 @@ const AccountSwitcher = z
   })
   .meta({ id: 'AccountSwitcher' })
 
-const organisations = routesUnder({ path: '/v1/account/organisation', area: AREA })
+const organisations = routesUnder({ path: '/v1/account/organisation' })
 
 export const getAccountOrganisation = organisations.get('get_account_organisation', '', {
   summary: 'Get the organisation of the account',
@@ -97,7 +95,7 @@ export const linkAccountOrganisation = organisations.post('link_account_organisa
   refuses: [400, 409, 503],
 })
 
-const accounts = routesUnder({ path: '/v1/accounts', area: AREA, credentials: ['session'], permission: 'self' })
+const accounts = routesUnder({ path: '/v1/accounts', credentials: ['session'], permission: 'self' })
 
 export const listAccounts = accounts.get('list_accounts', '', {
   summary: 'List accounts that you can switch to',

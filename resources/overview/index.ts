@@ -76,7 +76,7 @@ export const Overview = z
   .meta({ id: 'Overview' })
 export type Overview = z.infer<typeof Overview>
 
-const overview = routesUnder({ path: '/v1/overview', area: 'Overview' })
+const overview = routesUnder({ path: '/v1/overview' })
 
 export const getOverview = overview.get('get_overview', '', {
   summary: 'Get the state of the account',

@@ -57,7 +57,6 @@ const MethodParams = z.strictObject({ id: ObjectName.describe('Id of the payment
 
 const payments = routesUnder({
   path: '/v1/account/billing',
-  area: 'Payments, invoices, usage',
   permission: 'billing.manage',
 })
 
@@ -114,7 +113,6 @@ export const receivePaymentEvent = route({
   id: 'receive_payment_event',
   method: 'POST',
   path: '/v1/webhooks/payments',
-  area: 'Payment webhook and outbound webhooks',
   summary: 'Receive an event of the payment processor',
   permission: null,
   credentials: ['public'],

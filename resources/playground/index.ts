@@ -54,8 +54,6 @@ export const Playground = resource({
 export type PlaygroundSpec = z.infer<typeof Playground.spec>
 export type PlaygroundStatus = z.infer<typeof Playground.status>
 
-const AREA = 'Playgrounds'
-
 const Limits = z
   .strictObject({
     vcpus: z.int().describe('Cores of its guest.'),
@@ -101,7 +99,7 @@ const Offer = z
 
 const Envelope = z.strictObject({ playground: PlaygroundView })
 
-const verbs = verbsOf({ path: '/v1/playgrounds', area: 'Playgrounds', noun: 'playground', view: PlaygroundView })
+const verbs = verbsOf({ path: '/v1/playgrounds', noun: 'playground', view: PlaygroundView })
 
 export const listPlaygrounds = verbs.list('list_playgrounds', {
   summary: 'List playgrounds',
@@ -159,7 +157,6 @@ export const endPlaygroundAsStaff = route({
   id: 'end_playground_as_staff',
   method: 'POST',
   path: '/v1/admin/playgrounds/{id}/end',
-  area: AREA,
   summary: "End a customer's playground",
   audit: 'playground.end',
   isDestructive: true,

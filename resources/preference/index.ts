@@ -18,7 +18,6 @@ const Preferences = z
 
 const verbs = routesUnder({
   path: '/v1/account/preferences',
-  area: 'Accounts and people',
   permission: 'self',
   credentials: ['session'],
 })

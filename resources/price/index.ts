@@ -79,7 +79,7 @@ const PriceLine = z
   })
   .meta({ id: 'PriceLine' })
 
-const prices = routesUnder({ path: '/v1/prices', area: 'Payments, invoices, usage' })
+const prices = routesUnder({ path: '/v1/prices' })
 
 export const listPrices = prices.get('list_prices', '', {
   summary: 'List prices',

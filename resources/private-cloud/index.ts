@@ -93,7 +93,7 @@ const Overview = z
 
 const IdParams = z.strictObject({ id: ObjectName })
 
-const verbs = routesUnder({ path: '/v1/private-cloud', area: 'Private cloud' })
+const verbs = routesUnder({ path: '/v1/private-cloud' })
 
 export const getPrivateCloud = verbs.get('get_private_cloud', '', {
   summary: 'Get the private hosts of the account',
@@ -145,7 +145,6 @@ export const cancelPrivateCloudRequest = verbs.delete('cancel_private_cloud_requ
 
 const staff = routesUnder({
   path: '/v1/admin/private-cloud-requests',
-  area: 'Accounts, private cloud decisions, support sessions',
   staff: { reads: 'any', changes: 'operations' },
 })
 

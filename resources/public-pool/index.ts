@@ -142,7 +142,6 @@ const Note = Printable.max(1024)
 
 const verbs = verbsOf({
   path: '/v1/operator/public-pools',
-  area: 'Public address pools',
   noun: 'public_pool',
   view: PublicPoolView,
   staff: 'operations',

@@ -29,7 +29,7 @@ const RequestEnvelope = z.strictObject({ request: QuotaRequest })
 const StaffRequestEnvelope = z.strictObject({ request: StaffQuotaRequest })
 const IdParams = z.strictObject({ id: z.string().max(253) })
 
-const verbs = routesUnder({ path: '/v1/account/quota-requests', area: 'Coupons, credits, quotas' })
+const verbs = routesUnder({ path: '/v1/account/quota-requests' })
 
 export const listQuotaRequests = verbs.get('list_quota_requests', '', {
   summary: 'List requests for larger quotas',
@@ -64,7 +64,6 @@ export const withdrawQuotaRequest = verbs.delete('withdraw_quota_request', '/{id
 
 const staff = routesUnder({
   path: '/v1/admin/quota-requests',
-  area: 'Accounts, private cloud decisions, support sessions',
   staff: { reads: 'any', changes: 'operations' },
 })
 

@@ -11,7 +11,6 @@ export const listAccountQuotas = route({
   id: 'list_account_quotas',
   method: 'GET',
   path: '/v1/account/quotas',
-  area: 'Coupons, credits, quotas',
   summary: 'List quotas with their usage',
   permission: 'read',
   answers: { 200: completeListOf(Quota) },

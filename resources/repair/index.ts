@@ -12,7 +12,6 @@ export const FENCE_METHODS = ['auto', 'power_off', 'storage_block', 'attest'] as
 
 const nodes = routesUnder({
   path: '/v1/operator/nodes',
-  area: 'Nodes',
   staff: 'operations',
   access: { resource: 'nodes', scope: 'cluster' },
 })
@@ -42,7 +41,6 @@ export const fenceNode = nodes.post('fence_node', '/{id}/fence', {
 
 const servers = routesUnder({
   path: '/v1/operator/servers',
-  area: 'Server repair, storage, templates',
   staff: 'operations',
   access: { resource: 'servers', scope: 'account' },
 })

@@ -226,7 +226,7 @@ export const UpdateRouter = z
   .meta({ id: 'UpdateRouter' })
 export type UpdateRouter = z.infer<typeof UpdateRouter>
 
-const verbs = verbsOf({ path: '/v1/routers', area: 'Routers', noun: 'router', view: RouterView })
+const verbs = verbsOf({ path: '/v1/routers', noun: 'router', view: RouterView })
 
 export const listRouters = verbs.list('list_routers', {
   summary: 'List routers',

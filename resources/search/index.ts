@@ -36,7 +36,7 @@ const SearchResult = z
   })
   .meta({ id: 'SearchResult' })
 
-export const searchResources = routesUnder({ path: '/v1/search', area: 'Search' }).get('search_resources', '', {
+export const searchResources = routesUnder({ path: '/v1/search' }).get('search_resources', '', {
   summary: 'Search resources of all types',
   description:
     `At most ${SEARCH_RESULTS_MAXIMUM} resources whose id, name, title, address or label contains the text: first ` +

@@ -47,7 +47,6 @@ export const SecondFactorSession = z
 
 const logins = routesUnder({
   path: '/v1/auth/login/mfa',
-  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',
@@ -83,7 +82,6 @@ export const finishLoginSecondFactorSetup = logins.post('finish_login_second_fac
 
 const factors = routesUnder({
   path: '/v1/account/mfa',
-  area: 'Two-factor management',
   credentials: ['session'],
   permission: 'self',
   isRefusedToSupport: true,

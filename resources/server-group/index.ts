@@ -120,7 +120,6 @@ export type CreateServerGroup = z.infer<typeof CreateServerGroup>
 
 const verbs = verbsOf({
   path: '/v1/server-groups',
-  area: 'Init scripts, server groups, SSH keys',
   noun: 'server_group',
   view: ServerGroupView,
 })

@@ -215,7 +215,7 @@ export function toFirewallView(server: Filtered): FirewallView {
   }
 }
 
-const firewalls = routesUnder({ path: '/v1/servers', area: 'Server firewalls' })
+const firewalls = routesUnder({ path: '/v1/servers' })
 
 export const getServerFirewall = firewalls.get('get_server_firewall', '/{id}/firewall', {
   summary: 'Get the firewall of a server',

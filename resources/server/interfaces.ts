@@ -80,7 +80,7 @@ export const NetworksInput = z
   .max(100)
   .describe(`Private networks to attach the server to, at most ${INTERFACES_PER_SERVER_MAXIMUM - 1}.`)
 
-const interfaces = routesUnder({ path: '/v1/servers', area: 'Server interfaces' })
+const interfaces = routesUnder({ path: '/v1/servers' })
 
 export const listServerInterfaces = interfaces.get('list_server_interfaces', '/{id}/interfaces', {
   summary: 'List the network interfaces of a server',

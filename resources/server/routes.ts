@@ -366,7 +366,7 @@ const StopOptions = z.strictObject({
 })
 export type StopOptions = z.infer<typeof StopOptions>
 
-const verbs = verbsOf({ path: '/v1/servers', area: 'Servers', noun: 'server', view: ServerView })
+const verbs = verbsOf({ path: '/v1/servers', noun: 'server', view: ServerView })
 
 export const listServers = verbs.list('list_servers', {
   summary: 'List servers',
@@ -506,7 +506,7 @@ export const renumberServerIpv6 = verbs.post('renumber_server_ipv6', '/{id}/renu
   refuses: [404, 409, 503],
 })
 
-const policies = routesUnder({ path: '/v1/servers', area: 'High availability and migration policy' })
+const policies = routesUnder({ path: '/v1/servers' })
 
 export const setServerHaPolicy = policies.put('set_server_ha_policy', '/{id}/ha-policy', {
   summary: 'Set the high availability policy of a server',
@@ -539,7 +539,7 @@ export const setServerMigrationPolicy = policies.put('set_server_migration_polic
 })
 const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'MetadataSetting' })
 
-const metadata = routesUnder({ path: '/v1/servers', area: 'Console, metadata, metrics, transfer' })
+const metadata = routesUnder({ path: '/v1/servers' })
 
 export const getServerMetadataSetting = metadata.get('get_server_metadata_setting', '/{id}/metadata', {
   summary: 'Get the metadata service setting of a server',

@@ -18,7 +18,6 @@ export const Session = z
 
 const sessions = verbsOf({
   path: '/v1/account/sessions',
-  area: 'Sign-in identities, e-mail verification, password',
   noun: 'session',
   view: Session,
   credentials: ['session'],

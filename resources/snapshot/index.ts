@@ -84,8 +84,6 @@ export const isForSafety = ({ restoredBackupId }: SnapshotSpec): boolean => rest
 export type SnapshotSpec = z.infer<typeof Snapshot.spec>
 export type SnapshotStatus = z.infer<typeof Snapshot.status>
 
-const AREA = 'Block storage, backups, custom images'
-
 export const SnapshotView = z
   .strictObject({
     id: z.string(),
@@ -144,7 +142,7 @@ export const CreateSnapshot = z
   .strictObject({ title: Title.default(''), labels: Labels.default({}) })
   .meta({ id: 'CreateSnapshot' })
 
-const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
+const ofStorages = routesUnder({ path: '/v1/storages' })
 
 export const createSnapshot = ofStorages.post('create_snapshot', '/{id}/snapshots', {
   summary: 'Create a snapshot of a storage',
@@ -161,7 +159,7 @@ export const createSnapshot = ofStorages.post('create_snapshot', '/{id}/snapshot
   refuses: [400, 404, 409, 422, 503],
 })
 
-const verbs = verbsOf({ path: '/v1/snapshots', area: AREA, noun: 'snapshot', view: SnapshotView })
+const verbs = verbsOf({ path: '/v1/snapshots', noun: 'snapshot', view: SnapshotView })
 
 export const listSnapshots = verbs.list('list_snapshots', {
   summary: 'List snapshots',

@@ -11,7 +11,6 @@ export const SshKey = z
 
 const verbs = verbsOf({
   path: '/v1/ssh-keys',
-  area: 'Init scripts, server groups, SSH keys',
   noun: 'ssh_key',
   view: SshKey,
 })

@@ -11,9 +11,6 @@ import { completeListOf, DateTime, pageOf, PageQuery, Uuid } from '../kit/shapes
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
 import { ObjectName, TicketReference } from '../kit/fields.ts'
 
-const SIGN_IN_AREA = 'Staff sign-in'
-const AREA = 'Accounts, private cloud decisions, support sessions'
-
 const Staff = z
   .strictObject({ id: Uuid, email: z.string(), name: z.string(), role: z.enum(STAFF_ROLES) })
   .meta({ id: 'Staff' })
@@ -96,7 +93,6 @@ const Cents = z.int().min(1).max(1_000_000_000)
 
 const logins = routesUnder({
   path: '/v1/admin/auth',
-  area: 'Staff sign-in',
   audience: 'operator',
   credentials: ['public'],
   permission: null,
@@ -123,7 +119,6 @@ export const verifyStaffSecondFactor = logins.post('verify_staff_second_factor',
   rates: [{ name: 'staff_second_factor', by: 'address', perMinute: 10 }],
 })
 export const logOutStaff = route({
-  area: SIGN_IN_AREA,
   audience: 'operator',
   credentials: ['operator', 'public'],
   permission: null,
@@ -134,7 +129,6 @@ export const logOutStaff = route({
   answers: { 204: null },
 })
 export const getCurrentStaff = route({
-  area: SIGN_IN_AREA,
   ...forOperators('any'),
   id: 'get_current_staff',
   method: 'GET',
@@ -145,7 +139,7 @@ export const getCurrentStaff = route({
   refuses: [403],
 })
 
-const accounts = routesUnder({ path: '/v1/admin/accounts', area: AREA, staff: { reads: 'any', changes: 'operations' } })
+const accounts = routesUnder({ path: '/v1/admin/accounts', staff: { reads: 'any', changes: 'operations' } })
 
 export const listAccountsAsStaff = accounts.get('list_accounts_as_staff', '', {
   summary: 'List accounts',
@@ -206,7 +200,7 @@ export const setAccountQuota = accounts.put('set_account_quota', '/{account_id}/
   refuses: [400, 404],
 })
 
-const users = routesUnder({ path: '/v1/admin/users', area: AREA, staff: 'operations' })
+const users = routesUnder({ path: '/v1/admin/users', staff: 'operations' })
 
 export const disableUser = users.post('disable_user', '/{user_id}/disable', {
   summary: 'Disable a user',
@@ -237,7 +231,7 @@ export const resetUserSecondFactor = users.post('reset_user_second_factor', '/{u
   answers: { 204: null },
 })
 
-const coupons = verbsOf({ path: '/v1/admin/coupons', area: AREA, noun: 'coupon', view: Coupon, staff: 'finance' })
+const coupons = verbsOf({ path: '/v1/admin/coupons', noun: 'coupon', view: Coupon, staff: 'finance' })
 
 export const listCoupons = coupons.list('list_coupons', { summary: 'List coupons' })
 const CouponFields = {
@@ -292,7 +286,7 @@ export const createSupportSession = accounts.post('create_support_session', '/{a
   },
 })
 
-const support = routesUnder({ path: '/v1/admin', area: AREA, staff: 'support' })
+const support = routesUnder({ path: '/v1/admin', staff: 'support' })
 
 export const listSupportSessions = support.get('list_support_sessions', '/support-sessions', {
   summary: 'List support sessions',

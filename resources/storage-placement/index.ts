@@ -11,7 +11,6 @@ export const STORAGE_DRAIN_HOURS_DEFAULT = 24
 
 const storages = routesUnder({
   path: '/v1/operator/storages',
-  area: 'Server repair, storage, templates',
   staff: 'operations',
   access: { resource: 'storages', scope: 'account' },
 })
@@ -42,7 +41,6 @@ export const moveStorage = storages.post('move_storage', '/{id}/move', {
 
 const nodes = routesUnder({
   path: '/v1/operator/nodes',
-  area: 'Nodes',
   staff: 'operations',
   access: { resource: 'nodes', scope: 'cluster' },
 })
@@ -83,7 +81,6 @@ export type StoragePolicyView = z.infer<typeof StoragePolicyView>
 
 const zones = routesUnder({
   path: '/v1/operator/zones',
-  area: 'Server repair, storage, templates',
   staff: 'operations',
   access: { resource: 'zones', scope: 'cluster' },
 })

@@ -178,7 +178,7 @@ export const UpdateStorage = z
   .meta({ id: 'UpdateStorage' })
 export type UpdateStorage = z.infer<typeof UpdateStorage>
 
-const verbs = verbsOf({ path: '/v1/storages', area: 'Storages', noun: 'storage', view: StorageView })
+const verbs = verbsOf({ path: '/v1/storages', noun: 'storage', view: StorageView })
 
 export const listStorages = verbs.list('list_storages', {
   summary: 'List storages',

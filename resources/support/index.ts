@@ -7,7 +7,6 @@ import { DateTime, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { ObjectName, TicketReference } from '../kit/fields.ts'
 
-const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 export const CONSENT_HOURS_DEFAULT = 24
 const CONSENT_HOURS_MAXIMUM = 168
 
@@ -26,7 +25,6 @@ export const SupportConsent = z
 
 const consents = verbsOf({
   path: '/v1/account/support-consents',
-  area: 'Support consents',
   noun: 'consent',
   view: SupportConsent,
   credentials: ['session'],
@@ -59,7 +57,6 @@ export const redeemSupportHandoff = route({
   id: 'redeem_support_handoff',
   method: 'POST',
   path: '/v1/auth/support-handoff',
-  area: SIGN_IN_AREA,
   summary: 'Enter an account with a handoff code',
   credentials: ['public'],
   permission: null,
@@ -77,7 +74,6 @@ export const endImpersonation = route({
   id: 'end_impersonation',
   method: 'POST',
   path: '/v1/auth/end-impersonation',
-  area: SIGN_IN_AREA,
   summary: 'Leave the account',
   credentials: ['session'],
   permission: null,

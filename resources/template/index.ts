@@ -93,7 +93,6 @@ export const CreateTemplate = z
 
 const verbs = verbsOf({
   path: '/v1/operator/templates',
-  area: 'Server repair, storage, templates',
   noun: 'template',
   view: OperatorTemplateView,
   staff: 'operations',

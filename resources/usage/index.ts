@@ -10,7 +10,6 @@ import { METRICS_PERIODS, type MetricsPeriod, type Point, stepSecondsOf } from '
 import { route } from '../kit/define.ts'
 import { DateTime, Id } from '../kit/shapes.ts'
 
-const AREA = 'Metrics and transfer'
 const Count = z.int().min(0)
 
 const MetricsPoint = z
@@ -63,7 +62,6 @@ export const getServerMetrics = route({
   id: 'get_server_metrics',
   method: 'GET',
   path: '/v1/servers/{id}/metrics',
-  area: AREA,
   summary: 'Get network and disk usage of a server',
   permission: 'read',
   description: 'Sums for each step of the period. Readings arrive about every twenty seconds.',
@@ -76,7 +74,6 @@ export const getNetworkTransfer = route({
   id: 'get_network_transfer',
   method: 'GET',
   path: '/v1/usage/network-transfer',
-  area: AREA,
   summary: 'Get the network transfer of a month',
   permission: 'billing.read',
   description:

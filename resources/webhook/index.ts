@@ -102,7 +102,7 @@ export const WebhookDeliveryView = z
 export type WebhookDeliveryView = z.infer<typeof WebhookDeliveryView>
 
 const SecretText = z.string().describe('Secret that signs the events; only this answer contains it.')
-const verbs = verbsOf({ path: '/v1/account/webhooks', area: 'Webhooks', noun: 'webhook', view: WebhookView })
+const verbs = verbsOf({ path: '/v1/account/webhooks', noun: 'webhook', view: WebhookView })
 
 export const listWebhooks = verbs.list('list_webhooks', { summary: 'List webhooks', description: 'Newest first.' })
 

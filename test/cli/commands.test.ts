@@ -15,7 +15,6 @@ const routeOf = (id: string, path: string, more: object = {}) =>
     id,
     method: 'GET',
     path,
-    area: '',
     summary: 'x',
     permission: 'read',
     answers: { 200: z.strictObject({}) },

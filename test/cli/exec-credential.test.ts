@@ -19,7 +19,6 @@ const TOKEN_ROUTE = route({
   id: 'get_dev_cluster_token',
   method: 'GET',
   path: '/v1/dev-clusters/{id}/short-token',
-  area: 'Dev clusters',
   summary: 'Get a token',
   permission: 'read',
   isCredentialRead: true,

@@ -1,10 +1,11 @@
 /** Answers held against the OpenAPI document, as a stranger would who has nothing else. Stricter than the document in
- *  one thing: it says that answers may gain fields, and here they have none that it does not name. */
+ *  two things: it says that answers may gain fields and values, and here they have none that it does not name. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { documentFor } from '../../apiserver/kit/pages/documents.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
+import { KNOWN_VALUES } from '../../kit/http/openapi-fields.ts'
 import type { Route } from '../../kit/http/route.ts'
 
 export interface Given {
@@ -144,15 +145,12 @@ export function openDocumentCheck(published: object): DocumentCheck {
   }
 }
 
-/** Objects that name their members have no others, unless they say so. */
+/** Objects that name their members have no others, unless they say so; texts that name their values have no others. */
 function close(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (KNOWN_VALUES in value) return { ...value, enum: value[KNOWN_VALUES] }
   const isOpen =
-    typeof value === 'object' &&
-    value !== null &&
-    'type' in value &&
-    value.type === 'object' &&
-    'properties' in value &&
-    !('additionalProperties' in value)
+    'type' in value && value.type === 'object' && 'properties' in value && !('additionalProperties' in value)
   return isOpen ? { ...value, additionalProperties: false } : value
 }
 

@@ -14,6 +14,7 @@ interface Schema {
   readonly format?: string
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly 'x-extensible-enum'?: readonly string[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | Schema
@@ -39,11 +40,16 @@ interface Document {
 
 /** In one word, or in as many as it has alternatives. */
 function wordOf(schema: Schema): string {
-  const { $ref, enum: values, const: value, type = 'any', format, items } = schema
+  const { $ref, enum: values, 'x-extensible-enum': known, const: value, type = 'any', format, items } = schema
   const parts = schema.anyOf ?? schema.oneOf ?? schema.allOf
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? ''
   if (parts !== undefined) return parts.map(wordOf).join(schema.allOf === undefined ? ' | ' : ' & ')
   if (value !== undefined) return JSON.stringify(value)
+  if (known !== undefined)
+    return known
+      .map((each) => JSON.stringify(each))
+      .concat('…')
+      .join(' | ')
   if (values !== undefined) return values.map((each) => JSON.stringify(each)).join(' | ')
   if (items !== undefined) return `${wordOf(items)}[]`
   return `${[type].flat().join(' | ')}${format === undefined ? '' : `(${format})`}`

@@ -4,11 +4,13 @@
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
 import { DRY_RUN_MEDIA_TYPE } from '../../kit/http/dry-run.ts'
 import type { OpenApiDocument } from '../../kit/http/openapi.ts'
+import { KNOWN_VALUES } from '../../kit/http/openapi-fields.ts'
 
-/** The text of a module of types. */
+/** The text of a module of types. Answers have the known values as types, which check nothing at run time: a value that
+ *  is added is no error. */
 export async function clientTypes(document: OpenApiDocument): Promise<string> {
   // a document is one of its inputs
-  const asServed = JSON.parse(JSON.stringify(document), withoutDryRuns) as Parameters<typeof openapiTS>[0]
+  const asServed = JSON.parse(JSON.stringify(document), forTypes) as Parameters<typeof openapiTS>[0]
   // Members with a default may be left out of requests; every component can be imported by its name.
   return (
     COMMENT_HEADER +
@@ -24,10 +26,15 @@ export async function clientTypes(document: OpenApiDocument): Promise<string> {
   )
 }
 
+function forTypes(key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (key === 'responses') return withoutDryRuns(value)
+  return KNOWN_VALUES in value ? { ...value, enum: value[KNOWN_VALUES] } : value
+}
+
 /** Answers to dry runs have a separate type, `DryRun`: in the types of the operations, each answer to a change would
  *  be one of two. */
-function withoutDryRuns(key: string, value: unknown): unknown {
-  if (key !== 'responses' || typeof value !== 'object' || value === null) return value
+function withoutDryRuns(value: object): object {
   return Object.fromEntries(
     Object.entries(value as Readonly<Record<string, { readonly content?: object }>>).flatMap(([status, response]) => {
       const { content } = response

@@ -7,6 +7,7 @@ import express from 'express'
 import helmet from 'helmet'
 import type { HttpResponse } from '../../../kit/http/exchange.ts'
 import type { OpenApiDocument } from '../../../kit/http/openapi.ts'
+import { textAsked, textsOf } from '../../../kit/http/openapi-examples.ts'
 import { represent } from '../../../kit/http/representation.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 
@@ -43,6 +44,16 @@ const START = `SwaggerUIBundle({
   },
 })
 `
+
+const describedBy = (text: string): HttpResponse => ({
+  status: 200,
+  headers: {
+    'cache-control': 'no-cache',
+    'access-control-allow-origin': '*',
+    'content-type': 'application/json; charset=utf-8',
+  },
+  body: Buffer.from(text),
+})
 
 /** Answers requests for pages; true when it answered. */
 export function createPages({
@@ -81,17 +92,13 @@ export function createPages({
     (request, response) => response.sendFile(request.path.slice('/docs/'.length), { root: assets, maxAge: '1h' }),
   )
 
-  const described: HttpResponse = {
-    status: 200,
-    headers: {
-      'cache-control': 'no-cache',
-      'access-control-allow-origin': '*',
-      'content-type': 'application/json; charset=utf-8',
-    },
-    body: Buffer.from(JSON.stringify(document)),
-  }
+  const { whole, bare } = textsOf(document)
+  const described = { whole: describedBy(whole), bare: describedBy(bare) }
   app.get('/openapi.json', async (request, response) => {
-    const { status, headers, body } = await represent({ header: (name) => request.get(name) }, described)
+    const { status, headers, body } = await represent(
+      { header: (name) => request.get(name) },
+      described[textAsked(request.url)],
+    )
     response.status(status).set(headers).end(body)
   })
 

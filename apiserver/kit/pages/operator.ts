@@ -2,6 +2,7 @@
  *  /readyz. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OpenApiDocument } from '../../../kit/http/openapi.ts'
+import { textAsked, textsOf } from '../../../kit/http/openapi-examples.ts'
 import { answerProbe, type ProbeOptions } from '../../../kit/http/probes.ts'
 
 /** Answers requests that are not the operator API's; true when it answered. */
@@ -9,10 +10,10 @@ export function createOperatorPages(
   document: OpenApiDocument,
   probes: ProbeOptions,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const text = JSON.stringify(document)
+  const texts = textsOf(document)
   return (request, response) => {
-    if ((request.method === 'GET' || request.method === 'HEAD') && request.url === '/openapi.json') {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+    if ((request.method === 'GET' || request.method === 'HEAD') && /^\/openapi\.json(\?|$)/.test(request.url ?? '')) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(texts[textAsked(request.url)])
       return true
     }
     return answerProbe(request, response, probes)

@@ -11,7 +11,6 @@ import { movableClock } from './clock.ts'
 
 const base = {
   method: 'GET',
-  area: 'Things',
   summary: 'x',
   credentials: ['public'],
   permission: null,

@@ -9,7 +9,7 @@ import { nameOf } from '../../../cli/commands.ts'
 import { COMMANDS } from '../../../cli/session.ts'
 import { toolsOf } from '../../../kit/http/mcp/tools.ts'
 import { openApiDocument } from '../../../kit/http/openapi.ts'
-import { exactlyOneIn, exactlyOneOf, route } from '../../../kit/http/route.ts'
+import { EXACTLY_ONE, exactlyOneIn, exactlyOneOf, isGiven, route } from '../../../kit/http/route.ts'
 import { ROUTES } from '../../../resources/index.ts'
 
 const Body = exactlyOneOf(
@@ -28,6 +28,11 @@ const documentOf = (routes: Parameters<typeof openApiDocument>[0]) =>
   }
 const validatorOf = (document: object, name: string) => {
   const ajv = new Ajv2020({ strict: false, formats: fullFormats })
+  ajv.addKeyword({
+    keyword: EXACTLY_ONE,
+    schemaType: 'array',
+    validate: (fields: readonly string[], body: object) => fields.filter((field) => isGiven(body, field)).length === 1,
+  })
   ajv.addSchema(document, 'document')
   return (value: object) => ajv.validate({ $ref: `document#/components/schemas/${name}` }, value)
 }
@@ -36,7 +41,6 @@ const either = documentOf([
     id: 'make_either',
     method: 'POST',
     path: '/v1/eithers',
-    area: 'Eithers',
     summary: 'Make one',
     permission: 'operate',
     audit: 'either.create',
@@ -70,18 +74,15 @@ describe('a body', () => {
   })
 })
 
-test('nothing of the declaration is left in the document but the options', () => {
-  expect(JSON.stringify(either)).not.toContain('exactlyOne')
+test('the document says it beside the members, which all are in one type', () => {
   expect(either.components.schemas['EitherBody']).toMatchObject({
     type: 'object',
     additionalProperties: false,
     required: ['name'],
-    oneOf: [
-      { required: ['file'], properties: { file: { type: 'string' } } },
-      { required: ['image'], properties: { image: { type: 'string' } } },
-      { required: ['size'], properties: { size: { type: 'integer' } } },
-    ],
+    'x-exactly-one': ['file', 'image', 'size'],
+    description: 'Exactly one of file, image and size is given.',
   })
+  expect(either.components.schemas['EitherBody']).not.toHaveProperty('oneOf')
 })
 
 describe('of the platform', () => {
@@ -107,7 +108,10 @@ describe('of the platform', () => {
     const { shown } = toolsOf(ROUTES).find(({ shown: { name } }) => name === 'create_server') ?? {}
     expect(shown?.description).toContain('Exactly one of template and custom_image_id is given.')
     expect(shown?.inputSchema).toMatchObject({ type: 'object', required: ['zone', 'hostname', 'plan'] })
-    for (const tool of toolsOf(ROUTES)) expect(tool.shown.inputSchema, tool.shown.name).not.toHaveProperty('oneOf')
+    for (const tool of toolsOf(ROUTES)) {
+      expect(tool.shown.inputSchema, tool.shown.name).not.toHaveProperty('oneOf')
+      expect(tool.shown.inputSchema, tool.shown.name).not.toHaveProperty(EXACTLY_ONE)
+    }
   })
 
   test('the help of commands says it', () => {

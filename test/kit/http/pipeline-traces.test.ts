@@ -20,7 +20,7 @@ const STRANGER = '198.51.100.7'
 const spansSince = useTracing()
 const lines: unknown[] = []
 
-const shared = { area: 'Things', summary: 'x', permission: null, credentials: ['public'] } as const
+const shared = { summary: 'x', permission: null, credentials: ['public'] } as const
 const get = route({ ...shared, id: 'get_thing', method: 'GET', path: '/v1/things/{id}', answers: { 200: z.object() } })
 const follow = route({
   ...shared,

@@ -21,7 +21,7 @@ import { systemRandom } from '../../../kit/sys/random.ts'
 import { movableClock, timedClock } from './clock.ts'
 
 const Ok = z.strictObject({ ok: z.boolean() })
-const AREA = { area: 'Things', summary: 'x', permission: 'read' as const, answers: { 200: Ok } }
+const SHARED = { summary: 'x', permission: 'read' as const, answers: { 200: Ok } }
 const Thing = z.strictObject({
   name: z.string().min(2).max(5),
   size: z.int().min(1).optional(),
@@ -29,21 +29,21 @@ const Thing = z.strictObject({
   list: z.array(z.string()).max(2).optional(),
 })
 const list = route({
-  ...AREA,
+  ...SHARED,
   id: 'list_things',
   method: 'GET',
   path: '/v1/things',
   query: z.strictObject({ limit: z.coerce.number().int().min(1).default(9), label: z.array(z.string()).optional() }),
 })
 const get = route({
-  ...AREA,
+  ...SHARED,
   id: 'get_thing',
   method: 'GET',
   path: '/v1/things/{id}',
   params: z.strictObject({ id: z.string().regex(/^[a-z]+$/) }),
 })
 const create = route({
-  ...AREA,
+  ...SHARED,
   id: 'create_thing',
   method: 'POST',
   path: '/v1/things',
@@ -54,7 +54,7 @@ const create = route({
   requiresStanding: true,
 })
 const act = route({
-  ...AREA,
+  ...SHARED,
   id: 'act',
   method: 'POST',
   path: '/v1/things/{id}/act',
@@ -63,7 +63,7 @@ const act = route({
   params: z.strictObject({ id: z.string() }),
 })
 const secret = route({
-  ...AREA,
+  ...SHARED,
   id: 'get_secret',
   method: 'GET',
   path: '/v1/secret',
@@ -72,7 +72,7 @@ const secret = route({
   isCredentialRead: true,
 })
 const own = route({
-  ...AREA,
+  ...SHARED,
   id: 'own',
   method: 'POST',
   path: '/v1/own',
@@ -82,7 +82,7 @@ const own = route({
   audit: 'own',
 })
 const machine = route({
-  ...AREA,
+  ...SHARED,
   id: 'machine',
   method: 'POST',
   path: '/v1/machine',
@@ -90,7 +90,7 @@ const machine = route({
   audit: 'machine',
 })
 const open = route({
-  ...AREA,
+  ...SHARED,
   id: 'open',
   method: 'POST',
   path: '/v1/open',
@@ -100,7 +100,7 @@ const open = route({
   body: z.strictObject({ email: z.string() }),
 })
 const counted = route({
-  ...AREA,
+  ...SHARED,
   id: 'counted',
   method: 'POST',
   path: '/v1/counted',
@@ -113,7 +113,7 @@ const counted = route({
   body: z.strictObject({ email: z.string().optional() }),
 })
 const either = route({
-  ...AREA,
+  ...SHARED,
   id: 'either',
   method: 'POST',
   path: '/v1/either',
@@ -122,7 +122,7 @@ const either = route({
   audit: 'either',
 })
 const secrets = route({
-  ...AREA,
+  ...SHARED,
   id: 'create_secret',
   method: 'POST',
   path: '/v1/secrets',
@@ -132,7 +132,7 @@ const secrets = route({
   answers: { 201: Ok.extend({ token: z.string(), codes: z.array(z.string()) }) },
 })
 const named = route({
-  ...AREA,
+  ...SHARED,
   id: 'named',
   method: 'POST',
   path: '/v1/named',
@@ -775,7 +775,7 @@ describe('answers', () => {
 
 describe('a request that waits', () => {
   const poll = route({
-    ...AREA,
+    ...SHARED,
     id: 'poll',
     method: 'GET',
     path: '/v1/poll',
@@ -847,7 +847,7 @@ describe('a request that waits', () => {
 })
 
 describe('a stream of events', () => {
-  const follow = route({ ...AREA, id: 'follow', method: 'GET', path: '/v1/follow', mediaType: 'text/event-stream' })
+  const follow = route({ ...SHARED, id: 'follow', method: 'GET', path: '/v1/follow', mediaType: 'text/event-stream' })
 
   /** The stream of the caller that `now` answers; `pass` lets five seconds pass. */
   async function open(now: () => Customer | undefined, signal = new AbortController().signal) {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { route } from '../../../kit/http/route.ts'
 
-const read = { id: 'read', method: 'GET', path: '/v1/things', area: '', summary: '', answers: { 204: null } } as const
+const read = { id: 'read', method: 'GET', path: '/v1/things', summary: '', answers: { 204: null } } as const
 const operators = { ...read, audience: 'operator', credentials: ['operator'], permission: null } as const
 
 test('a route of the operator listener needs a staff role, with any other rule for tokens', () => {

@@ -83,6 +83,15 @@ test('the document is sent again only when it has changed', async () => {
   expect(again.status).toBe(304)
 })
 
+test('the document is served without examples to those who generate clients', async () => {
+  const read = async (path: string) => (await (await fetch(`${origin}${path}`)).json()) as object
+  const whole = JSON.stringify(await read('/openapi.json?examples=yes'))
+  expect(whole).toContain('"example":')
+  const bare = await read('/openapi.json?examples=no')
+  expect(JSON.stringify(bare)).not.toMatch(/"examples?":/)
+  expect(bare).toEqual(JSON.parse(whole, (key, value: unknown) => (/^examples?$/.test(key) ? undefined : value)))
+})
+
 test.each([
   ['GET', '/docs/package.json'],
   ['GET', '/docs/../package.json'],
