@@ -1,6 +1,7 @@
 /** The API server's process: reads its settings, opens its dependencies, serves customers and operators, and stops
  *  cleanly. */
 import { defined } from '../domain/defined.ts'
+import { PLAIN_STYLE } from '../domain/mail/write.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/kit/open.ts'
@@ -240,7 +241,7 @@ async function missing(db: Database, caches: Caches): Promise<readonly string[]>
   return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
 }
 
-interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from'> {
+interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from' | 'language' | 'style'> {
   readonly mail: MailTransport | undefined
   readonly objectStorage: ObjectStorageOffer
 }
@@ -264,7 +265,10 @@ async function runInBackground(settings: ApiServerSettings, parts: BackgroundPar
   const mailing =
     mail === undefined
       ? undefined
-      : runMailWorker({ db, clock, random, log, transport: mail, from: settings.mailFrom }, stop)
+      : runMailWorker(
+          { db, clock, random, log, transport: mail, from: settings.mailFrom, language: 'en', style: PLAIN_STYLE },
+          stop,
+        )
   await Promise.all([upkeep, mailing])
 }
 

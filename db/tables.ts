@@ -123,6 +123,11 @@ export interface Tables extends IdentityTables {
     recipient: string
     subject: string
     body: string
+    /** What the mail is about; null in the mails of earlier releases, like those that follow. */
+    name: ColumnType<string | null, string, string>
+    fields: ColumnType<string | null, string, string | null>
+    /** For somebody who has chosen none. */
+    language: ColumnType<string | null, string | null, never>
     created_at: Instant
     next_attempt_at: Instant
     attempts: Generated<number>

@@ -27,7 +27,7 @@ import type { Queries } from '../../db/kit/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { secondFactorLockedMail } from '../../domain/mail/texts.ts'
+import { mail } from '../../domain/mail/mails.ts'
 import type { IdentityParts } from './parts.ts'
 
 const SECRET_BYTES = 20
@@ -145,7 +145,7 @@ export async function mailWhenLocked(
   await enqueueMail(parts.db, {
     id: newUuid(parts.random),
     recipient: user.email,
-    ...secondFactorLockedMail(),
+    mail: mail('second_factor_locked', {}),
     createdAt: parts.clock.now(),
   })
 }

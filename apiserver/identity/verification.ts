@@ -4,16 +4,32 @@ import { createEmailToken, dropEmailTokens } from '../../db/identity/index.ts'
 import type { Queries } from '../../db/kit/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { type MailText, verifyEmailMail } from '../../domain/mail/texts.ts'
+import { acceptedLanguage } from '../../domain/mail/language.ts'
+import { type Mail, mail } from '../../domain/mail/mails.ts'
+import type { RequestFacts } from '../../kit/http/call.ts'
 import type { IdentityParts } from './parts.ts'
 
 export const MAILED_SECRET_BYTES = 32
 const VERIFICATION_SECONDS = 2 * 86_400
 
-/** Puts a mail into the outbox; nothing where the deployment sends none. */
-export async function mailTo(queries: Queries, parts: IdentityParts, recipient: string, text: MailText): Promise<void> {
-  if (parts.canSendMail)
-    await enqueueMail(queries, { id: newUuid(parts.random), recipient, ...text, createdAt: parts.clock.now() })
+/** Puts a mail into the outbox; nothing where the deployment sends none. Who has chosen no language gets that of the
+ *  browser that asked. */
+export async function mailTo(
+  queries: Queries,
+  parts: IdentityParts,
+  recipient: string,
+  text: Mail,
+  request: Pick<RequestFacts, 'header'>,
+): Promise<void> {
+  if (!parts.canSendMail) return
+  const language = acceptedLanguage(request.header('accept-language'))
+  await enqueueMail(queries, {
+    id: newUuid(parts.random),
+    recipient,
+    mail: text,
+    language,
+    createdAt: parts.clock.now(),
+  })
 }
 
 /** Mails a new verification link; links that were mailed before stop working. */
@@ -21,6 +37,7 @@ export async function mailVerification(
   queries: Queries,
   parts: IdentityParts,
   user: Pick<UserRow, 'id' | 'email'>,
+  request: Pick<RequestFacts, 'header'>,
 ): Promise<void> {
   const now = parts.clock.now()
   const secret = parts.random.bytes(MAILED_SECRET_BYTES).toString('base64url')
@@ -33,5 +50,6 @@ export async function mailVerification(
     now,
     expiresAt: new Date(now.getTime() + VERIFICATION_SECONDS * 1000),
   })
-  await mailTo(queries, parts, user.email, verifyEmailMail(parts.origin, secret))
+  const link = `${parts.origin}/verify-email#token=${secret}`
+  await mailTo(queries, parts, user.email, mail('verify_email', { link }), request)
 }

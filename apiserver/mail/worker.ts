@@ -2,6 +2,8 @@
  *  back-off, and it is sent at least once. */
 import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/mail/index.ts'
 import type { Database } from '../../db/kit/open.ts'
+import type { Language } from '../../domain/mail/language.ts'
+import { type MailStyle, writeMail } from '../../domain/mail/write.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -24,6 +26,9 @@ export interface MailWorkerParts {
   readonly transport: MailTransport
   /** In the format of the From header: `Name <address>` or an address. */
   readonly from: string
+  /** Of those who have chosen no language. */
+  readonly language: Language
+  readonly style: MailStyle
 }
 
 /** Works until the signal aborts. */
@@ -48,19 +53,16 @@ export async function runMailWorker(parts: MailWorkerParts, signal: AbortSignal)
 }
 
 /** Sends the mail that has been due the longest; false when none is. */
-export async function sendOne({ db, clock, random, log, transport, from }: MailWorkerParts): Promise<boolean> {
+export async function sendOne(parts: MailWorkerParts): Promise<boolean> {
+  const { db, clock, random, log, transport, from } = parts
   const now = clock.now()
   const mail = await claimMail(db, now, new Date(now.getTime() + LEASE_MILLISECONDS))
   if (mail === undefined) return false
   try {
-    await transport.send({
-      id: mail.id,
-      from,
-      to: mail.recipient,
-      subject: mail.subject,
-      text: mail.body,
-      at: mail.createdAt,
-    })
+    const { id, recipient: to, createdAt: at } = mail
+    const { subject, body: text } =
+      mail.mail === undefined ? mail : writeMail(mail.mail, mail.language ?? parts.language, parts.style)
+    await transport.send({ id, from, to, subject, text, at })
   } catch (error) {
     const level = mail.attempts > FAILURES_TOLERATED ? 'warn' : 'info'
     log[level]('a mail was not sent', { error, mail_id: mail.id, attempts: mail.attempts })

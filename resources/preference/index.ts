@@ -1,4 +1,4 @@
-/** What a person has set for the portal: one JSON object, which the service stores and does not read. */
+/** What a person has set for the portal: one JSON object, of which the service reads only the language. */
 import { z } from 'zod'
 import { DateTime } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
@@ -33,7 +33,7 @@ export const setPreferences = verbs.put('set_preferences', '', {
   summary: 'Replace your preferences',
   description:
     'One JSON object of at most 8 KiB; never store secrets in it. With If-Match it is replaced only if nobody has ' +
-    'changed it since.',
+    'changed it since. The service reads one member: `locale`, such as `de`, is the language of your mails.',
   audit: 'account.preferences_changed',
   body: z.strictObject({
     preferences: Values.refine(

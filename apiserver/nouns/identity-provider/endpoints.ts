@@ -215,7 +215,7 @@ async function arrive(parts: IdentityParts, journey: Journey, arrival: Arrival):
     await auditDisabled(parts, user, request)
     throw new SignInFailed('provider_error')
   }
-  if (resolved.isNewAccount && user.email_verified_at === null) await mailVerification(parts.db, parts, user)
+  if (resolved.isNewAccount && user.email_verified_at === null) await mailVerification(parts.db, parts, user, request)
   const returnTo = new URL(journey.returnTo, parts.origin)
   if (resolved.couponOutcome !== undefined) returnTo.searchParams.set('coupon_status', resolved.couponOutcome)
   const landing = `${returnTo.pathname}${returnTo.search}${returnTo.hash}`

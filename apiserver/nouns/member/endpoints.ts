@@ -45,7 +45,7 @@ import { auditEntry, auditEntryOf, userActor } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import { answerSignIn } from '../../identity/sign-in-answer.ts'
 import { emailSubject } from '../../identity/subjects.ts'
-import { invitationMail } from '../../../domain/mail/texts.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 import { completeList } from '../../kit/list/page.ts'
 import { viewOf } from '../../../resources/kit/view.ts'
 
@@ -200,7 +200,12 @@ const mailInvitation = (
   enqueueMail(tx, {
     id: newUuid(random),
     recipient: email,
-    ...invitationMail(origin, secret, { name: accountName, role, invitedBy: caller.email }),
+    mail: mail('invitation', {
+      inviter: caller.email,
+      account: accountName,
+      role,
+      link: `${origin}/accept-invitation#invitation=${secret}`,
+    }),
     createdAt: now,
   })
 

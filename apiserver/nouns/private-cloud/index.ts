@@ -2,12 +2,7 @@
  *  follows from it is one transaction; only the Node's object shows it later. */
 import * as routes from '../../../resources/private-cloud/index.ts'
 import type { Transaction } from 'kysely'
-import {
-  type MailText,
-  privateCloudDeclinedMail,
-  privateCloudFulfilledMail,
-  privateCloudRequestMail,
-} from '../../../domain/mail/texts.ts'
+import { type Mail, mail } from '../../../domain/mail/mails.ts'
 import {
   AMOUNTS_MAXIMUM,
   AMOUNTS_MINIMUM,
@@ -76,7 +71,11 @@ function privateCloudEndpoints(parts: Parts): readonly Endpoint[] {
     operatorEndpoint(routes.fulfilPrivateCloudRequest, (call) => fulfil(parts, call)),
     operatorEndpoint(routes.declinePrivateCloudRequest, (call) => {
       const { staff_reason: staffReason } = call.body
-      return decide(parts, call, { state: 'declined', staffReason, mail: privateCloudDeclinedMail(staffReason) })
+      return decide(parts, call, {
+        state: 'declined',
+        staffReason,
+        mail: mail('private_cloud_declined', { reason: staffReason }),
+      })
     }),
   ]
 }
@@ -128,7 +127,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPrivateCloudR
   return await parts.db.transaction().execute(async (tx) => {
     const made = { id, accountId, ...amounts, region, notes, requestedByEmail, now }
     const row = await insertPrivateCloudRequest(tx, made)
-    await mailAll(tx, parts, await listStaffMails(tx, 'operations'), privateCloudRequestMail(id))
+    await mailAll(tx, parts, await listStaffMails(tx, 'operations'), mail('private_cloud_request', { request: id }))
     await appendAudit(tx, auditEntryOf(call, { resourceId: id }), parts)
     return { status: 201, body: { request: viewOf(row) } }
   })
@@ -138,10 +137,10 @@ async function mailAll(
   tx: Transaction<Tables>,
   { random, clock }: Parts,
   recipients: readonly string[],
-  text: MailText,
+  text: Mail,
 ): Promise<void> {
   for (const recipient of recipients)
-    await enqueueMail(tx, { id: newUuid(random), recipient, ...text, createdAt: clock.now() })
+    await enqueueMail(tx, { id: newUuid(random), recipient, mail: text, createdAt: clock.now() })
 }
 
 const withdraw = (parts: Parts, call: Call<typeof routes.cancelPrivateCloudRequest, Customer>): Promise<Answer> =>
@@ -158,7 +157,7 @@ interface Outcome {
   readonly state: 'in_review' | 'fulfilled' | 'declined'
   readonly staffReason?: string
   /** To the owners. */
-  readonly mail?: MailText
+  readonly mail?: Mail
   /** What else is decided with it. */
   readonly work?: (tx: Transaction<Tables>, row: PrivateCloudRequestRow) => Promise<void>
   /** For the logs. */
@@ -171,11 +170,11 @@ const ACTIONS = {
   declined: 'private_cloud_request.decline',
 } as const
 
-const decide = (parts: Parts, call: Decision, { mail, work, detail = {}, ...step }: Outcome): Promise<Answer> =>
+const decide = (parts: Parts, call: Decision, { mail: answer, work, detail = {}, ...step }: Outcome): Promise<Answer> =>
   parts.db.transaction().execute(async (tx) => {
     const row = await takeRequestOn(tx, { id: call.params.id, now: call.now, ...step })
     await work?.(tx, row)
-    if (mail !== undefined) await mailAll(tx, parts, await listOwnerMails(tx, row.account_id), mail)
+    if (answer !== undefined) await mailAll(tx, parts, await listOwnerMails(tx, row.account_id), answer)
     const facts = { action: ACTIONS[step.state], resourceId: row.id, detail }
     await auditStaff(tx, parts, call, facts, [row.account_id])
     return { status: 200, body: { request: staffViewOf(row) } }
@@ -186,7 +185,7 @@ function fulfil(parts: Parts, call: Call<typeof routes.fulfilPrivateCloudRequest
   const zones = parts.caches.of(Zone)
   return decide(parts, call, {
     state: 'fulfilled',
-    mail: privateCloudFulfilledMail(),
+    mail: mail('private_cloud_fulfilled', {}),
     work: (tx, row) => dedicateNodes(tx, row, nodeIds, (zone) => zones.get({ name: zone })?.spec.region),
     detail: { node_count: String(nodeIds.length) },
   })

@@ -16,7 +16,7 @@ import {
 } from '../../../db/quota-request/index.ts'
 import { listStaffMails } from '../../../db/staff/index.ts'
 import type { Tables } from '../../../db/tables.ts'
-import { type MailText, quotaDeclinedMail, quotaGrantedMail, quotaRequestMail } from '../../../domain/mail/texts.ts'
+import { type Mail, mail } from '../../../domain/mail/mails.ts'
 import { requireLarger } from '../../../domain/quota-request/rules.ts'
 import type { Answer, Call, Customer, Operator } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
@@ -61,7 +61,7 @@ const quotaRequestEndpoints = (parts: Parts): readonly Endpoint[] => [
     const { staff_reason: staffReason } = call.body
     return decide(parts, call, 'quota_request.decline', async ({ name }) => ({
       step: { state: 'declined', staffReason },
-      mail: quotaDeclinedMail(name, staffReason),
+      mail: mail('quota_declined', { quota: name, reason: staffReason }),
     }))
   }),
 ]
@@ -98,15 +98,15 @@ async function create(parts: Parts, call: Call<typeof routes.createQuotaRequest,
     requireLarger(limit, (await findQuota(tx, accountId, name)).limit)
     const row = await insertQuotaRequest(tx, { id, accountId, name, limit, reason, requestedByEmail, now })
     for (const recipient of await listStaffMails(tx, 'operations'))
-      await send(tx, parts, recipient, quotaRequestMail(id))
+      await send(tx, parts, recipient, mail('quota_request', { request: id }))
     const detail = { name, limit: String(limit) }
     await appendAudit(tx, auditEntryOf(call, { resourceId: id, detail }), parts)
     return { status: 201, body: { request: requestView(row) } }
   })
 }
 
-const send = (tx: Transaction<Tables>, { random, clock }: Parts, recipient: string, text: MailText): Promise<void> =>
-  enqueueMail(tx, { id: newUuid(random), recipient, ...text, createdAt: clock.now() })
+const send = (tx: Transaction<Tables>, { random, clock }: Parts, recipient: string, text: Mail): Promise<void> =>
+  enqueueMail(tx, { id: newUuid(random), recipient, mail: text, createdAt: clock.now() })
 
 const withdraw = (parts: Parts, call: Call<typeof routes.withdrawQuotaRequest, Customer>): Promise<Answer> =>
   parts.db.transaction().execute(async (tx) => {
@@ -120,7 +120,7 @@ type Decision = OperatorAct & Pick<Call, 'now'> & { readonly params: { readonly 
 interface Outcome {
   readonly step: Omit<QuotaRequestStep, 'now'>
   /** To the person who asked. */
-  readonly mail?: MailText
+  readonly mail?: Mail
   /** The limit before and after. */
   readonly changed?: readonly [before: number, after: number]
 }
@@ -133,9 +133,9 @@ const decide = (
 ): Promise<Answer> =>
   parts.db.transaction().execute(async (tx) => {
     const before = await lockQuotaRequest(tx, call.params.id)
-    const { step, mail, changed } = await work(before, tx)
+    const { step, mail: answer, changed } = await work(before, tx)
     const row = await takeQuotaRequestOn(tx, before, { ...step, now: call.now })
-    if (mail !== undefined) await send(tx, parts, row.requested_by_email, mail)
+    if (answer !== undefined) await send(tx, parts, row.requested_by_email, answer)
     const changes = changed === undefined ? [] : [{ field: 'limit', before: changed[0], after: changed[1] }]
     await auditStaff(tx, parts, call, { action, resourceId: row.id, detail: { name: row.name }, changes }, [
       row.account_id,
@@ -150,7 +150,7 @@ const grant = (parts: Parts, call: Call<typeof routes.grantQuotaRequest, Operato
     requireLarger(limit, before.limit)
     return {
       step: { state: 'granted', grantedLimit: limit },
-      mail: quotaGrantedMail(name, limit),
+      mail: mail('quota_granted', { quota: name, limit }),
       changed: [before.limit, limit],
     }
   })

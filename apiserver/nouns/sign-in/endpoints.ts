@@ -46,7 +46,7 @@ import { addressSubject, emailSubject } from '../../identity/subjects.ts'
 import { mailTo, mailVerification } from '../../identity/verification.ts'
 import { closeSupportSession, impersonationView } from '../support/index.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
-import { signUpAttemptMail } from '../../../domain/mail/texts.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 
 /** Notices of sign-up attempts that one address gets, however often somebody tries. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }
@@ -82,7 +82,7 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
       if (!isCreated) throw new EmailTaken()
       if (body.coupon_code !== undefined)
         await redeemCoupon(tx, { accountId: ids.accountId, code: body.coupon_code, now, random: parts.random })
-      await mailVerification(tx, parts, user)
+      await mailVerification(tx, parts, user, request)
       await appendAudit(
         tx,
         auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }),
@@ -96,7 +96,7 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
     })
   // Nothing waits for it: the answer is as fast as for an address that has a user.
   if (isNew) void openNamespace(parts, ids.accountId)
-  else await noticeAttempt(parts, body.email, now)
+  else await noticeAttempt(parts, body.email, request, now)
   await evenOut()
   return {
     status: 202,
@@ -112,9 +112,10 @@ class EmailTaken extends Error {}
 
 /** Counted separately from sign-ins: a sign-up that counted as a failed sign-in would reveal that the address has a
  *  user, and let anybody lock them out. */
-async function noticeAttempt(parts: IdentityParts, email: string, now: Date): Promise<void> {
+async function noticeAttempt(parts: IdentityParts, email: string, request: RequestFacts, now: Date): Promise<void> {
   const waitSeconds = await countRequest(parts.db, `sign_up_notice ${email}`, NOTICES, now)
-  if (waitSeconds === 0) await mailTo(parts.db, parts, email, signUpAttemptMail(parts.origin))
+  const text = mail('sign_up_attempt', { link: `${parts.origin}/login` })
+  if (waitSeconds === 0) await mailTo(parts.db, parts, email, text, request)
 }
 
 async function logInNow(parts: IdentityParts, call: Call<typeof logIn>): Promise<Answer> {
@@ -207,7 +208,7 @@ async function sendVerification(
   return await parts.db.transaction().execute(async (tx) => {
     const user = await lockUser(tx, call.caller.userId)
     if (user.email_verified_at !== null) throw conflict('state_not_allowed', 'The address is verified already.')
-    await mailVerification(tx, parts, user)
+    await mailVerification(tx, parts, user, call.request)
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'user', resourceId: user.id }), parts)
     return {
       status: 202,

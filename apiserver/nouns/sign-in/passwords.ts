@@ -24,7 +24,7 @@ import { startPace } from '../../identity/pace.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import { emailSubject } from '../../identity/subjects.ts'
 import { MAILED_SECRET_BYTES, mailTo } from '../../identity/verification.ts'
-import { passwordChangedMail, resetPasswordMail } from '../../../domain/mail/texts.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 import { requireProof } from '../second-factor/index.ts'
 
 const PASSWORD_RESET_SECONDS = 30 * 60
@@ -37,7 +37,7 @@ export const passwordEndpoints = (parts: IdentityParts): readonly Endpoint[] => 
 
 async function mailPasswordReset(
   parts: IdentityParts,
-  { body, now }: Call<typeof requestPasswordReset>,
+  { body, request, now }: Call<typeof requestPasswordReset>,
 ): Promise<Answer> {
   const evenOut = startPace(parts.clock)
   const user = await findUserByEmail(parts.db, body.email)
@@ -53,7 +53,8 @@ async function mailPasswordReset(
         now,
         expiresAt: new Date(now.getTime() + PASSWORD_RESET_SECONDS * 1000),
       })
-      await mailTo(tx, parts, user.email, resetPasswordMail(parts.origin, secret))
+      const link = `${parts.origin}/reset-password#token=${secret}`
+      await mailTo(tx, parts, user.email, mail('reset_password', { link }), request)
     })
   }
   await evenOut()
@@ -95,7 +96,7 @@ async function resetPassword(
       : {}
     const { active_account_id: accountId } = await lockUser(tx, user.id)
     await forgetAttempts(tx, emailSubject(user.email))
-    await mailTo(tx, parts, user.email, passwordChangedMail())
+    await mailTo(tx, parts, user.email, mail('password_changed', {}), request)
     await appendAudit(
       tx,
       auditEntry(accountId, userActor(user), request, {
@@ -141,7 +142,7 @@ async function change(parts: IdentityParts, call: Call<typeof changePassword, Cu
       .execute()
     await dropEmailTokens(tx, user.id, 'reset_password')
     await endSessionsOfUser(tx, user.id, now, { except: caller.session?.id })
-    await mailTo(tx, parts, user.email, passwordChangedMail())
+    await mailTo(tx, parts, user.email, mail('password_changed', {}), call.request)
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'user', resourceId: user.id }), parts)
   })
   parts.callers.forget()

@@ -22,7 +22,7 @@ import {
   PAUSE_MILLISECONDS,
   RETRY,
 } from '../../../domain/audit-sink/rules.ts'
-import { auditSinkFailsMail } from '../../../domain/mail/texts.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 import { isDelivered } from '../../../domain/webhook/rules.ts'
 import { signedHeaders } from '../../../domain/webhook/signature.ts'
 import type { TestTrust } from '../../../integrations/public-internet/lookup.ts'
@@ -127,7 +127,7 @@ async function sendBatch(
     db.transaction().execute(async (tx) => {
       await noteNotice(tx, sink, now)
       for (const recipient of await listOwnerMails(tx, sink.account_id))
-        await enqueueMail(tx, { id: newUuid(random), recipient, ...auditSinkFailsMail(), createdAt: now })
+        await enqueueMail(tx, { id: newUuid(random), recipient, mail: mail('audit_sink_fails', {}), createdAt: now })
     }),
   )
 }

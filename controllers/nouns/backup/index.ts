@@ -5,6 +5,7 @@ import { claimBackup, releaseBackup } from '../../../db/backup/index.ts'
 import { listOwnerMails } from '../../../db/account/index.ts'
 import { listToldZones } from '../../../db/internal-tenant/index.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 import { keyOf, type KubeObject, Secret } from '../../../kit/kube/object.ts'
 import { type Watch, watch } from '../../../kit/reconcile/reconciler.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../../resources/backup/index.ts'
@@ -227,8 +228,6 @@ const backupEffects = (parts: Parts & BackupAccess): EffectsOn<BackupEffects, Ba
   audit: auditEffect(parts),
 })
 
-const SUBJECT = 'A backup cannot be restored completely'
-
 /** One mail to each owner for each verification. */
 async function reportDamage(
   { db, clock }: Parts,
@@ -240,10 +239,7 @@ async function reportDamage(
       enqueueMail(db, {
         id: derivedId(`${operationId}/${recipient}`),
         recipient,
-        subject: SUBJECT,
-        body:
-          `Backup ${name} of storage ${storageId} was read back, and a part of it is missing or wrong:\n\n` +
-          `${damage}\n\nMake another backup of the storage.\n`,
+        mail: mail('backup_damaged', { backup: name, storage: storageId, damage }),
         createdAt: clock.now(),
       }),
     )

@@ -4,13 +4,7 @@ import { appendAudit } from '../../../db/audit/index.ts'
 import { adjustSuspension, type BilledChange, readPayer, recordBilled } from '../../../db/billing/index.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
 import type { Tables } from '../../../db/tables.ts'
-import {
-  chargeFailedMail,
-  invoiceMail,
-  type MailText,
-  suspendedMail,
-  suspensionLiftedMail,
-} from '../../../domain/mail/texts.ts'
+import { type Mail, mail } from '../../../domain/mail/mails.ts'
 import { GRACE_DAYS, paymentStatusOf } from '../../../domain/billing/payment.ts'
 import type { ProcessorInvoice } from '../../../integrations/payments/processor.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
@@ -37,16 +31,16 @@ export async function recordInvoiceState(
       now,
     })
     if (change === undefined) return
-    const mail = mailOf(change, invoice.hostedUrl)
-    if (mail !== undefined) await mailOwner(tx, parts, change.accountId, mail)
+    const text = mailOf(change, invoice.hostedUrl)
+    if (text !== undefined) await mailOwner(tx, parts, change.accountId, text)
     if (change.after !== change.before) await holdAccount(tx, parts, change.accountId)
   })
 }
 
-function mailOf({ before, after, period, dueCents }: BilledChange, hostedUrl: string | undefined) {
+function mailOf({ before, after, period: month, dueCents: amount }: BilledChange, page: string | undefined) {
   if (after === before) return undefined
-  if (after === 'overdue') return chargeFailedMail({ period, dueCents, hostedUrl }, GRACE_DAYS)
-  return before === 'unbilled' ? invoiceMail({ period, dueCents, hostedUrl }) : undefined
+  if (after === 'overdue') return mail('charge_failed', { month, amount, days: GRACE_DAYS, page })
+  return before === 'unbilled' ? mail('invoice', { month, amount, page }) : undefined
 }
 
 /** Mails an owner of the account; nobody when it has none. */
@@ -54,11 +48,11 @@ export async function mailOwner(
   tx: Transaction<Tables>,
   { clock, random }: Pick<Parts, 'clock' | 'random'>,
   accountId: string,
-  { subject, body }: MailText,
+  text: Mail,
   id = newUuid(random),
 ): Promise<void> {
   const { email } = await readPayer(tx, accountId)
-  if (email !== undefined) await enqueueMail(tx, { id, recipient: email, subject, body, createdAt: clock.now() })
+  if (email !== undefined) await enqueueMail(tx, { id, recipient: email, mail: text, createdAt: clock.now() })
 }
 
 /** Invoices whose grace started before this have used it up. */
@@ -71,7 +65,7 @@ export async function holdAccount(tx: Transaction<Tables>, parts: Omit<StatePart
   const now = clock.now()
   const done = await adjustSuspension(tx, accountId, graceBefore(now), now)
   if (done === undefined) return
-  await mailOwner(tx, parts, accountId, done === 'suspended' ? suspendedMail() : suspensionLiftedMail())
+  await mailOwner(tx, parts, accountId, mail(done === 'suspended' ? 'account_suspended' : 'suspension_lifted', {}))
   await appendAudit(
     tx,
     systemEntry(accountId, `account.${done === 'suspended' ? 'suspended' : 'unsuspended'}`, newUuid(random)),

@@ -2,7 +2,7 @@
  *  id is derived from its subject. */
 import { findQueued, listEndingCredits, listEndingMethods } from '../../../db/billing/index.ts'
 import { sha256Hex } from '../../../domain/audit/chain.ts'
-import { creditExpiresMail, type MailText, methodExpiresMail } from '../../../domain/mail/texts.ts'
+import { type Mail, mail } from '../../../domain/mail/mails.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { mailOwner } from './invoice-state.ts'
 
@@ -20,7 +20,7 @@ interface Reminder {
   /** Id of the mail. */
   readonly id: string
   readonly accountId: string
-  readonly mail: MailText
+  readonly text: Mail
 }
 
 export async function sendReminders(parts: ReminderParts): Promise<void> {
@@ -46,8 +46,8 @@ async function sendAll<Item>(
       parts.db,
       reminders.map(({ id }) => id),
     )
-    for (const { id, accountId, mail } of reminders.filter((each) => !sent.has(each.id)))
-      await parts.db.transaction().execute((tx) => mailOwner(tx, parts, accountId, mail, id))
+    for (const { id, accountId, text } of reminders.filter((each) => !sent.has(each.id)))
+      await parts.db.transaction().execute((tx) => mailOwner(tx, parts, accountId, text, id))
     place = reminders.length === BATCH ? reminders.at(-1)?.place : undefined
   } while (place !== undefined)
 }
@@ -57,12 +57,13 @@ type Ending<List extends (...args: never) => Promise<readonly unknown[]>> = Awai
 function ofMethod({ accountId, methodId, expiresAt }: Ending<typeof listEndingMethods>) {
   const month = new Date(expiresAt.getTime() - 1).toISOString().slice(0, MONTH_LENGTH)
   const id = mailIdOf(`method ${accountId} ${methodId} ${month}`)
-  return { id, accountId, mail: methodExpiresMail(month), place: accountId }
+  return { id, accountId, text: mail('payment_method_expires', { month }), place: accountId }
 }
 
 function ofCredit({ accountId, id, label, leftCents, expiresAt }: Ending<typeof listEndingCredits>) {
-  const mail = creditExpiresMail(label, leftCents, expiresAt.toISOString().slice(0, DATE_LENGTH))
-  return { id: mailIdOf(`credit ${id}`), accountId, mail, place: id }
+  const date = expiresAt.toISOString().slice(0, DATE_LENGTH)
+  const text = mail('credit_expires', { credit: label, amount: leftCents, date })
+  return { id: mailIdOf(`credit ${id}`), accountId, text, place: id }
 }
 
 /** A UUID (version 8, RFC 9562): the same for the same subject. */

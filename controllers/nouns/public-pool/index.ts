@@ -1,6 +1,7 @@
 /** The public pool controller: what it reads, and its effects in PostgreSQL. `plan.ts` decides. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
+import { mail } from '../../../domain/mail/mails.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool } from '../../../db/public-pool/index.ts'
 import { finalizerOf } from '../../../resources/kit/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../../resources/public-pool/index.ts'
@@ -74,20 +75,9 @@ const notifyEffect =
         enqueueMail(db, {
           id: derivedId(`${operationId}/${recipient}`),
           recipient,
-          subject: SUBJECT,
-          body: BODY,
+          mail: mail('addresses_change', {}),
           createdAt: clock.now(),
         }),
       )
     return undefined
   }
-const SUBJECT = 'IPv6 addresses of your servers will change'
-const BODY = `\
-Some of your servers have an IPv6 prefix of a network that is going to be retired. Each of them can be given another \
-prefix now, while it runs:
-
-POST /v1/servers/{id}/renumber-ipv6
-
-The servers concerned show ipv6_renumber_available. The prefix that they have works on beside the new one until the \
-network is retired.
-`

@@ -12,7 +12,8 @@ import {
   readSecrets,
   recordAttempt,
 } from '../../../db/webhook/index.ts'
-import { webhookPausedMail } from '../../../domain/mail/texts.ts'
+import { mail } from '../../../domain/mail/mails.ts'
+import { en } from '../../../domain/mail/en.ts'
 import { GONE, isDelivered, PAUSE_AFTER_MILLISECONDS, retryAfterMilliseconds } from '../../../domain/webhook/rules.ts'
 import { SECRET_BYTES, secretText, signedHeaders } from '../../../domain/webhook/signature.ts'
 import type { TestTrust } from '../../../integrations/public-internet/lookup.ts'
@@ -99,12 +100,18 @@ async function deliver(parts: DeliverParts, delivery: DueDelivery, signal: Abort
       const isGone = status === GONE
       const isLong = now.getTime() - failingSince.getTime() >= PAUSE_AFTER_MILLISECONDS
       if (!isGone && !isLong) return
-      const reason = isGone ? 'The receiver answered 410 Gone.' : 'Every delivery has failed for three days.'
+      const pause = isGone ? 'gone' : 'failing'
+      const reason = en.pauses[pause]
       const paused = await pauseWebhook(tx, delivery, { now, reason })
       if (paused === undefined) return
       const { accountId, webhookId } = delivery
       for (const recipient of await listOwnerMails(tx, accountId))
-        await enqueueMail(tx, { id: newUuid(random), recipient, ...webhookPausedMail(reason), createdAt: now })
+        await enqueueMail(tx, {
+          id: newUuid(random),
+          recipient,
+          mail: mail('webhook_paused', { reason: pause }),
+          createdAt: now,
+        })
       await appendAudit(tx, pauseEntry(accountId, webhookId, { ...paused, reason }, newUuid(random)), parts)
     }),
   )

@@ -10,6 +10,7 @@ import { IDENTITY_NOUNS } from '../../../apiserver/nouns.ts'
 import { folderTransport } from '../../../apiserver/mail/transport.ts'
 import { sendOne } from '../../../apiserver/mail/worker.ts'
 import type { Database } from '../../../db/kit/open.ts'
+import { PLAIN_STYLE } from '../../../domain/mail/write.ts'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { openClient } from '../../../kit/kube/client.ts'
@@ -161,7 +162,16 @@ export async function openHarness(
   /** Sends what the outbox holds and answers the new mails, oldest first, as raw text. */
   async function readMails(): Promise<string[]> {
     while (
-      await sendOne({ db, clock, random: systemRandom, log, transport, from: 'svccloud <no-reply@cloud.example>' })
+      await sendOne({
+        db,
+        clock,
+        random: systemRandom,
+        log,
+        transport,
+        from: 'svccloud <no-reply@cloud.example>',
+        language: 'en',
+        style: PLAIN_STYLE,
+      })
     );
     const names = (await readdir(folder)).sort().filter((name) => !read.has(name))
     for (const name of names) read.add(name)

@@ -2,10 +2,13 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { type Message, toMessage } from '../../../apiserver/mail/message.ts'
 import { type MailTransport, smtpTransport } from '../../../apiserver/mail/transport.ts'
-import { sendOne } from '../../../apiserver/mail/worker.ts'
+import { type MailWorkerParts, sendOne } from '../../../apiserver/mail/worker.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
+import { mail } from '../../../domain/mail/mails.ts'
+import { PLAIN_STYLE } from '../../../domain/mail/write.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { useDatabase } from '../../database.ts'
@@ -15,20 +18,21 @@ const database = useDatabase()
 const FROM = 'svccloud <no-reply@cloud.example>'
 const link = `https://cloud.example/verify-email#token=${'x'.repeat(90)}`
 
-const workerOf = (transport: MailTransport, clock = movableClock()) => ({
+const workerOf = (transport: MailTransport, clock = movableClock()): MailWorkerParts => ({
   db: database.db,
   clock,
   random: systemRandom,
   log: silentLog,
   transport,
   from: FROM,
+  language: 'en',
+  style: PLAIN_STYLE,
 })
-const enqueue = (body: string) =>
+const enqueue = (reason: string) =>
   enqueueMail(database.db, {
     id: newUuid(systemRandom),
     recipient: 'ada@example.com',
-    subject: 'Hello',
-    body,
+    mail: mail('private_cloud_declined', { reason }),
     createdAt: new Date('2026-03-01T12:00:00Z'),
   })
 
@@ -63,8 +67,8 @@ async function withServer(
 test('a real SMTP server gets the mail once, with the link whole on its own line', async () => {
   const received: [ParsedMail, string][] = []
   await withServer(
-    (mail, raw) => {
-      received.push([mail, raw])
+    (...one) => {
+      received.push(one)
       return undefined
     },
     async (url) => {
@@ -75,8 +79,11 @@ test('a real SMTP server gets the mail once, with the link whole on its own line
       transport.close()
     },
   )
-  const [[mail, raw] = []] = received
-  expect(mail).toMatchObject({ subject: 'Hello', text: expect.stringContaining('Grüße an Zoë') })
+  const [[arrived, raw] = []] = received
+  expect(arrived).toMatchObject({
+    subject: 'Your request for private hosts',
+    text: expect.stringContaining('Grüße an Zoë'),
+  })
   expect(raw?.split('\r\n')).toContain(link)
   expect(raw?.split('\r\n')).toContain('To: ada@example.com')
   expect(received).toHaveLength(1)
@@ -150,4 +157,96 @@ test('without an SMTP server a mail is one readable file that only its owner may
   expect(text.split('\r\n').filter((line) => line.startsWith('http'))).toEqual([
     expect.stringMatching(/^http:\/\/127\.0\.0\.1:8080\/verify-email#token=[\w-]{43}$/),
   ])
+})
+
+describe('the language of a mail', () => {
+  const sendTo = async (recipient: string, language?: 'en' | 'de', of: 'en' | 'de' = 'en') => {
+    const sent: Message[] = []
+    const transport = { send: async (message: Message) => void sent.push(message), close: () => undefined }
+    await enqueueMail(database.db, {
+      id: newUuid(systemRandom),
+      recipient,
+      mail: mail('credit_expires', { credit: 'Start', amount: 123_456, date: '2026-04-01' }),
+      language,
+      createdAt: new Date('2026-03-01T12:00:00Z'),
+    })
+    const style = { product: 'Wolke', footers: { de: 'Beispiel GmbH' } }
+    while (await sendOne({ ...workerOf(transport), language: of, style }));
+    return sent.map(({ subject, text }) => [subject, text])
+  }
+  const german = [
+    [
+      'Ihr Guthaben läuft ab',
+      expect.stringMatching(/1\.234,56\u00A0€, läuft am 1\. April 2026 ab[^]*-- \nBeispiel GmbH\n$/),
+    ],
+  ]
+  const english = [['Your credit expires', expect.stringContaining('€1,234.56, expires on April 1, 2026')]]
+
+  test('is what the recipient has chosen, whatever the mail was queued with', async () => {
+    const harness = await openHarness(database.db)
+    const browser = await harness.signUpAndIn('grete@example.com')
+    const choose = (preferences: unknown) => browser.send('PUT', '/v1/account/preferences', { body: { preferences } })
+    expect(await sendTo('grete@example.com', 'de')).toEqual(german)
+    await choose({ locale: 'en' })
+    expect(await sendTo('grete@example.com', 'de', 'de')).toEqual(english)
+    await choose({ locale: 'de-AT' })
+    expect(await sendTo('grete@example.com', 'en')).toEqual(german)
+    for (const locale of ['pseudo', 7, null]) {
+      await choose({ locale })
+      expect(await sendTo('grete@example.com', 'de')).toEqual(german)
+    }
+  })
+
+  test('is that of the deployment for somebody who has chosen none', async () => {
+    expect(await sendTo('nobody@example.com')).toEqual(english)
+    expect(await sendTo('nobody@example.com', undefined, 'de')).toEqual(german)
+  })
+
+  test('is that of the browser that signs up', async () => {
+    const harness = await openHarness(database.db)
+    const signUp = (email: string, headers: Record<string, string>) =>
+      harness.openBrowser().send('POST', '/v1/auth/signup', {
+        body: { name: 'Grete', email, password: 'correct zebra lantern 42' },
+        headers,
+      })
+    await signUp('new@example.com', { 'accept-language': 'de-DE,de;q=0.9,en;q=0.8' })
+    await signUp('other@example.com', {})
+    const mails = (await Promise.all((await harness.readMails()).map((text) => simpleParser(text)))).map((each) => [
+      [each.to ?? []].flat()[0]?.text,
+      each.subject,
+    ])
+    expect(mails).toContainEqual(['new@example.com', 'Bestätigen Sie Ihre E-Mail-Adresse'])
+    expect(mails).toContainEqual(['other@example.com', 'Verify your email address'])
+  })
+})
+
+test('what a mail says is removed once it is sent', async () => {
+  await enqueue('a secret')
+  while (await sendOne(workerOf({ send: async () => undefined, close: () => undefined })));
+  const rows = await database.db.selectFrom('email_outbox').select(['body', 'fields']).execute()
+  expect(new Set(rows.map(({ body, fields }) => `${body}${fields}`))).toEqual(new Set(['null']))
+})
+
+test('a mail of another release, whose name is not known, is sent as it was written', async () => {
+  const sent: Message[] = []
+  await enqueue('plain')
+  await database.db.updateTable('email_outbox').set({ name: 'of_the_future' }).where('sent_at', 'is', null).execute()
+  await sendOne({ ...workerOf({ send: async (one) => void sent.push(one), close: () => undefined }), language: 'de' })
+  expect(sent.map(({ subject }) => subject)).toEqual(['Your request for private hosts'])
+})
+
+test.each([
+  ['Müller & Söhne <no-reply@example.com>', 'Müller & Söhne', 'no-reply@example.com'],
+  ['"Cloud, Ltd." <no-reply@example.com>', 'Cloud, Ltd.', 'no-reply@example.com'],
+  ['Cloud, Ltd. <no-reply@example.com>', 'Cloud, Ltd.', 'no-reply@example.com'],
+  ['<b>x</b>" <evil@example.org> <no-reply@example.com>', '<b>x</b>" <evil@example.org>', 'no-reply@example.com'],
+  ['no-reply@example.com', '', 'no-reply@example.com'],
+])('the sender %j arrives as it is', async (from, name, address) => {
+  const subject = 'Größe: ein langer Betreff, der über das Ende eines kodierten Wortes hinausgeht — und weiter'
+  const raw = toMessage({ id: 'x', from, to: 'ada@example.com', subject, text: 'x', at: new Date(0) })
+  expect(raw.split('\r\n\r\n')[0]).toMatch(/^[\x20-\x7e\r\n]+$/)
+  const parsed = await simpleParser(raw)
+  expect(parsed.subject).toBe(subject)
+  expect(parsed.from?.value).toEqual([{ name, address }])
+  expect(parsed.headers.has('bcc')).toBe(false)
 })

@@ -350,8 +350,8 @@ test('owners hear once that a payment method or a credit is about to end, howeve
   cloud.at('2026-03-25T00:01:00Z')
   expect(await counts()).toEqual([1, others])
   const [[method], [credit]] = await mails()
-  expect(method?.body).toContain('expires at the end of 2026-03')
-  expect(credit?.body).toMatch(/your credit "Credit \d+", EUR 1\.00, expires on 2026-04-01/)
+  expect(method?.body).toContain('expires at the end of March 2026')
+  expect(credit?.body).toMatch(/your credit "Credit \d+", €1\.00, expires on April 1, 2026/)
 })
 
 test('hours are removed when nobody needs them, and totals are kept', async () => {
