@@ -265,7 +265,7 @@ const special: readonly Tier[] = [
   named({
     name: 'csi',
     workersMaximum: 2,
-    testTimeoutMilliseconds: 120_000,
+    testTimeoutMilliseconds: 240_000,
     deadlineMinutes: 8,
     isOptIn: true,
     missing: csiMissing,

@@ -29,7 +29,6 @@ const NODE = 'worker'
 const PLATFORM = '/apis/svccloud.dev/v1alpha1'
 const SERVICES = '/api/v1/namespaces/default/services'
 const PROGRAM = 'addons/cloud/main.ts'
-const PATIENCE_MILLISECONDS = 120_000
 
 let data: string
 let product: Product
@@ -227,7 +226,7 @@ async function logOf(): Promise<string> {
 /** With the last words of the program when it does not come. */
 const came = async <Value>(what: string, look: () => Promise<Value>, isGood: (value: Value) => boolean) => {
   try {
-    return await until(what, slowly(look), isGood, PATIENCE_MILLISECONDS)
+    return await until(what, slowly(look), isGood)
   } catch (error) {
     throw new Error(await logOf(), { cause: error })
   }
@@ -283,7 +282,7 @@ describe.runIf((await findKubernetes()) !== undefined)('services', () => {
     const { body: events } = await admin.send('GET', '/apis/events.k8s.io/v1/namespaces/default/events')
     const reasons = (events['items'] as { reason: string }[]).map(({ reason }) => reason)
     expect(reasons).toContain('EnsuringLoadBalancer')
-  }, 400_000)
+  }, 600_000)
 
   test('what cannot be is an event of the service', async () => {
     const spec = { type: 'LoadBalancer', selector: { app: 'dns' }, ports: [{ port: 53, protocol: 'UDP' }] }
@@ -295,5 +294,5 @@ describe.runIf((await findKubernetes()) !== undefined)('services', () => {
     }
     await came('the event', notes, (all) => all.includes('port 53 is UDP: load balancers take TCP only'))
     expect(await balancers()).toEqual([])
-  }, 150_000)
+  }, 300_000)
 })

@@ -158,7 +158,7 @@ const came = async <Value>(what: string, look: () => Promise<Value>, isGood: (va
     return look()
   }
   try {
-    return await until(what, slowly, isGood, 80_000)
+    return await until(what, slowly, isGood)
   } catch (error) {
     const names = known.flatMap(({ programs }) => programs.map(({ name }) => name))
     const logs = names.map((name) => readFile(join(hosted.folder, planeId, `${name}.log`), 'utf8').catch(() => ''))
@@ -212,7 +212,7 @@ describe.runIf(isAllBuilt)('claims', () => {
     await admin.send('DELETE', `${PODS}/second`)
     await admin.send('DELETE', `${CLAIMS}/data`)
     await came('the storage to go with its claim', storages, ({ length }) => length === 0)
-  }, 400_000)
+  }, 600_000)
 
   test('a snapshot becomes one of the storage, and claims that are made of it a storage with its data', async () => {
     await admin.send('POST', CLAIMS, claimOf('data', 1))
@@ -254,5 +254,5 @@ describe.runIf(isAllBuilt)('claims', () => {
     await admin.send('DELETE', `${SNAPSHOTS}/kept`)
     await came('the snapshot to go', snapshots, ({ length }) => length === 0)
     await came('its storage to go too', storages, ({ length }) => length === 0)
-  }, 400_000)
+  }, 600_000)
 })

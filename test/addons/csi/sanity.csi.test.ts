@@ -59,7 +59,7 @@ beforeAll(async () => {
   const settings = { SVCCLOUD_SERVER_ID: serverId, SVCCLOUD_ZONE: ZONE, SVCCLOUD_DISKS: disks.byId }
   node = await startDriver('node', folder, settings)
   drivers.push(node)
-}, 180_000)
+}, 400_000)
 
 afterAll(async () => {
   ending.abort()

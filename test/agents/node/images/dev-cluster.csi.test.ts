@@ -110,12 +110,12 @@ beforeAll(async () => {
     'its API',
     () => machine.ask('status'),
     ({ report }) => report.devCluster?.isReady === true && report.devCluster.detail.includes('node'),
-    120_000,
+    240_000,
   )
   said = answer.report.devCluster
   const [admin] = said?.admins ?? []
   if (admin !== undefined) await writeFile(file('kubeconfig'), kubeconfigOf(admin))
-}, 240_000)
+}, 400_000)
 
 afterAll(async () => {
   web?.kill()
@@ -143,13 +143,13 @@ test('the token that the platform signs is one of the service account of adminis
 })
 
 test('one of its administrators ends, no other does, and nothing is restarted for it', {
-  timeout: 120_000,
+  timeout: 400_000,
 }, async () => {
   const admins = async () => {
     said = (await machine.ask('status')).report.devCluster
     return said?.admins ?? []
   }
-  const all = await until('its administrators', admins, (found) => found.length === DEV_ADMINS_MAXIMUM, 60_000)
+  const all = await until('its administrators', admins, (found) => found.length === DEV_ADMINS_MAXIMUM)
   const [first, second] = all
   if (first === undefined || second === undefined) throw new Error('there are too few')
   await writeFile(file('second'), kubeconfigOf(second))
@@ -163,8 +163,8 @@ test('one of its administrators ends, no other does, and nothing is restarted fo
   const before = await keeper()
   await deliver([second.uid])
   // API servers remember a good token for ten seconds.
-  await until('its end', asSecond, (found) => found === 'unknown', 60_000)
-  const after = await until('another in its place', admins, (found) => found.length === DEV_ADMINS_MAXIMUM, 60_000)
+  await until('its end', asSecond, (found) => found === 'unknown')
+  const after = await until('another in its place', admins, (found) => found.length === DEV_ADMINS_MAXIMUM)
   expect(after.find(({ name }) => name === second.name)?.uid).not.toBe(second.uid)
   expect(after.filter(({ name }) => name !== second.name)).toEqual(all.filter(({ name }) => name !== second.name))
   expect(await kubectl('auth', 'whoami')).toContain(first.name)
