@@ -63,11 +63,7 @@ export function createApi({
         : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error)
     })
     if (response.ok) return response
-    throw serviceFailure(
-      response.status,
-      members(await response.text().catch(() => '')),
-      response.headers.get('x-request-id'),
-    )
+    throw serviceFailure(response.status, members(await response.text().catch(() => '')), response.headers)
   }
   return {
     url: base,

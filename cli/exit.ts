@@ -1,5 +1,6 @@
 /** Results of a command: exit codes for scripts, and the failures that cause them. */
 import { z } from 'zod'
+import { retryAfterSeconds } from '../client/follow.ts'
 
 export const EXIT = {
   ok: 0,
@@ -26,6 +27,8 @@ export const EXIT_MEANINGS: readonly (readonly [number, string])[] = [
 /** Shown to the user without a stack trace; the command exits with the code. */
 export class Failure extends Error {
   readonly code: number
+  /** When the request may be repeated, if the service says so. */
+  retryAfterSeconds: number | undefined
   constructor(code: number, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Failure'
@@ -48,11 +51,7 @@ export function programFailure(error: unknown): Failure {
 }
 
 /** A refusal of the service, with the content of its problem document. */
-export function serviceFailure(
-  status: number,
-  document: Readonly<Record<string, unknown>>,
-  requestId: string | null,
-): Failure {
+export function serviceFailure(status: number, document: Readonly<Record<string, unknown>>, headers: Headers): Failure {
   const { title, detail, reason, errors } = document
   const code =
     status === 401 || status === 403
@@ -64,13 +63,16 @@ export function serviceFailure(
     Array.isArray(errors) && errors.length > 1
       ? errors.map(({ field, detail: fault }: { field: string; detail: string }) => `\n  ${field} ${fault}`).join('')
       : ''
+  const requestId = headers.get('x-request-id')
   const facts = [
     ...(typeof reason === 'string' ? [`reason ${reason}`] : []),
     ...(requestId === null ? [] : [`request ${requestId}`]),
   ]
-  return new Failure(
+  const failure = new Failure(
     code,
     `${status} ${String(title ?? 'Refused')}: ` +
       `${String(detail ?? '')}${fields}${facts.length === 0 ? '' : `\n  ${facts.join(', ')}`}`,
   )
+  failure.retryAfterSeconds = retryAfterSeconds(headers)
+  return failure
 }

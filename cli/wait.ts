@@ -27,6 +27,8 @@ export interface WaitParts {
  *  most. */
 const WAIT_SECONDS = 5
 const PAUSE_MILLISECONDS = 250
+/** A service that asks for more is asked again nevertheless. */
+const PAUSE_SECONDS_MAXIMUM = 60
 /** Consecutive failures to reach the service that are tolerated. */
 const LOST_MAXIMUM = 20
 
@@ -52,7 +54,8 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
       if (!isPassing || (lost += 1) > LOST_MAXIMUM) throw error
       if (lost === 1 && error.code === EXIT.unreachable)
         terminal.writeError(`${terminal.isErrorTerminal ? CLEAR_LINE : ''}${error.message}; retrying …\n`)
-      await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
+      const wanted = Math.min(PAUSE_SECONDS_MAXIMUM, error.retryAfterSeconds ?? 0)
+      await clock.sleep(Math.max(PAUSE_MILLISECONDS * lost, wanted * 1_000), signal)
       continue
     }
     reportProgress(terminal, operation, reported)

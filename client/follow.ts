@@ -12,7 +12,8 @@ export interface StreamPart {
 }
 
 export interface FollowOptions {
-  /** Connects, and continues from the cursor unless it is empty. */
+  /** Connects, and continues from the cursor unless it is empty. An error with `retryAfterSeconds` says when the next
+   *  attempt may come. */
   readonly open: (cursor: string, signal: AbortSignal) => Promise<Response>
   /** Of an earlier stream. */
   readonly cursor?: string | undefined
@@ -28,6 +29,8 @@ export interface FollowOptions {
 const SILENCE_MILLISECONDS = 45_000
 const PAUSE_LEAST_MILLISECONDS = 500
 const PAUSE_MOST_MILLISECONDS = 30_000
+/** A service that asks for more is asked again nevertheless. */
+const WANTED_MOST_MILLISECONDS = 600_000
 
 /** Reconnects until the signal aborts, which is not an error, or `onLost` throws. */
 export async function* follow({
@@ -41,6 +44,7 @@ export async function* follow({
   let failures = 0
   while (!signal.aborted) {
     const connection = connect(signal, timer)
+    let wanted = 0
     try {
       for await (const { event, data, id } of events(await open(cursor, connection.signal), connection.signal)) {
         connection.heard()
@@ -53,12 +57,25 @@ export async function* follow({
     } catch (error) {
       if (signal.aborted) return
       onLost?.(error, ++failures)
+      wanted = wantedMilliseconds(error)
     } finally {
       connection.end()
     }
     const most = Math.min(PAUSE_MOST_MILLISECONDS, PAUSE_LEAST_MILLISECONDS * 2 ** Math.max(0, failures - 1))
-    await timer.pause(spread(most), signal).catch(() => {}) // aborted
+    await timer.pause(wanted + spread(most), signal).catch(() => {}) // aborted
   }
+}
+
+function wantedMilliseconds(error: unknown): number {
+  // of any error
+  const { retryAfterSeconds: seconds } = { ...(error as { readonly retryAfterSeconds?: unknown } | null) }
+  return typeof seconds === 'number' ? Math.min(WANTED_MOST_MILLISECONDS, seconds * 1_000) : 0
+}
+
+/** The seconds of Retry-After; undefined without it, and for a date. */
+export function retryAfterSeconds(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') || Number.NaN)
+  return seconds >= 0 && Number.isFinite(seconds) ? seconds : undefined
 }
 
 /** A signal for one connection: it aborts with the other, and when nothing is heard for long. */

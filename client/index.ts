@@ -2,7 +2,7 @@
  *  needs: waiting for an operation, reading complete lists, and following changes. It has no other dependencies, and
  *  also runs in browsers. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
-import { follow, type FollowOptions } from './follow.ts'
+import { follow, type FollowOptions, retryAfterSeconds } from './follow.ts'
 import type { Change, ChangeType, OtherChange, Reset } from './items.ts'
 import type { components, Operation, paths, Problem } from './schema.ts'
 import { type Timer, timer as realTimer } from './timer.ts'
@@ -37,12 +37,15 @@ export class SvccloudError extends Error {
   readonly status: number
   readonly problem: Partial<Problem>
   readonly requestId: string | null
+  /** When the request may be repeated, if the service says so. */
+  readonly retryAfterSeconds: number | undefined
   constructor(response: Response, problem: Partial<Problem> | undefined) {
     super(`${response.status} ${problem?.title ?? response.statusText}: ${problem?.detail ?? 'no detail'}`)
     this.name = 'SvccloudError'
     this.status = response.status
     this.problem = problem ?? {}
     this.requestId = response.headers.get('x-request-id')
+    this.retryAfterSeconds = retryAfterSeconds(response.headers)
   }
 }
 
@@ -125,8 +128,8 @@ export async function waitForOperation(
  *  (RateLimit). */
 function pauseSeconds(headers: Headers): number {
   const [, left, fullAfter] = /;r=(\d+);t=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
-  const wanted = Number(headers.get('retry-after') ?? Number(fullAfter ?? 0) / Math.max(1, Number(left ?? 0)))
-  return Math.min(PAUSE_MOST_SECONDS, Math.max(PAUSE_LEAST_SECONDS, Number.isFinite(wanted) ? wanted : 0))
+  const wanted = retryAfterSeconds(headers) ?? Number(fullAfter ?? 0) / Math.max(1, Number(left ?? 0))
+  return Math.min(PAUSE_MOST_SECONDS, Math.max(PAUSE_LEAST_SECONDS, wanted))
 }
 
 interface Page<Item> {

@@ -1,6 +1,7 @@
 /** The stream of changes of the account, once for a browser: the tab that holds the lock reads it and repeats it to the
  *  others. Whatever is lost, the answer is to read again what is on the screen. */
 import { cache, keyOf } from './cache.ts'
+import { retryAfterSeconds } from '../../client/follow.ts'
 import { after, fraction, now, pause } from '../system.ts'
 import { sessionLost } from './client.ts'
 import { type Item, type Pages, withItem, withoutItem } from './apply.ts'
@@ -35,6 +36,8 @@ const PATH = '/v1/changes'
 const LOCK = 'svccloud-changes'
 const BACKOFF_MILLISECONDS = 500
 const BACKOFF_MAXIMUM_MILLISECONDS = 30_000
+/** A service that asks for more is asked again nevertheless. */
+const WANTED_MAXIMUM_MILLISECONDS = 600_000
 /** A stream that lasted so long was a good one: the next attempt comes at once. */
 const STEADY_MILLISECONDS = 10_000
 /** Without a stream for so long, pages read again instead. */
@@ -89,11 +92,13 @@ async function readForever(tell: (message: Message) => void, signal: AbortSignal
     if (outcome === 'absent') tell({ is: 'state', state: 'polling' })
     else if (liveState.get() === 'live') tell({ is: 'state', state: 'connecting' })
     wait = now() - began > STEADY_MILLISECONDS ? BACKOFF_MILLISECONDS : Math.min(wait * 2, BACKOFF_MAXIMUM_MILLISECONDS)
-    await pause(wait * (0.5 + fraction() / 2), signal)
+    const wanted = typeof outcome === 'number' ? Math.min(outcome * 1_000, WANTED_MAXIMUM_MILLISECONDS) : 0
+    await pause(wanted + wait * (0.5 + fraction() / 2), signal)
   }
 }
 
-type Outcome = 'ended' | 'lost' | 'signed-out' | 'absent'
+/** A number: the service is busy for so many seconds. */
+type Outcome = 'ended' | 'lost' | 'signed-out' | 'absent' | number
 
 async function readOnce(
   cursor: string,
@@ -104,7 +109,7 @@ async function readOnce(
   const response = await fetch(PATH + query, { headers: { accept: 'text/event-stream' }, signal })
   if (response.status === 401) return 'signed-out'
   if (response.status === 404) return 'absent'
-  if (!response.ok || response.body === null) return 'lost'
+  if (!response.ok || response.body === null) return retryAfterSeconds(response.headers) ?? 'lost'
   receive({ event: 'open', data: '', id: '' })
   for await (const event of serverSentEvents(response.body)) receive(event)
   return 'ended'

@@ -1,4 +1,5 @@
 /** The one way in which a request fails: the service refuses it, or did not answer. */
+import { retryAfterSeconds } from '../../client/follow.ts'
 import type { Problem } from '../../client/schema.ts'
 import type { OperationId } from './operations.ts'
 
@@ -18,8 +19,7 @@ export class Refusal extends Error {
     this.problem = problem
     this.operation = operation
     this.requestId = response?.headers.get('x-request-id') ?? null
-    const seconds = Number(response?.headers.get('retry-after') ?? Number.NaN)
-    this.retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
+    this.retryAfterSeconds = response === undefined ? undefined : retryAfterSeconds(response.headers)
   }
 
   get reason(): string | undefined {

@@ -161,11 +161,15 @@ test('a list of invoices shows what is due, and a list of credits what is left',
 })
 
 test('exit codes follow the status, and a refusal says its reason and its request', () => {
-  const codeOf = (status: number) => serviceFailure(status, {}, null).code
+  const codeOf = (status: number) => serviceFailure(status, {}, new Headers()).code
   expect([400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503].map(codeOf)).toEqual([
     3, 2, 1, 2, 1, 1, 3, 3, 1, 1, 1, 1,
   ])
-  const refusal = serviceFailure(409, { title: 'Conflict', detail: 'Busy.', reason: 'operation_in_progress' }, 'r-1')
+  const refusal = serviceFailure(
+    409,
+    { title: 'Conflict', detail: 'Busy.', reason: 'operation_in_progress' },
+    new Headers({ 'x-request-id': 'r-1' }),
+  )
   expect(refusal).toBeInstanceOf(Failure)
   expect(refusal.message).toBe('409 Conflict: Busy.\n  reason operation_in_progress, request r-1')
 })

@@ -1,7 +1,7 @@
 /** One command line in this process: only the terminal is the test's. */
 import { spawn } from 'node:child_process'
 import { run } from '../../cli/run.ts'
-import { systemClock } from '../../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 
 export interface Ended {
@@ -16,6 +16,7 @@ export interface RunOptions {
   readonly input?: string
   readonly isTerminal?: boolean
   readonly signal?: AbortSignal
+  readonly clock?: Clock
   /** Called with all of the error output whenever there is more of it. */
   readonly onError?: (error: string) => void
 }
@@ -23,13 +24,20 @@ export interface RunOptions {
 /** Runs one command line in this process, to its end. */
 export async function runLine(
   line: readonly string[],
-  { environment = {}, input = '', isTerminal = false, signal = new AbortController().signal, onError }: RunOptions,
+  {
+    environment = {},
+    input = '',
+    isTerminal = false,
+    signal = new AbortController().signal,
+    clock = systemClock,
+    onError,
+  }: RunOptions,
 ): Promise<Ended> {
   const said = { out: '', error: '' }
   const lines = input.split('\n')
   const code = await run(line, {
     environment,
-    clock: systemClock,
+    clock,
     random: systemRandom,
     signal,
     terminal: {

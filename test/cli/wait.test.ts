@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { runLine } from './run-line.ts'
 
 const SERVER = '00000000-0000-4000-8000-000000000001'
@@ -26,15 +27,15 @@ const refusal = (status: number): Scripted => [status, {}]
 async function waitThrough(...script: readonly Scripted[]) {
   let looks = 0
   const service = createServer((request, response) => {
-    const answer = (status: number, body: object) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    const answer = (status: number, body: object, headers: object = {}) =>
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
     if (request.method === 'POST') return answer(202, { server: { id: SERVER }, operation: OPERATION })
     if (!request.url?.startsWith('/v1/operations/')) return answer(200, { server: { id: SERVER, hostname: 'web' } })
     const [status, operation] = script[looks] ?? script.at(-1) ?? SUCCEEDED
     looks += 1
     return status === 200
       ? answer(status, { operation: { ...OPERATION, ...operation } })
-      : answer(status, { title: 'Refused', detail: 'Not now.' })
+      : answer(status, { title: 'Refused', detail: 'Not now.' }, { 'retry-after': '7' })
   })
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
   closing.push(() => service.close())
@@ -44,8 +45,13 @@ async function waitThrough(...script: readonly Scripted[]) {
     SVCCLOUD_TOKEN: 'token',
     XDG_CONFIG_HOME: '/nonexistent',
   }
-  const ended = await runLine(['server', 'start', SERVER], { environment })
-  return { ...ended, looks }
+  const pauses: number[] = []
+  const sleep: Clock['sleep'] = (milliseconds, signal) => {
+    pauses.push(milliseconds)
+    return systemClock.sleep(1, signal)
+  }
+  const ended = await runLine(['server', 'start', SERVER], { environment, clock: { ...systemClock, sleep } })
+  return { ...ended, looks, pauses }
 }
 
 test.each([
@@ -60,6 +66,8 @@ test.each([
 test.each([[[500, 503, 502]], [[429, 429]]])('answers of %j are sat out', async (statuses) => {
   const ended = await waitThrough([200, {}], ...statuses.map(refusal), SUCCEEDED)
   expect([ended.code, ended.error, ended.looks]).toEqual([0, '', statuses.length + 2])
+  // as long as each of them says
+  expect(ended.pauses.filter((pause) => pause === 7_000).length).toBe(statuses.length)
 })
 
 test.each([

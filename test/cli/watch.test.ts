@@ -2,14 +2,27 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { runLine } from './run-line.ts'
+
+/** Watches a connection that is silent. */
+const SILENCE_MILLISECONDS = 40_000
 
 const closing: (() => void)[] = []
 afterEach(() => closing.splice(0).forEach((close) => close()))
 
-/** Answers each request by the next text, and ends after the last. A number refuses. */
+/** Answers each request by the next text, and ends after the last. A number refuses. Pauses are noted, and short. */
 async function watchThrough(line: readonly string[], ...script: readonly (string | number)[]) {
   const asked: string[] = []
+  const pauses: number[] = []
+  const clock: Clock = {
+    ...systemClock,
+    sleep(milliseconds, signal) {
+      if (milliseconds >= SILENCE_MILLISECONDS) return systemClock.sleep(milliseconds, signal)
+      pauses.push(milliseconds)
+      return systemClock.sleep(1, signal)
+    },
+  }
   const over = new AbortController()
   const service = createServer((request, response) => {
     const next = script[asked.length]
@@ -19,7 +32,9 @@ async function watchThrough(line: readonly string[], ...script: readonly (string
       return over.abort()
     }
     if (typeof next === 'number')
-      return response.writeHead(next, { 'content-type': 'application/json' }).end(JSON.stringify({ title: 'Refused' }))
+      return response
+        .writeHead(next, { 'content-type': 'application/json', 'retry-after': '20' })
+        .end(JSON.stringify({ title: 'Refused' }))
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(next)
   })
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
@@ -30,7 +45,7 @@ async function watchThrough(line: readonly string[], ...script: readonly (string
     SVCCLOUD_TOKEN: 'token',
     XDG_CONFIG_HOME: '/nonexistent',
   }
-  return { ...(await runLine(['watch', ...line], { environment, signal: over.signal })), asked }
+  return { ...(await runLine(['watch', ...line], { environment, signal: over.signal, clock })), asked, pauses }
 }
 const change = (type: string, is: string, item: object | null) =>
   `event: change\ndata: ${JSON.stringify({ type, id: 'i1', is, item })}\n\n`
@@ -78,4 +93,10 @@ test('asks for the types that were named, and refuses others', async () => {
 
 test('ends with a refusal that waiting does not cure', async () => {
   expect(await watchThrough([], 403)).toMatchObject({ code: 2, asked: ['/v1/changes?'] })
+})
+
+test('comes back when the service says', async () => {
+  const { pauses } = await watchThrough([], 429, RESET('start', 'c1'))
+  expect(pauses[0]).toBeGreaterThanOrEqual(20_000)
+  expect(pauses[1]).toBeLessThan(1_000)
 })

@@ -1,6 +1,7 @@
 /** How the client follows the stream of changes, against a service that streams as configured. */
 import { expect, test } from 'vitest'
 import { changes, type ChangeType, createClient, SvccloudError, type Timer } from '../../client/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { CHANGE_TYPES } from '../../resources/change/index.ts'
 
 const change = (id: string, is = 'set') =>
@@ -9,7 +10,13 @@ const RESET = 'event: reset\ndata: {"reason":"start"}\nid: c1\n\n'
 
 /** Never ends by itself. */
 const SILENT = Symbol('nothing more comes')
-type Answer = number | string | readonly (string | typeof SILENT)[] | Error
+type Answer = number | Refusal | string | readonly (string | typeof SILENT)[] | Error
+
+interface Refusal {
+  readonly status: number
+  readonly retryAfter: string
+}
+const isRefusal = (answer: Answer): answer is Refusal => typeof answer === 'object' && 'retryAfter' in answer
 
 /** Answers each connection by the next of the script; ends with the last. */
 function scripted(...script: readonly Answer[]) {
@@ -23,8 +30,8 @@ function scripted(...script: readonly Answer[]) {
   const timer: Timer = {
     milliseconds: () => now,
     async pause(milliseconds, signal) {
-      // Longer ones watch a connection: the test says when they are over.
-      if (milliseconds <= 30_000) pauses.push(milliseconds)
+      // Those in between watch a connection: the test says when they are over.
+      if (milliseconds <= 30_000 || milliseconds > 45_000) pauses.push(milliseconds)
       else await new Promise<void>((resolve) => void watching.push(resolve))
       if (signal?.aborted !== true) now += milliseconds
     },
@@ -34,11 +41,13 @@ function scripted(...script: readonly Answer[]) {
     const { value = new Error('no more'), done } = answers.next()
     if (done) stop.abort()
     if (value instanceof Error) throw value
-    if (typeof value === 'number')
-      return new Response(JSON.stringify({ status: value, title: 'Refused' }), {
-        status: value,
-        headers: { 'content-type': 'application/json' },
+    if (typeof value === 'number' || isRefusal(value)) {
+      const { status, retryAfter } = isRefusal(value) ? value : { status: value, retryAfter: undefined }
+      return new Response(JSON.stringify({ status, title: 'Refused' }), {
+        status,
+        headers: { 'content-type': 'application/json', ...defined({ 'retry-after': retryAfter }) },
       })
+    }
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         const parts = typeof value === 'string' ? [value] : value
@@ -99,6 +108,22 @@ test('comes back later and later while the service is away or busy, and at once 
   expect(most.map((limit, index) => [limit >= (pauses[index] ?? 0), limit / 2 <= (pauses[index] ?? 0)])).toEqual(
     most.map(() => [true, true]),
   )
+})
+
+test('comes back when the service says, a little later, and after ten minutes at the latest', async () => {
+  const { client, pauses, ...options } = scripted(
+    { status: 429, retryAfter: '10' },
+    { status: 503, retryAfter: '7200' },
+    { status: 503, retryAfter: 'Wed, 21 Oct 2026 07:28:00 GMT' },
+    { status: 503, retryAfter: '-5' },
+    RESET,
+  )
+  await read(changes(client, options))
+  const wanted = [10_000, 600_000, 0, 0, 0, 0]
+  const more = [500, 1_000, 2_000, 4_000, 500, 500]
+  const isGood = (pause: number, index: number) =>
+    pause > (wanted[index] ?? 0) && pause <= (wanted[index] ?? 0) + (more[index] ?? 0)
+  expect(pauses.map(isGood)).toEqual([true, true, true, true, true])
 })
 
 test('a silent connection is lost', async () => {
