@@ -49,7 +49,7 @@ function bodyOf(route: Route, command: Command | undefined): object | undefined 
   const flags = (command?.flags ?? []).filter(({ place }) => place === 'body')
   return {
     ...schema,
-    ...compact({ exactlyOne: exactlyOneIn(route.body) }),
+    ...compact({ exactlyOne: exactlyOneIn(route.body), takesDryRun: route.takesDryRun }),
     flags: Object.fromEntries(flags.map(({ field, type }) => [field, type])),
   }
 }

@@ -18,5 +18,7 @@ export interface FieldSchema {
 export interface BodySchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>
   readonly required?: readonly string[]
+  /** The operation answers `?dry_run=true`. */
+  readonly takesDryRun?: boolean
   readonly flags: Readonly<Record<string, string>>
 }

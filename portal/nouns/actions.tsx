@@ -13,7 +13,9 @@ import type { MenuEntry } from '../ui/menu.tsx'
 import { Fields } from './fields.tsx'
 import { bodyOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
+import { Once } from './once.tsx'
 import { pathTo, send } from './reads.ts'
+import { type Secrets, secretsIn } from './secrets.ts'
 
 const AT_ONCE = 4
 
@@ -55,10 +57,15 @@ export interface Actions {
 export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => void = () => undefined): Actions {
   const may = useMay()
   const [started, setStarted] = useState<Started>()
+  const [secrets, setSecrets] = useState<Secrets>()
   const allowed = noun.actions.filter(({ operation }) => may(operation))
+  const finish = ({ done, secrets: shown }: Outcome): void => {
+    setSecrets(shown)
+    onDone(done)
+  }
   const start = (action: ActionOf<Thing>, items: readonly Thing[]): void => {
     if (action.confirm !== undefined || action.form !== undefined) setStarted({ action, items })
-    else void runAll(noun, action, items, {}).then(({ done }) => onDone(done))
+    else void runAll(noun, action, items, {}).then(finish)
   }
   const entriesFor = (item: Thing, actions: readonly ActionOf<Thing>[] = allowed): readonly MenuEntry[] =>
     actions.map((action, at) => ({
@@ -70,14 +77,16 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
       run: () => start(action, [item]),
     }))
   const dialog =
-    started === undefined ? null : (
+    secrets !== undefined ? (
+      <Once secrets={secrets} onClose={() => setSecrets(undefined)} />
+    ) : started === undefined ? null : (
       <ActionDialog
         noun={noun}
         {...started}
         onClose={() => setStarted(undefined)}
-        onDone={(done) => {
+        onDone={(outcome) => {
           setStarted(undefined)
-          onDone(done)
+          finish(outcome)
         }}
       />
     )
@@ -87,6 +96,8 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
 interface Outcome {
   readonly done: ReadonlySet<string>
   readonly refusals: readonly Refusal[]
+  /** What the last answer shows once. */
+  readonly secrets: Secrets | undefined
 }
 
 /** Four at a time; each has its own result. */
@@ -98,11 +109,12 @@ async function runAll(
 ): Promise<Outcome> {
   const done = new Set<string>()
   const refusals: Refusal[] = []
+  let secrets: Secrets | undefined
   const waiting = [...items]
   const work = async (): Promise<void> => {
     for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
       try {
-        await runOne(action.operation, item.id, body)
+        secrets = secretsIn(await runOne(action.operation, item.id, body)) ?? secrets
         done.add(item.id)
       } catch (error) {
         refusals.push(asRefusal(action.operation, error))
@@ -111,10 +123,14 @@ async function runAll(
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   tellResult(noun, action, items, refusals)
   await readAgain(noun.list, noun.read ?? noun.list, portal().operationList)
-  return { done, refusals }
+  return { done, refusals, secrets }
 }
 
-const runOne = (id: OperationId, item: string, body: Readonly<Record<string, unknown>>): Promise<unknown> => {
+const runOne = (
+  id: OperationId,
+  item: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> => {
   const { method } = ruleOf(id)
   const hasBody = method !== 'DELETE' && method !== 'GET'
   return send(id, {
@@ -145,7 +161,7 @@ function tellResult(
 interface ActionDialogProps extends Started {
   readonly noun: Noun
   readonly onClose: () => void
-  readonly onDone: (done: ReadonlySet<string>) => void
+  readonly onDone: (outcome: Outcome) => void
 }
 
 function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProps): ReactNode {
@@ -161,11 +177,12 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
     form.setErrors(faults)
     if (Object.keys(faults).length > 0) return
     setBusy(true)
-    const { done, refusals } = await runAll(noun, action, items, bodyOf(fields, form.values))
+    const outcome = await runAll(noun, action, items, bodyOf(fields, form.values))
+    const { refusals } = outcome
     setBusy(false)
     setRefusal(refusals[0])
     if (refusals[0] !== undefined) form.setErrors(refusals[0].fields)
-    if (refusals.length === 0) onDone(done)
+    if (refusals.length === 0) onDone(outcome)
   }
   const label = actionText(action.operation)
   return (

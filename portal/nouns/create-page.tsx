@@ -15,9 +15,13 @@ import { Loading, Page, Panel, Price, Soft, Split, Stack } from '../ui/layout.ts
 import { ProblemView } from '../ui/problem.tsx'
 import { notify } from '../ui/toast.tsx'
 import { keep } from './actions.tsx'
+import { TrialView, useDryRun } from './dry-run.tsx'
 import { Fields } from './fields.tsx'
 import { bodyOf, faultsOf, type Form, useBodies, useForm } from './form.ts'
+import { applyLine } from './manifest.ts'
 import { hrefOf, type Noun, type Values } from './noun.ts'
+import { Once } from './once.tsx'
+import { type Secrets, secretsIn } from './secrets.ts'
 import { send, thingIn } from './reads.ts'
 import { commandLine, curlOf } from './snippet.ts'
 
@@ -56,7 +60,7 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
   const fields = noun.form ?? []
   const values = bodyOf(fields, form.values)
   const element = useRef<HTMLFormElement>(null)
-  const { send, isBusy, refusal } = useCreation(noun, create, form)
+  const { send, isBusy, isSent, refusal, made, leave } = useCreation(noun, create, form)
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     const faults = faultsOf(fields, body, form.values, t().problem.field)
@@ -65,7 +69,7 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
     else requestAnimationFrame(() => focusFirstFault(element.current))
   }
   return (
-    <Split aside={<Aside noun={noun} create={create} form={form} values={values} body={body} />}>
+    <Split aside={<Aside noun={noun} create={create} form={form} values={values} body={body} isSent={isSent} />}>
       <form
         className="form"
         ref={element}
@@ -74,6 +78,7 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
         aria-label={t().list.create(nounTexts(noun.name).one)}
       >
         <Fields fields={fields} body={body} form={form} />
+        {made?.secrets === undefined ? null : <Once secrets={made.secrets} onClose={leave} />}
         {refusal === undefined ? null : (
           <ProblemView
             refusal={refusal}
@@ -99,15 +104,26 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
 const focusFirstFault = (form: HTMLFormElement | null): void =>
   form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-invalid] input')?.focus()
 
+interface Made {
+  readonly href: string
+  readonly secrets: Secrets | undefined
+}
+
 interface Creation {
   readonly send: (values: Values) => void
   readonly isBusy: boolean
+  /** It is being made, or was. */
+  readonly isSent: boolean
   readonly refusal: Refusal | undefined
+  /** What was made, while its secrets are shown. */
+  readonly made: Made | undefined
+  readonly leave: () => void
 }
 
 /** The same form makes one thing, however often it is sent; an edit makes another. */
 function useCreation(noun: Noun, create: OperationId, form: Form): Creation {
   const [key, setKey] = useState({ of: form.values, key: uuid() })
+  const [made, setMade] = useState<Made>()
   const go = useGo()
   const creation = useMutation({
     mutationFn: (values: Values) => {
@@ -121,7 +137,9 @@ function useCreation(noun: Noun, create: OperationId, form: Form): Creation {
       keep(noun, item)
       const isDone = answer['operation'] === undefined
       notify((isDone ? t().form.created : t().form.creating)(noun.titleOf(item)))
-      go(hrefOf(noun, item))
+      const next = { href: hrefOf(noun, item), secrets: secretsIn(answer) }
+      if (next.secrets === undefined) go(next.href)
+      else setMade(next)
     },
     onError: (error) => {
       if (error instanceof Refusal) form.setErrors(error.fields)
@@ -130,7 +148,14 @@ function useCreation(noun: Noun, create: OperationId, form: Form): Creation {
   return {
     send: creation.mutate,
     isBusy: creation.isPending,
+    isSent: creation.isPending || creation.isSuccess,
     refusal: creation.error instanceof Refusal ? creation.error : undefined,
+    made,
+    leave: () => {
+      // the mutation kept the answer, and so the secret
+      creation.reset()
+      if (made !== undefined) go(made.href)
+    },
   }
 }
 
@@ -140,18 +165,40 @@ interface AsideProps {
   readonly form: Form
   readonly values: Values
   readonly body: BodySchema
+  readonly isSent: boolean
 }
 
-function Aside({ noun, create, form, values, body }: AsideProps): ReactNode {
+/** A snippet is copied into shells and notes: a name is in the place of a secret. */
+const withoutSecrets = (noun: Noun, values: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      noun.form?.some((field) => field.name === name && field.as === 'secret') === true ? name.toUpperCase() : value,
+    ]),
+  )
+
+function Aside({ noun, create, form, values, body, isSent }: AsideProps): ReactNode {
   const rule = ruleOf(create)
-  const command = commandLine(rule, {}, values, body.flags)
+  const said = withoutSecrets(noun, values)
+  const command = commandLine(rule, {}, said, body.flags)
+  const hasSecret = (noun.form ?? []).some(({ as }) => as === 'secret')
+  const isComplete = Object.keys(faultsOf(noun.form ?? [], body, form.values, t().problem.field)).length === 0
+  const trial = useDryRun({
+    operation: create,
+    body: values,
+    isOn: body.takesDryRun === true && isComplete && !hasSecret && !isSent,
+  })
+  const manifest = trial.result?.manifest ?? undefined
+  const isPriced = trial.result !== undefined || trial.refusal !== undefined
   const forms = [
     ...(command === undefined ? [] : [{ name: 'CLI', text: command }]),
-    { name: 'curl', text: curlOf(rule, {}, values, location.origin) },
+    { name: 'curl', text: curlOf(rule, {}, said, location.origin) },
+    ...(manifest === undefined ? [] : [{ name: 'kubectl', text: applyLine(manifest) }]),
   ]
   return (
     <>
-      {noun.usePrice === undefined ? null : <PriceOf usePrice={noun.usePrice} values={form.values} />}
+      {isPriced ? <TrialView trial={trial} /> : null}
+      {noun.usePrice === undefined || isPriced ? null : <PriceOf usePrice={noun.usePrice} values={form.values} />}
       <Stack gap="tight">
         <Soft>{t().form.asCommand}</Soft>
         <Snippet label={t().form.asCommand} forms={forms} />

@@ -1,11 +1,21 @@
 /** The fields of a form, each as its schema and its registration say. */
 import { type ReactNode, useEffect } from 'react'
 import { t } from '../texts/index.ts'
-import { CardsField, Checkbox, type Option, PairsField, SelectField, Switch, TextField } from '../ui/field.tsx'
+import {
+  CardsField,
+  Checkbox,
+  type Option,
+  PairsField,
+  PasswordField,
+  SelectField,
+  Switch,
+  TextField,
+} from '../ui/field.tsx'
 import { More, Stack } from '../ui/layout.tsx'
 import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
 import { type Form, isNeeded, schemaOf } from './form.ts'
 import type { FormField, Values } from './noun.ts'
+import { wordOf } from './value.tsx'
 
 export interface FieldsProps {
   readonly fields: readonly FormField[]
@@ -64,7 +74,7 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
     return (
       <SelectField
         {...common}
-        options={schema.enum.map((id) => ({ id, name: t().choices.words[id] ?? id.replaceAll('_', ' ') }))}
+        options={schema.enum.map((id) => ({ id, name: wordOf(id) }))}
         value={String(value ?? schema.default ?? '') || undefined}
         onChange={set}
       />
@@ -73,7 +83,7 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
     return (
       <Many
         common={common}
-        options={schema.items.enum.map((id) => ({ id, name: t().choices.words[id] ?? id.replaceAll('_', ' ') }))}
+        options={schema.items.enum.map((id) => ({ id, name: wordOf(id) }))}
         value={value}
         set={set}
       />
@@ -84,6 +94,8 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
     return (
       <PairsField label={common.label} note={common.note} wrong={common.wrong} value={Object(value)} onChange={set} />
     )
+  if (field.as === 'secret')
+    return <PasswordField {...common} value={String(value ?? '')} onChange={set} name={field.name} autoComplete="off" />
   return <Line field={field} schema={schema} common={common} value={value} set={set} isFirst={isFirst} />
 }
 

@@ -67,6 +67,16 @@ export function bodyOf(fields: readonly FormField[], values: Values): Record<str
   return Object.fromEntries(entries)
 }
 
+/** What is changed, by field. An empty value is sent when there was another; one that was never filled in is not. */
+export function changesOf(fields: readonly FormField[], before: Values, after: Values): Record<string, unknown> {
+  return Object.fromEntries(
+    fields
+      .map(({ name, toBody }) => [name, toBody === undefined ? after[name] : toBody(after[name])] as const)
+      .filter(([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name]))
+      .filter(([name, value]) => !(isEmpty(value) && isEmpty(before[name]))),
+  )
+}
+
 export interface Form {
   readonly values: Values
   readonly errors: Readonly<Record<string, string>>

@@ -15,6 +15,7 @@ import { Menu } from '../ui/menu.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { keep, useActions, whyOf } from './actions.tsx'
 import { ActivityOf, OperationProgress } from './activity.tsx'
+import { Properties } from './edit.tsx'
 import { labelOf } from './fields.tsx'
 import { isEmpty } from './form.ts'
 import { StateOf } from './list-page.tsx'
@@ -99,7 +100,7 @@ function Whole({ noun, item, tab, onTab, isStale }: WholeProps): ReactNode {
 
 function tabsOf(noun: Noun, item: Thing): readonly TabOf[] {
   const own = (noun.tabs ?? []).map(({ id, name, view: View }) => ({ id, name: name(), content: <View item={item} /> }))
-  const hasSettings = noun.update !== undefined && ('labels' in item || 'is_protected' in item)
+  const hasSettings = noun.update !== undefined
   return [
     { id: 'overview', name: t().page.overview, content: <Overview noun={noun} item={item} /> },
     ...own,
@@ -151,7 +152,7 @@ function Overview({ noun, item }: { readonly noun: Noun; readonly item: Thing })
           ]}
         />
       </Panel>
-      {noun.secret === undefined ? null : <Secret operation={noun.secret} id={item.id} />}
+      {noun.secret === undefined ? null : <Secret operation={noun.secret} path={{ id: item.id }} />}
     </Stack>
   )
 }
@@ -176,6 +177,7 @@ function Settings({ noun, item }: { readonly noun: Noun; readonly item: Thing })
   return (
     <Stack>
       {refusal === undefined || isEditing ? null : <ProblemView refusal={refusal} />}
+      <Properties noun={noun} item={item} />
       {'labels' in item ? (
         <Panel
           title={t().page.labels}

@@ -20,7 +20,7 @@ import { type Actions, useActions, whyOf } from './actions.tsx'
 import { labelOf } from './fields.tsx'
 import { hrefOf, isInProgress, lookOf, type Noun, type Thing } from './noun.ts'
 import { labelsOf, useThings } from './reads.ts'
-import { textOf, Value } from './value.tsx'
+import { textOf, Value, wordOf } from './value.tsx'
 
 export function ListPage({ noun }: { readonly noun: Noun }): ReactNode {
   const [isBusy, setBusy] = useState(false)
@@ -190,7 +190,7 @@ function columnsOf(noun: Noun): readonly Column<Thing>[] {
 
 export function StateOf({ noun, item }: { readonly noun: Noun; readonly item: Thing }): ReactNode {
   const state = noun.stateOf?.(item)
-  return state === undefined ? null : <State look={lookOf(noun, state)}>{t().choices.words[state] ?? state}</State>
+  return state === undefined ? null : <State look={lookOf(noun, state)}>{wordOf(state)}</State>
 }
 
 /** Items that have every word somewhere in sight. */

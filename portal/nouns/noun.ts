@@ -9,7 +9,7 @@ import type { TextNames } from '../texts/index.ts'
 
 export type NounName = TextNames<'nouns'>
 /** Parts of the navigation: those of customers, then those of operators. */
-export type Area = 'compute' | 'storage' | 'network' | 'services' | 'fleet' | 'work' | 'accounts'
+export type Area = 'compute' | 'storage' | 'network' | 'services' | 'account' | 'fleet' | 'work' | 'accounts'
 export type FieldName = TextNames<'fields'>
 export type ActionName = TextNames<'actions'> & OperationId
 
@@ -21,7 +21,7 @@ export type Values = Readonly<Record<string, unknown>>
 export interface FormField<Name extends string = string> {
   readonly name: Name
   /** How it is asked; by default what its schema suggests. */
-  readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code'
+  readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code' | 'secret'
   /** A hook: what can be chosen, given what else is filled in. */
   readonly useOptions?: (values: Values) => readonly Option[]
   /** Instead of the field's own label. */
@@ -82,6 +82,8 @@ export interface Noun<Item = Thing> {
   readonly create?: OperationId
   /** Changes labels, title and protection. */
   readonly update?: OperationId
+  /** What its settings change, with that operation; by default its title or name. */
+  readonly edit?: readonly FormField[]
   titleOf(item: Item): string
   stateOf?(item: Item): string
   /** Whether something of it is in progress; by default whether it has an operation. */
@@ -105,20 +107,22 @@ export interface Noun<Item = Thing> {
   readonly isListShort?: boolean
 }
 
-type Registration<List extends ListId, Create extends OperationId> = Omit<
+type Registration<List extends ListId, Create extends OperationId, Update extends OperationId> = Omit<
   Noun<ItemOf<List>>,
-  'list' | 'create' | 'columns' | 'facts' | 'form'
+  'list' | 'create' | 'update' | 'columns' | 'facts' | 'form' | 'edit'
 > & {
   readonly list: List
   readonly create?: Create
+  readonly update?: Update
+  readonly edit?: readonly FormField<Extract<FieldName, keyof NonNullable<BodyOf<Update>>>>[]
   readonly columns: readonly (FieldName & keyof ItemOf<List>)[]
   readonly facts: readonly (FieldName & keyof ItemOf<List>)[]
   readonly form?: readonly FormField<Extract<FieldName, keyof BodyOf<Create>>>[]
 }
 
 /** Registers a noun. Names of operations and fields that the API does not have do not compile. */
-export const noun = <List extends ListId, Create extends OperationId = never>(
-  registration: Registration<List, Create>,
+export const noun = <List extends ListId, Create extends OperationId = never, Update extends OperationId = never>(
+  registration: Registration<List, Create, Update>,
 ): Noun => registration as unknown as Noun // only its own functions see its items
 
 /** What is going on in an item, or undefined. */

@@ -13,6 +13,7 @@ export interface Request {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: Readonly<Record<string, unknown>>
   readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
 }
 
 /** The answer of an operation by its members. */

@@ -17,10 +17,10 @@ const SHOWN_MILLISECONDS = 60_000
 
 export interface SecretProps {
   readonly operation: OperationId
-  readonly id: string
+  readonly path: Readonly<Record<string, string>>
 }
 
-export function Secret({ operation, id }: SecretProps): ReactNode {
+export function Secret({ operation, path }: SecretProps): ReactNode {
   const [answer, setAnswer] = useState<Readonly<Record<string, unknown>>>()
   const [refusal, setRefusal] = useState<Refusal>()
   const may = useMay()
@@ -40,7 +40,7 @@ export function Secret({ operation, id }: SecretProps): ReactNode {
   const reveal = async (): Promise<void> => {
     try {
       setRefusal(undefined)
-      setAnswer(await send(operation, { path: { id } }))
+      setAnswer(await send(operation, { path }))
     } catch (error) {
       setRefusal(asRefusal(operation, error))
     }

@@ -39,12 +39,19 @@ const COPIED = new Set([
   'gateway_ipv4',
 ])
 
+/** A word of the service, such as a state, in the language of the page; as it is when the language has none for it. */
+export const wordOf = (word: string): string => translated(word) ?? word.replaceAll('_', ' ')
+
+// names are no members of the table: `constructor` is one of every object
+const translated = (word: string): string | undefined =>
+  Object.hasOwn(t().choices.words, word) ? t().choices.words[word] : undefined
+
 /** As text, for filters and sorting. */
 export function textOf(field: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return NONE
   if (typeof value === 'boolean') return value ? t().ui.yes : t().ui.no
   if (typeof value === 'number') return numberText(field, value)
-  if (typeof value === 'string') return field.endsWith('_at') ? ago(value) : (t().choices.words[value] ?? value)
+  if (typeof value === 'string') return field.endsWith('_at') ? ago(value) : (translated(value) ?? value)
   if (Array.isArray(value)) return value.length === 0 ? NONE : value.map((each) => textOf('', each)).join(', ')
   return JSON.stringify(value)
 }

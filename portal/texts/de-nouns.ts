@@ -110,6 +110,18 @@ export const germanNouns: typeof nouns = {
     'Ein freier Cluster für ein paar Stunden',
     'Er startet in einer Minute, kostet nichts und verschwindet von selbst.',
   ),
+  webhook: names(
+    'Webhook',
+    'Webhooks',
+    'Änderungen sofort erfahren',
+    'Ereignisse gehen signiert an eine Adresse von Ihnen, drei Tage lang erneut, wenn sie nicht antwortet.',
+  ),
+  audit_sink: names(
+    'Audit-Ziel',
+    'Audit-Ziele',
+    'Das Audit-Log bei Ihren Logs',
+    'Einträge gehen in signierten Paketen an einen Sammler oder einen Bucket. Keiner fehlt.',
+  ),
 }
 
 export const germanFields: typeof fields = {
@@ -220,6 +232,28 @@ export const germanFields: typeof fields = {
   count: 'Knoten',
   password: 'Passwort',
   username: 'Benutzer',
+  url: 'Adresse',
+  events: 'Ereignisse',
+  enabled: 'Eingeschaltet',
+  secret: 'Geheimnis',
+  pause_reason: 'Angehalten, weil',
+  failing_since: 'Gestört seit',
+  pending_deliveries: 'Wartend',
+  last_delivered_at: 'Zuletzt zugestellt',
+  type: 'Art',
+  bucket: 'Bucket',
+  prefix: 'Präfix',
+  access_key_id: 'Zugangsschlüssel',
+  secret_access_key: 'Geheimnis des Zugangsschlüssels',
+  after: 'Beginnen nach Eintrag',
+  error: 'Fehler',
+  sent_sequence: 'Gesendet bis Eintrag',
+  pending_entries: 'Wartende Einträge',
+  oldest_pending_at: 'Wartend seit',
+  skipped_entries: 'Ausgelassen',
+  last_sent_at: 'Zuletzt gesendet',
+  snapshot_id: 'Snapshot',
+  target_time: 'Stand von',
 }
 
 export const germanActions: typeof actions = {
@@ -262,6 +296,14 @@ export const germanActions: typeof actions = {
   delete_kubernetes_cluster: 'Löschen',
   delete_dev_cluster: 'Löschen',
   end_playground: 'Beenden',
+  probe_webhook: 'Testereignis senden',
+  rotate_webhook_secret: 'Geheimnis wechseln',
+  delete_webhook: 'Löschen',
+  delete_audit_sink: 'Löschen',
+  set_server_ha_policy: 'Verhalten bei Ausfall des Hosts',
+  set_server_migration_policy: 'Umzug im Betrieb einstellen',
+  set_server_metadata_setting: 'Metadatendienst einstellen',
+  restore_database: 'Auf einen Zeitpunkt wiederherstellen',
 }
 
 export const germanChoices: typeof choices = {

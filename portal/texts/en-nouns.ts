@@ -109,6 +109,18 @@ export const nouns = {
     'A free cluster for some hours',
     'It starts in a minute, costs nothing, and disappears by itself.',
   ),
+  webhook: names(
+    'webhook',
+    'Webhooks',
+    'Receive changes as they happen',
+    'Signed events are sent to your address. When it does not answer, they are repeated for three days.',
+  ),
+  audit_sink: names(
+    'audit sink',
+    'Audit sinks',
+    'A copy of the audit log in your systems',
+    'Entries are sent in signed batches to a collector or a bucket.',
+  ),
 }
 
 /** By the name of the field in the API: labels of columns, facts and forms. */
@@ -220,6 +232,28 @@ export const fields = {
   count: 'Nodes',
   password: 'Password',
   username: 'User',
+  url: 'Address',
+  events: 'Events',
+  enabled: 'Enabled',
+  secret: 'Secret',
+  pause_reason: 'Paused because',
+  failing_since: 'Failing since',
+  pending_deliveries: 'Waiting deliveries',
+  last_delivered_at: 'Last delivered',
+  type: 'Kind',
+  bucket: 'Bucket',
+  prefix: 'Prefix',
+  access_key_id: 'Access key',
+  secret_access_key: 'Secret access key',
+  after: 'Start after entry',
+  error: 'Error',
+  sent_sequence: 'Sent up to entry',
+  pending_entries: 'Waiting entries',
+  oldest_pending_at: 'Waiting since',
+  skipped_entries: 'Skipped entries',
+  last_sent_at: 'Last sent',
+  snapshot_id: 'Snapshot',
+  target_time: 'Time to restore',
 }
 
 /** By operationId: the button, and what a deletion takes with it. */
@@ -263,6 +297,14 @@ export const actions = {
   delete_kubernetes_cluster: 'Delete',
   delete_dev_cluster: 'Delete',
   end_playground: 'End',
+  probe_webhook: 'Send a test event',
+  rotate_webhook_secret: 'Rotate secret',
+  delete_webhook: 'Delete',
+  delete_audit_sink: 'Delete',
+  set_server_ha_policy: 'Change high availability',
+  set_server_migration_policy: 'Change live migration',
+  set_server_metadata_setting: 'Change the metadata service',
+  restore_database: 'Restore to a time',
 }
 
 /** Words of the service, each with ours. */

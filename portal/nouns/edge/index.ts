@@ -12,6 +12,8 @@ export const edge = noun({
   list: 'list_edges',
   read: 'get_edge',
   create: 'create_edge',
+  update: 'update_edge',
+  edit: [{ name: 'name' }, { name: 'roles' }],
   member: 'edge',
   titleOf: ({ name }) => name,
   stateOf: ({ state }) => state,

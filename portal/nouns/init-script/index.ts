@@ -11,6 +11,8 @@ export const initScript = noun({
   list: 'list_init_scripts',
   read: 'get_init_script',
   create: 'create_init_script',
+  update: 'update_init_script',
+  edit: [{ name: 'name' }, { name: 'content', as: 'code' }],
   member: 'init_script',
   titleOf: ({ name }) => name,
   columns: ['updated_at', 'created_at'],

@@ -13,6 +13,7 @@ export const network = noun({
   read: 'get_network',
   create: 'create_network',
   update: 'update_network',
+  edit: [{ name: 'name' }, { name: 'dns_servers' }, { name: 'dhcp_enabled' }],
   member: 'network',
   titleOf: ({ name }) => name,
   columns: ['ipv4_cidr', 'server_count', 'router_id', 'zone', 'created_at'],

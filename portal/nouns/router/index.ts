@@ -13,6 +13,7 @@ export const router = noun({
   read: 'get_router',
   create: 'create_router',
   update: 'update_router',
+  edit: [{ name: 'name' }, { name: 'nat_enabled' }],
   member: 'router',
   titleOf: ({ name }) => name,
   columns: ['nat_enabled', 'public_ipv4', 'health_detail', 'zone', 'created_at'],

@@ -12,6 +12,7 @@ export const serverGroup = noun({
   list: 'list_server_groups',
   read: 'get_server_group',
   create: 'create_server_group',
+  update: 'update_server_group',
   member: 'server_group',
   titleOf: ({ name }) => name,
   columns: ['spread', 'strict', 'member_count', 'zone', 'created_at'],

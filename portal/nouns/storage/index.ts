@@ -18,6 +18,7 @@ export const storage = noun({
   read: 'get_storage',
   create: 'create_storage',
   update: 'update_storage',
+  edit: [{ name: 'title' }, { name: 'backup_schedule' }, { name: 'backup_retention_days' }],
   member: 'storage',
   titleOf: ({ title, id }) => title || id,
   stateOf: ({ state }) => state,

@@ -31,6 +31,8 @@ describe('an open form', () => {
     await page.goto('/ssh-keys/new')
     await page.getByLabel('Name').fill('kept')
     await page.getByLabel('Public key').fill(KEY)
+    // the form is tried when it rests, which would notice the end of the session before the button does
+    await page.getByText('ssh keys: 1 more').waitFor()
     await page.context().clearCookies()
     await page.getByRole('button', { name: 'Create SSH key' }).click()
     const sheet = page.getByRole('dialog', { name: 'Sign in again' })

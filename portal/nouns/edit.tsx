@@ -1,0 +1,98 @@
+/** Changing the properties of an item that can be changed directly, such as its name. Only what was changed is sent. */
+import { Pencil } from 'lucide-react'
+import { type FormEvent, type ReactNode, useState } from 'react'
+import type { BodySchema } from '../api/body-schema.ts'
+import type { OperationId } from '../api/operations.ts'
+import { useMay } from '../api/session.ts'
+import { useSubmission } from '../pages/submission.ts'
+import { t } from '../texts/index.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Facts, Panel } from '../ui/layout.tsx'
+import { ProblemView } from '../ui/problem.tsx'
+import { keep } from './actions.tsx'
+import { Fields, labelOf } from './fields.tsx'
+import { changesOf, faultsOf, useBodies, useForm } from './form.ts'
+import type { FormField, Noun, Thing } from './noun.ts'
+import { send, thingIn } from './reads.ts'
+import { Value } from './value.tsx'
+
+const NAMES: readonly FormField[] = [{ name: 'title' }, { name: 'name' }]
+
+/** The panel; nothing for nouns that have no such property. */
+export function Properties({ noun, item }: { readonly noun: Noun; readonly item: Thing }): ReactNode {
+  const bodies = useBodies()
+  const may = useMay()
+  const [isOpen, setOpen] = useState(false)
+  const { update } = noun
+  const schema = update === undefined ? undefined : bodies?.[update]
+  if (update === undefined || schema === undefined) return null
+  const fields = noun.edit ?? NAMES.filter(({ name }) => schema.properties?.[name] !== undefined)
+  if (fields.length === 0) return null
+  const shown = fields.filter(({ as, isShown }) => as !== 'secret' && isShown?.(item) !== false)
+  return (
+    <Panel
+      title={t().page.properties}
+      buttons={
+        may(update) ? (
+          <Button kind="quiet" icon={<Pencil aria-hidden="true" />} onPress={() => setOpen(true)}>
+            {t().page.edit}
+          </Button>
+        ) : undefined
+      }
+    >
+      <Facts
+        facts={shown.map(({ name, label }) => ({
+          name: label?.() ?? labelOf(name),
+          value: <Value field={name} value={item[name]} isShort />,
+        }))}
+      />
+      {isOpen ? (
+        <Edit noun={noun} update={update} fields={fields} schema={schema} item={item} close={() => setOpen(false)} />
+      ) : null}
+    </Panel>
+  )
+}
+
+interface EditProps {
+  readonly noun: Noun
+  readonly update: OperationId
+  readonly fields: readonly FormField[]
+  readonly schema: BodySchema
+  readonly item: Thing
+  readonly close: () => void
+}
+
+function Edit({ noun, update, fields, schema, item, close }: EditProps): ReactNode {
+  const form = useForm(item)
+  // what the page showed when it was opened: changes of others meanwhile are not undone by what nobody has touched
+  const [before] = useState(item)
+  const { isBusy, refusal, onSubmit } = useSubmission(async () => {
+    const body = changesOf(fields, before, form.values)
+    if (Object.keys(body).length > 0) {
+      const changed = thingIn(noun, await send(update, { path: { id: item.id }, body }))
+      if (changed !== undefined) keep(noun, changed)
+    }
+    close()
+  })
+  const submit = (event: FormEvent): void => {
+    const faults = faultsOf(fields, schema, form.values, t().problem.field)
+    form.setErrors(faults)
+    if (Object.keys(faults).length === 0) onSubmit(event)
+    else event.preventDefault()
+  }
+  return (
+    <Dialog title={t().page.edit} onClose={close}>
+      <form className="form" onSubmit={submit} noValidate>
+        <Fields fields={fields} body={schema} form={{ ...form, errors: { ...refusal?.fields, ...form.errors } }} />
+        {refusal === undefined ? null : <ProblemView refusal={refusal} />}
+        <div className="dialog-end">
+          <Button onPress={close}>{t().ui.cancel}</Button>
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            {t().ui.save}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
