@@ -1,4 +1,5 @@
 /** THE list of nouns of the customer portal, in the order of the navigation. */
+import { auditSink } from './nouns/audit-sink/index.ts'
 import { backup } from './nouns/backup/index.ts'
 import { database } from './nouns/database/index.ts'
 import { devCluster } from './nouns/dev-cluster/index.ts'
@@ -17,6 +18,7 @@ import { serverGroup } from './nouns/server-group/index.ts'
 import { snapshot } from './nouns/snapshot/index.ts'
 import { sshKey } from './nouns/ssh-key/index.ts'
 import { storage } from './nouns/storage/index.ts'
+import { webhook } from './nouns/webhook/index.ts'
 
 export const NOUNS: readonly Noun[] = [
   server,
@@ -36,4 +38,6 @@ export const NOUNS: readonly Noun[] = [
   kubernetesCluster,
   devCluster,
   playground,
+  webhook,
+  auditSink,
 ]
