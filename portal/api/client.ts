@@ -16,6 +16,8 @@ export interface Call<Id extends OperationId> {
   readonly signal?: AbortSignal
   /** A UUID: the same key makes the same thing once. */
   readonly idempotencyKey?: string
+  /** Changes only this version, as `exchange` answered it; another one is refused. */
+  readonly version?: string
   /** A 401 is an answer here, and does not open the sign-in sheet. */
   readonly isSigningIn?: boolean
 }
@@ -34,23 +36,35 @@ const client = createFetchClient<paths>({ baseUrl: '', credentials: 'same-origin
 const send = client.request as unknown as (method: string, path: string, init: object) => Promise<Raw>
 
 /** Of every request that changes something. */
-function unsafeHeaders(idempotencyKey?: string): Readonly<Record<string, string>> {
-  return {
-    'x-csrf-token': cookie(portal().csrfCookie),
-    ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-  }
+const unsafeHeaders = ({
+  idempotencyKey,
+  version,
+}: Pick<Call<OperationId>, 'idempotencyKey' | 'version'>): Readonly<Record<string, string>> => ({
+  'x-csrf-token': cookie(portal().csrfCookie),
+  ...defined({ 'idempotency-key': idempotencyKey, 'if-match': version }),
+})
+
+export interface Exchange<Id extends OperationId> {
+  readonly answer: Answer<Id>
+  /** Names the version that was read; `call` takes it as `version`. Null where there is none. */
+  readonly version: string | null
 }
 
-export async function call<Id extends OperationId>(id: Id, input: Call<Id> = {}): Promise<Answer<Id>> {
+export const call = async <Id extends OperationId>(id: Id, input: Call<Id> = {}): Promise<Answer<Id>> =>
+  (await exchange(id, input)).answer
+
+/** The answer with the version that it shows. */
+export async function exchange<Id extends OperationId>(id: Id, input: Call<Id> = {}): Promise<Exchange<Id>> {
   const { method, path } = ruleOf(id)
   const { signal, body } = input
   try {
     const { data, error, response } = await send(method.toLowerCase(), path, {
       params: { path: input.path, query: input.query },
       ...defined({ body, signal }),
-      headers: method === 'GET' ? {} : unsafeHeaders(input.idempotencyKey),
+      headers: method === 'GET' ? {} : unsafeHeaders(input),
     })
-    if (response.ok) return data as Answer<Id> // as the document describes it
+    // as the document describes it
+    if (response.ok) return { answer: data as Answer<Id>, version: versionOf(response) }
     if (response.status === 401 && input.isSigningIn !== true) sessionLost.set(true)
     throw new Refusal(id, response, problemOf(error))
   } catch (error) {
@@ -58,6 +72,9 @@ export async function call<Id extends OperationId>(id: Id, input: Call<Id> = {})
     throw asRefusal(id, error)
   }
 }
+
+/** Without the mark that a proxy puts on it when it compresses the answer: no change would be made from such a one. */
+const versionOf = (response: Response): string | null => response.headers.get('etag')?.replace(/^W\//, '') ?? null
 
 const problemOf = (error: unknown): Partial<Problem> =>
   typeof error === 'object' && error !== null

@@ -51,6 +51,7 @@ export const server = noun({
     'init_script_id',
     'ha_policy',
     'migration_policy',
+    'metadata_enabled',
     'mac_address',
     'hourly_price_millicents',
     'created_at',
@@ -92,6 +93,9 @@ export const server = noun({
     },
     { operation: 'attach_server_network', form: [{ name: 'network_id', useOptions: optionsOf('network') }] },
     { operation: 'move_server', confirm: {} },
+    { operation: 'set_server_ha_policy', form: [{ name: 'ha_policy' }] },
+    { operation: 'set_server_migration_policy', form: [{ name: 'migration_policy' }] },
+    { operation: 'set_server_metadata_setting', form: [{ name: 'enabled', label: () => t().fields.metadata_enabled }] },
     {
       operation: 'renumber_server_ipv6',
       why: ({ ipv6_renumber_available: isOffered }) => (isOffered ? undefined : t().choices.noNewPrefix),
@@ -128,6 +132,11 @@ export const server = noun({
       id: 'metrics',
       name: () => t().metrics.title,
       view: lazy(() => import('./metrics.tsx').then(asDefault('MetricsTab'))),
+    },
+    {
+      id: 'firewall',
+      name: () => t().firewall.title,
+      view: lazy(() => import('./firewall.tsx').then(asDefault('FirewallTab'))),
     },
     {
       id: 'networks',
