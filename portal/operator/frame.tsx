@@ -23,8 +23,7 @@ const pages = (): readonly NavigationItem[] => [
 ]
 
 const PARTS: FrameParts = {
-  areas: () => AREAS.map((area) => ({ area, name: o().areas[area] })),
-  last: () => ({ name: o().areas.more, items: pages() }),
+  areas: () => [...AREAS.map((area) => ({ area, name: o().areas[area] })), { name: o().areas.more, items: pages() }],
   Banners: () => null,
   Top: StaffMenu,
   SignInSheet: StaffSheet,

@@ -1,26 +1,38 @@
 /** The frame of customers. */
-import { Activity, ScrollText, Settings } from 'lucide-react'
+import { Activity, Archive, ScrollText, Settings } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { t } from '../texts/index.ts'
 import { ActivityTray } from './activity-tray.tsx'
 import { Banners } from './banners.tsx'
 import { useSettingsAndSearch } from './customer-palette.tsx'
-import { Frame, type FrameParts } from './frame.tsx'
+import { Frame, type FrameParts, type NavigationItem } from './frame.tsx'
+import type { PaletteEntry } from './palette.tsx'
 import { PersonMenu } from './person-menu.tsx'
 import { SignInSheet } from './sign-in-sheet.tsx'
 
-const AREAS = ['compute', 'storage', 'network', 'services'] as const
+/** Pages that are no nouns, by the part of the navigation that they are in. */
+const pages = (): Readonly<Record<'storage' | 'account', readonly NavigationItem[]>> => ({
+  storage: [{ href: '/object-storage', name: t().objectStorage.title, icon: <Archive aria-hidden="true" /> }],
+  account: [
+    { href: '/activity', name: t().frame.activity, icon: <Activity aria-hidden="true" /> },
+    { href: '/audit', name: t().audit.title, icon: <ScrollText aria-hidden="true" /> },
+    { href: '/settings', name: t().account.title, icon: <Settings aria-hidden="true" /> },
+  ],
+})
+
+const pagesForPalette = (): readonly PaletteEntry[] =>
+  Object.values(pages())
+    .flat()
+    .map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages }))
 
 const PARTS: FrameParts = {
-  areas: () => AREAS.map((area) => ({ area, name: t().areas[area] })),
-  last: () => ({
-    name: t().areas.account,
-    items: [
-      { href: '/activity', name: t().frame.activity, icon: <Activity aria-hidden="true" /> },
-      { href: '/audit', name: t().audit.title, icon: <ScrollText aria-hidden="true" /> },
-      { href: '/settings', name: t().account.title, icon: <Settings aria-hidden="true" /> },
-    ],
-  }),
+  areas: () => [
+    { area: 'compute', name: t().areas.compute },
+    { area: 'storage', name: t().areas.storage, items: pages().storage },
+    { area: 'network', name: t().areas.network },
+    { area: 'services', name: t().areas.services },
+    { area: 'account', name: t().areas.account, items: pages().account },
+  ],
   Banners,
   Top: () => (
     <>
@@ -29,7 +41,7 @@ const PARTS: FrameParts = {
     </>
   ),
   SignInSheet,
-  usePaletteMore: useSettingsAndSearch,
+  usePaletteMore: (text) => [...pagesForPalette(), ...useSettingsAndSearch(text)],
 }
 
 export const CustomerFrame = (): ReactNode => <Frame parts={PARTS} />

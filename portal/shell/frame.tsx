@@ -5,7 +5,7 @@ import { Boxes, LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button as AriaButton, Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
-import type { Area } from '../nouns/noun.ts'
+import type { Area, Noun } from '../nouns/noun.ts'
 import { allNouns } from '../nouns/registry.ts'
 import { nounTexts, t } from '../texts/index.ts'
 import { Button, Hint } from '../ui/button.tsx'
@@ -18,11 +18,18 @@ export interface NavigationItem {
   readonly icon: ReactNode
 }
 
+export interface NavigationArea {
+  readonly name: string
+  /** Of its nouns; absent when it has none. */
+  readonly area?: Area
+  /** Its other pages. */
+  readonly items?: readonly NavigationItem[]
+}
+
 /** What differs between the portals. Components, so that each reads what it shows. */
 export interface FrameParts {
-  readonly areas: () => readonly { readonly area: Area; readonly name: string }[]
-  /** The last part of the navigation. */
-  readonly last: () => { readonly name: string; readonly items: readonly NavigationItem[] }
+  /** The parts of the navigation, from the first to the last. */
+  readonly areas: () => readonly NavigationArea[]
   readonly Banners: ComponentType
   /** At the end of the top bar. */
   readonly Top: ComponentType
@@ -96,36 +103,33 @@ interface SidebarProps {
   readonly parts: FrameParts
 }
 
+const linkTo = ({ name, path, icon: Icon }: Noun): NavigationItem => ({
+  href: path,
+  name: nounTexts(name).many,
+  icon: <Icon aria-hidden="true" />,
+})
+
 function Sidebar({ pathname, parts }: SidebarProps): ReactNode {
   const nouns = allNouns()
-  const last = parts.last()
   return (
     <nav className="sidebar" aria-label={t().frame.navigation}>
       <Brand />
       <NavLink href="/dashboard" icon={<LayoutDashboard aria-hidden="true" />} pathname={pathname}>
         {t().frame.dashboard}
       </NavLink>
-      {parts.areas().map(({ area, name: areaName }) => {
-        const inArea = nouns.filter((each) => each.area === area)
-        return inArea.length === 0 ? null : (
-          <div key={area}>
-            <p className="nav-area">{areaName}</p>
-            {inArea.map(({ name, path, icon: Icon }) => (
-              <NavLink key={name} href={path} icon={<Icon aria-hidden="true" />} pathname={pathname}>
-                {nounTexts(name).many}
+      {parts.areas().map(({ area, name, items = [] }) => {
+        const links = [...nouns.filter((noun) => noun.area === area).map(linkTo), ...items]
+        return links.length === 0 ? null : (
+          <div key={name}>
+            <p className="nav-area">{name}</p>
+            {links.map((link) => (
+              <NavLink key={link.href} href={link.href} icon={link.icon} pathname={pathname}>
+                {link.name}
               </NavLink>
             ))}
           </div>
         )
       })}
-      <div>
-        <p className="nav-area">{last.name}</p>
-        {last.items.map(({ href, name, icon }) => (
-          <NavLink key={href} href={href} icon={icon} pathname={pathname}>
-            {name}
-          </NavLink>
-        ))}
-      </div>
     </nav>
   )
 }

@@ -48,6 +48,10 @@ export function routerOf() {
           '/audit',
           lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
         ),
+        page(
+          '/object-storage',
+          lazyRouteComponent(() => import('../pages/object-storage.tsx'), 'ObjectStoragePage'),
+        ),
         page('/settings', settings),
         page('/settings/$page', settings),
         ...nounPages(page),
