@@ -1,5 +1,6 @@
 /** Managed databases. */
 import { Database as DatabaseIcon } from 'lucide-react'
+import { lazy } from 'react'
 import type { Database } from '../../../client/schema.ts'
 import { gibibytes } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
@@ -18,6 +19,7 @@ export const database = noun({
   read: 'get_database',
   create: 'create_database',
   update: 'update_database',
+  edit: [{ name: 'name' }, { name: 'backup_schedule' }, { name: 'backup_retention_days' }],
   member: 'database',
   titleOf: ({ name }) => name,
   stateOf: ({ state }) => state,
@@ -59,4 +61,11 @@ export const database = noun({
     },
   ],
   secret: 'get_database_credentials',
+  tabs: [
+    {
+      id: 'recovery',
+      name: () => t().recovery.title,
+      view: lazy(async () => ({ default: (await import('./recovery.tsx')).RecoveryTab })),
+    },
+  ],
 })

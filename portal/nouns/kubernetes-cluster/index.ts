@@ -1,8 +1,14 @@
 /** Managed Kubernetes clusters. */
 import { ShipWheel } from 'lucide-react'
+import { lazy } from 'react'
+import { useRead } from '../../api/cache.ts'
 import { t } from '../../texts/index.ts'
+import type { Option } from '../../ui/field.tsx'
 import { noun } from '../noun.ts'
-import { optionsOf, usePlans, useZones } from '../options.ts'
+import { optionsOf, useZones } from '../options.ts'
+
+const useVersions = (): readonly Option[] =>
+  (useRead('list_kubernetes_versions').data?.items ?? []).map(({ version }) => ({ id: version, name: version }))
 
 export const kubernetesCluster = noun({
   name: 'kubernetes_cluster',
@@ -13,6 +19,7 @@ export const kubernetesCluster = noun({
   read: 'get_kubernetes_cluster',
   create: 'create_kubernetes_cluster',
   update: 'update_kubernetes_cluster',
+  edit: [{ name: 'etcd_snapshot_schedule' }],
   member: 'kubernetes_cluster',
   titleOf: ({ name }) => name,
   stateOf: ({ state }) => state,
@@ -32,21 +39,16 @@ export const kubernetesCluster = noun({
     { name: 'name' },
     { name: 'zone', as: 'cards', useOptions: useZones, isFirstChosen: true },
     { name: 'network_id', useOptions: optionsOf('network') },
-    { name: 'version', isMore: true },
+    { name: 'version', useOptions: useVersions, isMore: true },
     { name: 'public_ipv4', isMore: true },
     { name: 'private_endpoint', isMore: true },
     { name: 'labels', isMore: true },
   ],
   actions: [
     {
-      operation: 'create_kubernetes_node_pool',
-      form: [{ name: 'name' }, { name: 'plan', as: 'cards', useOptions: usePlans }, { name: 'count' }],
-      isFirst: true,
-    },
-    {
       operation: 'upgrade_kubernetes_cluster',
       why: ({ available_upgrade: next }) => (next === null ? t().choices.isNewest : undefined),
-      form: [{ name: 'version' }],
+      form: [{ name: 'version', useOptions: useVersions }],
     },
     { operation: 'create_kubernetes_cluster_snapshot', form: [{ name: 'title' }] },
     {
@@ -56,4 +58,21 @@ export const kubernetesCluster = noun({
   ],
   secret: 'get_kubernetes_cluster_kubeconfig',
   isListShort: true,
+  tabs: [
+    {
+      id: 'pools',
+      name: () => t().pools.title,
+      view: lazy(async () => ({ default: (await import('./pools.tsx')).PoolsTab })),
+    },
+    {
+      id: 'snapshots',
+      name: () => t().nouns.snapshot.many,
+      view: lazy(async () => ({ default: (await import('./pools.tsx')).SnapshotsTab })),
+    },
+    {
+      id: 'platform',
+      name: () => t().pools.platform,
+      view: lazy(async () => ({ default: (await import('./pools.tsx')).PlatformTab })),
+    },
+  ],
 })
