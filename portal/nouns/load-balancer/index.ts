@@ -1,5 +1,6 @@
 /** Load balancers. */
 import { Split } from 'lucide-react'
+import { lazy } from 'react'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
@@ -33,4 +34,16 @@ export const loadBalancer = noun({
     },
   ],
   isListShort: true,
+  tabs: [
+    {
+      id: 'traffic',
+      name: () => t().balancer.traffic,
+      view: lazy(async () => ({ default: (await import('./parts.tsx')).TrafficTab })),
+    },
+    {
+      id: 'certificates',
+      name: () => t().balancer.certificates,
+      view: lazy(async () => ({ default: (await import('./parts.tsx')).CertificatesTab })),
+    },
+  ],
 })
