@@ -1,9 +1,19 @@
 /** The pages of settings, in the order of their tabs. */
-import { CreditCard, Gauge, KeySquare, type LucideIcon, MonitorSmartphone, ShieldCheck, Users } from 'lucide-react'
+import {
+  CreditCard,
+  Gauge,
+  KeySquare,
+  LifeBuoy,
+  type LucideIcon,
+  MonitorSmartphone,
+  ShieldCheck,
+  Users,
+  Warehouse,
+} from 'lucide-react'
 import { t } from '../texts/index.ts'
 
 export interface SettingsPage {
-  readonly id: 'members' | 'tokens' | 'sessions' | 'security' | 'billing' | 'quotas'
+  readonly id: 'members' | 'tokens' | 'sessions' | 'security' | 'billing' | 'quotas' | 'support' | 'private-cloud'
   readonly path: `/settings/${string}`
   readonly name: () => string
   readonly icon: LucideIcon
@@ -16,4 +26,6 @@ export const SETTINGS_PAGES: readonly SettingsPage[] = [
   { id: 'security', path: '/settings/security', name: () => t().account.security, icon: ShieldCheck },
   { id: 'billing', path: '/settings/billing', name: () => t().account.billing, icon: CreditCard },
   { id: 'quotas', path: '/settings/quotas', name: () => t().account.quotas, icon: Gauge },
+  { id: 'support', path: '/settings/support', name: () => t().support.title, icon: LifeBuoy },
+  { id: 'private-cloud', path: '/settings/private-cloud', name: () => t().privateCloud.title, icon: Warehouse },
 ]

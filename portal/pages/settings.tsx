@@ -6,9 +6,11 @@ import { t } from '../texts/index.ts'
 import { Page, Tabs } from '../ui/layout.tsx'
 import { Billing } from './settings/billing.tsx'
 import { Members } from './settings/members.tsx'
+import { PrivateCloud } from './settings/private-cloud.tsx'
 import { Quotas } from './settings/quotas.tsx'
 import { Security } from './settings/security.tsx'
 import { Sessions } from './settings/sessions.tsx'
+import { Support } from './settings/support.tsx'
 import { Tokens } from './settings/tokens.tsx'
 import { SETTINGS_PAGES } from './settings-pages.ts'
 
@@ -19,6 +21,8 @@ const VIEWS = {
   security: Security,
   billing: Billing,
   quotas: Quotas,
+  support: Support,
+  'private-cloud': PrivateCloud,
 } as const
 
 export function Settings(): ReactNode {
