@@ -13,6 +13,7 @@ import { ProblemView } from '../../ui/problem.tsx'
 import { Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmission } from '../submission.ts'
+import { Credits, Log, Methods, Transfer } from './payments.tsx'
 import { Rows } from './rows.tsx'
 
 export function Billing(): ReactNode {
@@ -49,6 +50,10 @@ export function Billing(): ReactNode {
         <h2>{texts.invoices}</h2>
         <Invoices />
       </Stack>
+      {may('list_payment_methods') ? <Methods /> : null}
+      <Credits />
+      <Transfer />
+      <Log />
       {may('redeem_coupon') ? <Coupon /> : null}
     </Stack>
   )

@@ -3,12 +3,14 @@ import { UserPlus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { readAgain } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
+import type { ItemOf } from '../../api/operations.ts'
 import { useMay } from '../../api/session.ts'
-import { Time } from '../../nouns/value.tsx'
+import { type Question, useQuestion } from '../../nouns/ask.tsx'
+import { Time, wordOf } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
+import { type Option, SelectField, TextField } from '../../ui/field.tsx'
 import { Between, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
 import { notify } from '../../ui/toast.tsx'
@@ -22,6 +24,7 @@ export function Members(): ReactNode {
   const [isInviting, setInviting] = useState(false)
   const texts = t().members
   const canManage = may('create_invitation')
+  const [ask, dialog] = useQuestion(['list_members'])
   return (
     <Stack gap="loose">
       <Between>
@@ -40,7 +43,11 @@ export function Members(): ReactNode {
         none={texts.none}
         columns={[
           { id: 'email', name: t().sign.email, cell: ({ email }) => <span dir="auto">{email}</span> },
-          { id: 'role', name: texts.role, cell: ({ role }) => texts.roles[role] },
+          {
+            id: 'role',
+            name: texts.role,
+            cell: (each) => <Role member={each} canManage={canManage} ask={ask} />,
+          },
           {
             id: 'factor',
             name: t().factor.title,
@@ -58,35 +65,92 @@ export function Members(): ReactNode {
             }
           : {})}
       />
+      {dialog}
       {canManage ? <Invitations /> : null}
       {isInviting ? <Invite close={() => setInviting(false)} /> : null}
     </Stack>
   )
 }
 
-const Invitations = (): ReactNode => (
-  <Stack>
-    <h2>{t().members.invitations}</h2>
-    <Rows
-      list="list_invitations"
-      label={t().members.invitations}
-      idOf={({ id }) => id}
-      nameOf={({ email }) => email}
-      none={t().members.noInvitations}
-      columns={[
-        { id: 'email', name: t().sign.email, cell: ({ email }) => <span dir="auto">{email}</span> },
-        { id: 'role', name: t().members.role, cell: ({ role }) => t().members.roles[role] },
-        { id: 'state', name: t().fields.state, cell: ({ state }) => state },
-        { id: 'expires', name: t().fields.expires_at, cell: ({ expires_at: at }) => <Time instant={at} /> },
-      ]}
-      remove={{
-        name: t().members.revoke,
-        why: ({ state }) => (state === 'pending' ? undefined : state),
-        run: ({ id }) => call('revoke_invitation', { path: { id } }),
-      }}
-    />
-  </Stack>
-)
+interface RoleProps {
+  readonly member: ItemOf<'list_members'>
+  readonly canManage: boolean
+  readonly ask: (question: Question) => void
+}
+
+/** A button that changes it, for those who may. The owner keeps theirs. */
+function Role({ member: { user_id: id, email, role }, canManage, ask }: RoleProps): ReactNode {
+  const texts = t().members
+  if (!canManage || role === 'owner') return texts.roles[role]
+  return (
+    <Button
+      kind="quiet"
+      onPress={() =>
+        ask({
+          operation: 'update_member',
+          path: { user_id: id },
+          title: t().choices.confirm(texts.changeRole, email),
+          button: texts.changeRole,
+          fields: [{ name: 'role', label: () => texts.role, useOptions: optionsOfRoles }],
+          initial: { role },
+        })
+      }
+    >
+      {texts.roles[role]}
+    </Button>
+  )
+}
+
+const optionsOfRoles = (): readonly Option[] =>
+  ROLES.map((id) => ({ id, name: t().members.roles[id], note: t().members.roleNotes[id] }))
+
+function Invitations(): ReactNode {
+  const [ask, dialog] = useQuestion(['list_invitations'])
+  return (
+    <Stack>
+      <h2>{t().members.invitations}</h2>
+      <Rows
+        list="list_invitations"
+        label={t().members.invitations}
+        idOf={({ id }) => id}
+        nameOf={({ email }) => email}
+        none={t().members.noInvitations}
+        columns={[
+          { id: 'email', name: t().sign.email, cell: ({ email }) => <span dir="auto">{email}</span> },
+          { id: 'role', name: t().members.role, cell: ({ role }) => t().members.roles[role] },
+          { id: 'state', name: t().fields.state, cell: ({ state }) => wordOf(state) },
+          { id: 'expires', name: t().fields.expires_at, cell: ({ expires_at: at }) => <Time instant={at} /> },
+          {
+            id: 'resend',
+            name: t().members.resend,
+            cell: ({ id, email, state }) => (
+              <Button
+                kind="quiet"
+                why={state === 'pending' || state === 'expired' ? undefined : wordOf(state)}
+                onPress={() =>
+                  ask({
+                    operation: 'resend_invitation',
+                    path: { id },
+                    title: t().choices.confirm(t().members.resend, email),
+                    button: t().members.resend,
+                  })
+                }
+              >
+                {t().members.resend}
+              </Button>
+            ),
+          },
+        ]}
+        remove={{
+          name: t().members.revoke,
+          why: ({ state }) => (state === 'pending' ? undefined : wordOf(state)),
+          run: ({ id }) => call('revoke_invitation', { path: { id } }),
+        }}
+      />
+      {dialog}
+    </Stack>
+  )
+}
 
 function Invite({ close }: { readonly close: () => void }): ReactNode {
   const [email, setEmail] = useState('')
@@ -110,7 +174,7 @@ function Invite({ close }: { readonly close: () => void }): ReactNode {
         />
         <SelectField
           label={t().members.role}
-          options={ROLES.map((id) => ({ id, name: t().members.roles[id], note: t().members.roleNotes[id] }))}
+          options={optionsOfRoles()}
           value={role}
           onChange={(next) => setRole(ROLES.find((each) => each === next) ?? 'member')}
         />

@@ -2,20 +2,23 @@
 import { type ReactNode, useState } from 'react'
 import { itemsOf, readAgain, useList } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
-import type { BodyOf } from '../../api/operations.ts'
+import type { BodyOf, ItemOf } from '../../api/operations.ts'
 import { Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
+import { type Question, useQuestion } from '../../nouns/ask.tsx'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Loading, Stack } from '../../ui/layout.tsx'
+import { Loading, Row, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
 import { Bar, Tag } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmission } from '../submission.ts'
+
+type QuotaRequest = ItemOf<'list_quota_requests'>
 
 const NEAR = 0.8
 
@@ -23,6 +26,7 @@ export function Quotas(): ReactNode {
   const { data, error } = useList('list_account_quotas')
   const requests = itemsOf(useList('list_quota_requests').data)
   const [asked, setAsked] = useState<string>()
+  const [question, dialog] = useQuestion(['list_quota_requests'])
   const may = useMay()
   if (error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
@@ -52,7 +56,10 @@ export function Quotas(): ReactNode {
             isEnd: true,
             cell: ({ name }) =>
               open.has(name) ? (
-                <Tag>{texts.asked}</Tag>
+                <Row>
+                  <Tag>{texts.asked}</Tag>
+                  <Withdraw name={name} requests={requests} ask={question} />
+                </Row>
               ) : may('create_quota_request') ? (
                 <Button kind="quiet" onPress={() => setAsked(name)}>
                   {texts.ask}
@@ -63,8 +70,37 @@ export function Quotas(): ReactNode {
           },
         ]}
       />
+      {dialog}
       {asked === undefined ? null : <Ask name={asked} close={() => setAsked(undefined)} />}
     </Stack>
+  )
+}
+
+interface WithdrawProps {
+  readonly name: string
+  readonly requests: readonly QuotaRequest[]
+  readonly ask: (question: Question) => void
+}
+
+/** Only an open request can be withdrawn. */
+function Withdraw({ name, requests, ask }: WithdrawProps): ReactNode {
+  const may = useMay()
+  const request = requests.find((each) => each.name === name && each.state === 'open')
+  if (request === undefined || !may('withdraw_quota_request')) return null
+  return (
+    <Button
+      kind="quiet"
+      onPress={() =>
+        ask({
+          operation: 'withdraw_quota_request',
+          path: { id: request.id },
+          title: t().choices.confirm(t().privateCloud.withdraw, name.replaceAll('_', ' ')),
+          button: t().privateCloud.withdraw,
+        })
+      }
+    >
+      {t().privateCloud.withdraw}
+    </Button>
   )
 }
 

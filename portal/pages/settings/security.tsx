@@ -4,12 +4,13 @@ import type { AuthenticatorSetup } from '../../../client/schema.ts'
 import { readAgain, useRead } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
 import { Refusal } from '../../api/refusal.ts'
-import { useMay } from '../../api/session.ts'
+import { useMay, useMe } from '../../api/session.ts'
+import { useQuestion } from '../../nouns/ask.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { PasswordField, Switch, TextField } from '../../ui/field.tsx'
-import { Loading, Panel, Row, Stack } from '../../ui/layout.tsx'
+import { Facts, Loading, Panel, Row, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
 import { State } from '../../ui/state.tsx'
 import { notify } from '../../ui/toast.tsx'
@@ -60,10 +61,48 @@ export function Security(): ReactNode {
           <Button onPress={() => setAsk('password')}>{texts.changePassword}</Button>
         </div>
       </Panel>
+      <Identities />
       {ask === 'setup' ? <Setup close={close} /> : null}
       {ask === 'codes' || ask === 'disable' ? <Proof ask={ask} close={close} /> : null}
       {ask === 'password' ? <Password close={close} hasFactor={data.totp_enabled} /> : null}
     </Stack>
+  )
+}
+
+/** Providers that the person signs in with, which can be unlinked. */
+function Identities(): ReactNode {
+  const identities = useMe()?.identities ?? []
+  const [question, dialog] = useQuestion(['get_current_user'])
+  const texts = t().security
+  if (identities.length === 0) return null
+  return (
+    <Panel title={texts.identities}>
+      <Facts
+        facts={identities.map(({ id, provider_name: provider, subject_hint: hint }) => ({
+          name: provider,
+          value: (
+            <Row>
+              <span dir="auto">{hint}</span>
+              <Button
+                kind="quiet"
+                onPress={() =>
+                  question({
+                    operation: 'unlink_sign_in_identity',
+                    path: { id },
+                    title: t().choices.confirm(texts.unlink, provider),
+                    button: texts.unlink,
+                    goes: [texts.goesIdentity(provider)],
+                  })
+                }
+              >
+                {texts.unlink}
+              </Button>
+            </Row>
+          ),
+        }))}
+      />
+      {dialog}
+    </Panel>
   )
 }
 
