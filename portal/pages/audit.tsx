@@ -1,4 +1,6 @@
 /** `/audit`: who did what, with the state of the chain that proves it. */
+import { ruleOf } from '../api/portal.ts'
+import { ButtonLink } from '../ui/button.tsx'
 import { type ReactNode, useState } from 'react'
 import type { AuditEntry } from '../../client/schema.ts'
 import { itemsOf, useList, useRead } from '../api/cache.ts'
@@ -101,6 +103,9 @@ function Chain(): ReactNode {
         </State>
         {broken === null ? null : <p>{broken.reason}</p>}
       </Stack>
+      <div>
+        <ButtonLink href={ruleOf('export_audit_entries').path}>{texts.download}</ButtonLink>
+      </div>
       <Snippet label={texts.verify} forms={[{ name: 'CLI', text: 'svccloud audit export > audit.jsonl' }]} />
     </Panel>
   )

@@ -3,11 +3,13 @@ import { type ReactNode, useState } from 'react'
 import { t } from '../texts/index.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Switch } from '../ui/field.tsx'
-import { areKeysOn, setKeysOn, useKeys } from './keys.ts'
+import { useGo } from './go.ts'
+import { areKeysOn, setKeysOn, useKeys, usePlaces } from './keys.ts'
 
 export function KeyHelp({ openPalette }: { readonly openPalette: () => void }): ReactNode {
   const [isOpen, setOpen] = useState(false)
   const [isOn, setOn] = useState(areKeysOn())
+  usePlaces(useGo())
   useKeys({ '?': () => setOpen(true), '/': openPalette })
   if (!isOpen) return null
   const keys: readonly (readonly [string, string])[] = [
@@ -19,6 +21,7 @@ export function KeyHelp({ openPalette }: { readonly openPalette: () => void }): 
     ['x', t().keys.select],
     ['e', t().keys.menu],
     ['f', t().keys.filter],
+    ...Object.entries(t().keys.places).map(([letter, name]) => [`g ${letter}`, name] as const),
   ]
   return (
     <Dialog title={t().keys.title} onClose={() => setOpen(false)}>

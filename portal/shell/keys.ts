@@ -1,6 +1,8 @@
 /** Single keys of pages. None of them in fields, in the console, or when they are turned off. */
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { remember, remembered } from '../api/browser.ts'
+import type { Texts } from '../texts/index.ts'
+import { now } from '../system.ts'
 
 const SETTING = 'single-keys'
 
@@ -11,6 +13,43 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable ||
     target.closest('input, textarea, select, [role="dialog"], [role="menu"], .xterm') !== null)
+
+/** How long a letter after `g` is waited for. */
+const SEQUENCE_MILLISECONDS = 1_500
+
+/** Areas by the letter after `g`. */
+const PLACES: Readonly<Record<keyof Texts['keys']['places'], `/${string}`>> = {
+  o: '/dashboard',
+  s: '/servers',
+  d: '/storages',
+  n: '/networks',
+  l: '/load-balancers',
+  p: '/databases',
+  k: '/kubernetes',
+  b: '/object-storage',
+  a: '/activity',
+  t: '/settings',
+}
+
+/** `g`, then a letter: goes to an area. The letter after `g` does nothing else. */
+export function usePlaces(go: (href: string) => void): void {
+  const until = useRef(0)
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || !areKeysOn()) return
+      const isSecond = now() < until.current
+      until.current = !isSecond && event.key === 'g' ? now() + SEQUENCE_MILLISECONDS : 0
+      if (!isSecond) return
+      event.preventDefault()
+      event.stopImmediatePropagation()
+      const place = Object.entries(PLACES).find(([letter]) => letter === event.key)
+      if (place !== undefined) go(place[1])
+    }
+    // before the keys of pages and rows
+    document.addEventListener('keydown', listen, true)
+    return () => document.removeEventListener('keydown', listen, true)
+  })
+}
 
 /** Calls by key, while the component is there. */
 export function useKeys(calls: Readonly<Record<string, () => void>>): void {

@@ -5,11 +5,12 @@ import { Terminal } from '@xterm/xterm'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { Server } from '../../../client/schema.ts'
 import { useMay } from '../../api/session.ts'
+import { pause } from '../../system.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { Panel, Row, Soft, Toolbar } from '../../ui/layout.tsx'
-import { State } from '../../ui/state.tsx'
+import { Note, State } from '../../ui/state.tsx'
 import { type ConsoleState, ConsoleSession } from './console-session.ts'
 import { openUnderPolicy, themeOf } from './terminal-look.ts'
 
@@ -33,9 +34,35 @@ export function ConsoleTab({ item }: { readonly item: Server }): ReactNode {
   )
 }
 
+const CONSOLES_LOCK = 'svccloud-console'
+const COUNT_MILLISECONDS = 5_000
+/** A browser opens six connections to a host over HTTP/1.1: one is the stream of changes, and pages need one. */
+const CONSOLES_MAXIMUM = 4
+
 interface Question {
   readonly paste?: string
   readonly link?: string
+}
+
+/** How many consoles of this browser are open, in all its tabs: each holds one of six connections. */
+function useOpenConsoles(): number {
+  const [count, setCount] = useState(1)
+  useEffect(() => {
+    if (navigator.locks === undefined) return
+    const ended = new AbortController()
+    // the lock is shared, and held as long as the console is open; a tab that is closed or killed gives it back
+    void navigator.locks
+      .request(CONSOLES_LOCK, { mode: 'shared' }, async () => {
+        while (!ended.signal.aborted) {
+          const { held = [] } = await navigator.locks.query()
+          if (!ended.signal.aborted) setCount(held.filter(({ name }) => name === CONSOLES_LOCK).length)
+          await pause(COUNT_MILLISECONDS, ended.signal)
+        }
+      })
+      .catch(() => undefined)
+    return () => ended.abort()
+  }, [])
+  return count
 }
 
 function Console({ server, close }: { readonly server: Server; readonly close: () => void }): ReactNode {
@@ -43,6 +70,7 @@ function Console({ server, close }: { readonly server: Server; readonly close: (
   const session = useRef<ConsoleSession>(undefined)
   const [state, setState] = useState<ConsoleState>({ is: 'connecting' })
   const [question, setQuestion] = useState<Question>({})
+  const consoles = useOpenConsoles()
   useEffect(() => {
     if (place.current === null) return
     const terminal = terminalIn(place.current, (link) => setQuestion({ link }))
@@ -76,6 +104,7 @@ function Console({ server, close }: { readonly server: Server; readonly close: (
             </Button>
           </Row>
         </Toolbar>
+        {consoles >= CONSOLES_MAXIMUM ? <Note look="busy">{t().console.many(consoles)}</Note> : null}
         <div className="guest-screen" ref={place} role="group" aria-label={t().console.terminal} />
         <Soft>{t().console.leave}</Soft>
       </div>
