@@ -1,8 +1,10 @@
 /** The parts of the portal that need no browser. */
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { type Pages, withItem, withoutItem } from '../../portal/api/apply.ts'
 import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
 import { safeReturn } from '../../portal/api/return-to.ts'
+import { yamlOf } from '../../portal/nouns/manifest.ts'
 import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
 import { pseudo } from '../../portal/texts/pseudo.ts'
 
@@ -108,6 +110,36 @@ describe('the same as a command', () => {
     expect(text).toContain('-H "Authorization: Bearer $TOKEN"')
     expect(text).toContain('https://portal.example/v1/servers/a%2Fb/stop')
     expect(text).toContain(`'{\n  "stop_type": "hard"\n}'`)
+  })
+})
+
+describe('a manifest as YAML', () => {
+  const script = '#!/bin/sh\necho hello\nEOF\nreboot\n'
+  const manifest = {
+    apiVersion: 'compute.example.com/v1',
+    kind: 'Server',
+    metadata: { name: 'web-1', labels: { 'app.example.com/tier': 'on', empty: '' }, annotations: {} },
+    spec: {
+      title: ' it\'s: "a # text" ',
+      script,
+      count: 3,
+      ratio: 0.5,
+      isOn: false,
+      none: null,
+      version: '1.30',
+      words: ['yes', '~', '- x', '[a]', '{b}', '&c', '!d', '0x1f', '2026-11-30', '\u202eevil', '\u2028'],
+      lists: [[1, [2]], [], [{ a: 1, b: [{ c: 'x' }] }]],
+    },
+  }
+
+  it('reads as what it was made from', () => {
+    expect(parse(yamlOf(manifest))).toEqual(manifest)
+  })
+
+  it('has no line that a text has made', () => {
+    const lines = yamlOf(manifest).split('\n')
+    expect(lines).toContain('  name: web-1')
+    expect(lines.filter((line) => /^\s*(EOF|reboot)/.test(line))).toEqual([])
   })
 })
 
