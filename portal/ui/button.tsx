@@ -45,14 +45,19 @@ export function Button(props: ButtonProps): ReactNode {
       {children}
     </AriaButton>
   )
-  const hint = why ?? (isIcon ? label : undefined)
-  return hint === undefined ? button : <Hint text={hint}>{button}</Hint>
+  return <Hint text={why ?? (isIcon ? label : undefined)}>{button}</Hint>
+}
+
+export interface HintProps {
+  /** Undefined when there is nothing to say: what has the focus keeps it when a hint comes or goes. */
+  readonly text: string | undefined
+  readonly children: ReactNode
 }
 
 /** A note on hover and focus. */
-export function Hint({ text, children }: { readonly text: string; readonly children: ReactNode }): ReactNode {
+export function Hint({ text, children }: HintProps): ReactNode {
   return (
-    <TooltipTrigger delay={400} closeDelay={80}>
+    <TooltipTrigger delay={400} closeDelay={80} isDisabled={text === undefined}>
       {children}
       <Tooltip className="tooltip" offset={6}>
         {text}
