@@ -41,8 +41,8 @@ const DATA = [
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
 /** Parts of the portal that belong to no noun, but for those with a library for few pages: codes for cameras and
- *  charts. */
-const SHARED = /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.)|nouns\/[^/]+$)/
+ *  charts. And icons: a few lines each. */
+const SHARED = /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.)|nouns\/[^/]+$)|node_modules\/lucide-react\//
 
 /** A page for each listener of the API server. */
 const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name))
