@@ -130,10 +130,14 @@ export const emailUnverified = () =>
 /** The same answer for unknown, deleted and foreign ids. */
 export const notFound = (noun: string) => new Problem(404, `No such ${noun}.`)
 export const conflict = (
-  reason: Exclude<Reason, 'zone_capability_missing'>,
+  reason: Exclude<Reason, 'zone_capability_missing' | 'name_taken'>,
   detail: string,
   members: ProblemMembers = {},
 ) => new Problem(409, detail, { reason, ...members })
+/** 409: another object has the name. It is named, so that a caller can use that one; undefined where there is none yet,
+ *  or none any longer. */
+export const nameTaken = (detail: string, resource: ResourceReference | undefined) =>
+  new Problem(409, detail, { reason: 'name_taken', ...(resource && { resource }) })
 /** 409: the zone does not offer what was requested. On a route that has no 409 it is 503 (`asListed`). */
 export const zoneLacks = (capability: string, detail: string, members: ProblemMembers = {}) =>
   new Problem(409, detail, { reason: 'zone_capability_missing', capability, ...members })

@@ -1,6 +1,6 @@
 /** Unique names and addresses. A claim is one row under a unique key; a holder's rows are deleted with it. */
 import { sql, type Transaction } from 'kysely'
-import { conflict, type Problem } from '../../domain/problem.ts'
+import { nameTaken, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Holding } from '../account/index.ts'
@@ -40,14 +40,28 @@ export async function claimHostname(
       now,
     ))
   )
-    throw hostnameTaken(hostname, zone)
+    throw await hostnameTaken(tx, claim, [])
 }
 
-const hostnameTaken = (hostname: string, zone: string): Problem =>
-  conflict(
-    'name_taken',
+/** The refusal, with the server that has the name. `refused` are not made, so that it is none of them. */
+async function hostnameTaken(
+  tx: Transaction<Tables>,
+  { accountId, zone, hostname }: Pick<NamesDemand, 'accountId' | 'zone' | 'hostname'>,
+  refused: readonly Holding[],
+): Promise<Problem> {
+  const owner = await selectWhere(tx, 'address_claim', {
+    kind: 'hostname',
+    scope: `${accountId}/${zone}`,
+    value: hostname,
+  })
+    .select('holder')
+    .executeTakeFirst()
+  const isMade = owner !== undefined && !refused.some(({ holder }) => holder === owner.holder)
+  return nameTaken(
     `Another server of the account is called ${hostname} in zone ${zone}. Choose another hostname.`,
+    isMade ? { type: 'server', id: owner.holder.replace(/^[^/]*\//, '') } : undefined,
   )
+}
 
 const MAC_TRIES_MAXIMUM = 16
 
@@ -96,7 +110,7 @@ export async function claimNames(
       ({ holder }) => !made.some((claim) => claim.kind === 'hostname' && claim.holder === holder),
     )
     const refused = demands[nameless]
-    if (refused !== undefined) throw hostnameTaken(refused.hostname, refused.zone)
+    if (refused !== undefined) throw await hostnameTaken(tx, refused, demands)
     hostnames = []
     for (const { kind, holder, value } of made) if (kind === 'mac') macAddresses.set(holder, value)
     missing = missing.filter(({ holder }) => !macAddresses.has(holder))

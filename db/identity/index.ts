@@ -47,6 +47,7 @@ export {
   type TokenRow,
   countLiveTokens,
   createToken,
+  findTokenNamed,
   findTokens,
   listExpiringTokens,
   listTokens,

@@ -43,6 +43,17 @@ export async function createToken(queries: Queries, made: NewToken): Promise<boo
   return added.numInsertedOrUpdatedRows === 1n
 }
 
+/** The token of the account that has the name, which a revoked one has no longer. */
+export const findTokenNamed = (
+  queries: Queries,
+  accountId: string,
+  name: string,
+): Promise<{ readonly id: string } | undefined> =>
+  selectWhere(queries, 'api_token', { account_id: accountId, name })
+    .where('revoked_at', 'is', null)
+    .select('id')
+    .executeTakeFirst()
+
 /** The person's live tokens of the account that expire before the time, the earliest first. */
 export async function listExpiringTokens(
   queries: Queries,

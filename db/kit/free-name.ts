@@ -1,6 +1,6 @@
 /** Names that are unique within an account, or within a zone or a cluster of it. */
 import type { Transaction } from 'kysely'
-import { conflict } from '../../domain/problem.ts'
+import { nameTaken } from '../../domain/problem.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere } from './where.ts'
 
@@ -38,7 +38,5 @@ export async function requireFreeName(
   const title = type.replaceAll('_', ' ').replace('kubernetes', 'Kubernetes')
   const owner = within.cluster_id === undefined ? 'account' : 'cluster'
   const place = within.zone === undefined ? '' : ` in zone ${within.zone}`
-  throw conflict('name_taken', `The ${owner} has a ${title} of this name${place}.`, {
-    resource: { type, id: holder.id },
-  })
+  throw nameTaken(`The ${owner} has a ${title} of this name${place}.`, { type, id: holder.id })
 }

@@ -1,7 +1,7 @@
 /** Object storage of accounts: where it is, its key, and how much it contained when it was last measured. The row is
  *  the claim: an account has one in each zone. */
 import { sql, type Transaction } from 'kysely'
-import { conflict } from '../../domain/problem.ts'
+import { nameTaken } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/account/quota.ts'
 import { readStanding } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
@@ -69,11 +69,7 @@ export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectS
   const known = await findObjectStorage(tx, made.accountId, made.id)
   if (known?.zone === made.zone) return
   const holder = await findObjectStorageIn(tx, made.accountId, made.zone)
-  throw conflict(
-    'name_taken',
-    'The account has object storage in this zone.',
-    holder === undefined ? {} : { resource: { type: 'object_storage', id: holder.id } },
-  )
+  throw nameTaken('The account has object storage in this zone.', holder && { type: 'object_storage', id: holder.id })
 }
 
 /** Undefined for unknown ids and those of another account. */

@@ -1,7 +1,7 @@
 /** Playgrounds of accounts, including ended ones: the allowance counts them for ever. An account has one at a time. */
 import type { Transaction } from 'kysely'
 import { type EndReason, eligibilityOf, type NewPlayground, playgroundRefusal } from '../../domain/playground/rules.ts'
-import { conflict, notFound } from '../../domain/problem.ts'
+import { nameTaken, notFound } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../kit/open.ts'
@@ -53,7 +53,10 @@ export async function claimPlayground(
   const known = await findPlayground(tx, { accountId, playgroundId: made.id })
   if (known !== undefined && known.deletedAt === null) return known
   if (known !== undefined)
-    throw conflict('name_taken', 'The account had a playground of this name. Choose another one.')
+    throw nameTaken('The account had a playground of this name. Choose another one.', {
+      type: 'playground',
+      id: known.id,
+    })
   const { id, name, region, controlPlaneId, release, appDomain, createdAt, expiresAt } = made
   const added = await tx
     .insertInto('playground')

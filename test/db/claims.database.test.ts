@@ -118,10 +118,11 @@ describe('a server', () => {
 
   test('may have a hostname of another account or zone, but not one of its own account', async () => {
     await addNode('a', 8)
-    await claim(demandOf({ hostname: 'web' }))
+    const web = demandOf({ hostname: 'web' })
+    await claim(web)
     expect(await refusal(claim(demandOf({ hostname: 'web' })))).toMatchObject({
       status: 409,
-      members: { reason: 'name_taken' },
+      members: { reason: 'name_taken', resource: { type: 'server', id: web.serverId } },
     })
     const other = await createAccount(database.db)
     expect(await refusal(claim(demandOf({ hostname: 'web', accountId: other })))).toBeUndefined()
@@ -261,7 +262,9 @@ describe('servers that are alike', () => {
     await addNode('a', 10)
     const demands = [1, 2, 3].map(() => demandOf())
     await prepare(demands)
-    expect(await refusal(claimTogether(demands))).toMatchObject(refused)
+    const problem = await refusal(claimTogether(demands))
+    expect(problem).toMatchObject(refused)
+    expect(problem?.members.resource, 'the other one is not made either').toBeUndefined()
     expect([await usedQuota('servers'), await usedQuota('storages'), await usedOnNodes()]).toEqual([0, 0, [0]])
   })
 

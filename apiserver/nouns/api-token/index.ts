@@ -1,6 +1,6 @@
 /** API tokens: listing, creating, revoking. */
 import { canonicalCidr } from '../../../domain/network/addresses.ts'
-import { badField, conflict, notFound, quotaExceeded } from '../../../domain/problem.ts'
+import { badField, nameTaken, notFound, quotaExceeded } from '../../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../../domain/permissions.ts'
 import { isUuid } from '../../../domain/uuid.ts'
 import { lockUser } from '../../../db/account/index.ts'
@@ -9,6 +9,7 @@ import {
   type TokenRow,
   countLiveTokens,
   createToken,
+  findTokenNamed,
   listTokens,
   readToken,
   revokeToken,
@@ -93,7 +94,10 @@ async function create(parts: IdentityParts, call: Call<typeof createApiToken, Cu
       createdAt: now,
       expiresAt,
     })
-    if (!isCreated) throw conflict('name_taken', 'The account has a token of this name.')
+    if (!isCreated) {
+      const taken = await findTokenNamed(tx, caller.accountId, body.name)
+      throw nameTaken('The account has a token of this name.', taken && { type: 'api_token', id: taken.id })
+    }
     const changes = [
       { field: 'name', before: null, after: body.name },
       { field: 'scope', before: null, after: scope },

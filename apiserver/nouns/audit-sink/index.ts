@@ -12,7 +12,7 @@ import {
   updateAuditSink as updateSinkRow,
 } from '../../../db/audit-sink/index.ts'
 import { requireTarget } from '../../../domain/audit-sink/rules.ts'
-import { badField, conflict, unavailable } from '../../../domain/problem.ts'
+import { badField, nameTaken, unavailable } from '../../../domain/problem.ts'
 import { SECRET_BYTES, secretText } from '../../../domain/webhook/signature.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
@@ -64,9 +64,8 @@ const AUDIT_SINK: RowNoun<AuditSinkRow> = {
   lock: lockAuditSinks,
   async requireFree(queries, accountId, row) {
     const taken = await findSinkNamed(queries, accountId, row)
-    if (taken === undefined) return
-    const resource = { type: 'audit_sink', id: taken.id }
-    throw conflict('name_taken', 'The account has an audit sink of this name.', { resource })
+    if (taken !== undefined)
+      throw nameTaken('The account has an audit sink of this name.', { type: 'audit_sink', id: taken.id })
   },
   toView: viewOf,
   createdDetail: ({ type, url }) => ({ type, url }),

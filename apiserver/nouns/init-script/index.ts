@@ -1,5 +1,5 @@
 /** Init scripts of an account. */
-import { conflict } from '../../../domain/problem.ts'
+import { nameTaken } from '../../../domain/problem.ts'
 import {
   type InitScriptRow,
   deleteInitScriptRow,
@@ -42,9 +42,7 @@ const INIT_SCRIPT: RowNoun<InitScriptRow> = {
   async requireFree(queries, accountId, script) {
     const taken = await findInitScriptNamed(queries, accountId, script)
     if (taken !== undefined)
-      throw conflict('name_taken', 'The account has an init script of this name.', {
-        resource: { type: 'init_script', id: taken.id },
-      })
+      throw nameTaken('The account has an init script of this name.', { type: 'init_script', id: taken.id })
   },
   toView: ({ id, name, content, created_at, updated_at }) => ({
     id,

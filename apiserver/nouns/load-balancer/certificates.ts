@@ -1,7 +1,7 @@
 /** Certificates of load balancers: the chain and the sealed key are rows; the spec names the valid ones. */
 import { checkCertificate } from '../../../domain/load-balancer/certificate.ts'
 import { CERTIFICATES_MAXIMUM } from '../../../domain/load-balancer/rules.ts'
-import { badField, conflict, notFound, Problem, unavailable } from '../../../domain/problem.ts'
+import { badField, conflict, nameTaken, notFound, Problem, unavailable } from '../../../domain/problem.ts'
 import { certificateOwner, keepCertificate } from '../../../db/load-balancer/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
@@ -44,8 +44,12 @@ export async function addCertificate(
     fingerprint: checked.fingerprint,
   }
   const add = ({ certificates }: LoadBalancerSpec) => {
-    if (certificates.some((one) => one.name === name))
-      throw conflict('name_taken', 'The load balancer has a certificate of this name.')
+    const taken = certificates.find((one) => one.name === name)
+    if (taken !== undefined)
+      throw nameTaken('The load balancer has a certificate of this name.', {
+        type: 'load_balancer_certificate',
+        id: taken.id,
+      })
     if (certificates.length >= CERTIFICATES_MAXIMUM)
       throw new Problem(422, `A load balancer has at most ${CERTIFICATES_MAXIMUM} certificates.`)
     return { certificates: [...certificates, entry] }

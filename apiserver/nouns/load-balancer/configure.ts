@@ -7,7 +7,7 @@ import {
   requireConfigurable,
   requireGeneration,
 } from '../../../domain/load-balancer/rules.ts'
-import { conflict, notFound, Problem } from '../../../domain/problem.ts'
+import { nameTaken, notFound, Problem } from '../../../domain/problem.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import type { Route } from '../../../kit/http/route.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
@@ -118,8 +118,12 @@ export async function addMember(
   const member = { ...body, id: newUuid(parts.random) }
   const { status } = await rewrite(parts, call, (spec) =>
     withMembers(spec, backend, (members) => {
-      if (members.some(({ name }) => name === member.name))
-        throw conflict('name_taken', `The backend ${backend} has a member of this name.`)
+      const taken = members.find(({ name }) => name === member.name)
+      if (taken !== undefined)
+        throw nameTaken(
+          `The backend ${backend} has a member of this name.`,
+          taken.id === undefined ? undefined : { type: 'load_balancer_member', id: taken.id },
+        )
       if (members.length >= MEMBERS_OF_BACKEND_MAXIMUM)
         throw new Problem(422, `A backend has at most ${MEMBERS_OF_BACKEND_MAXIMUM} members.`)
       return [...members, member]

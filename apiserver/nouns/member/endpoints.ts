@@ -2,6 +2,7 @@
 import {
   badField,
   conflict,
+  nameTaken,
   forbidden,
   notFound,
   quotaExceeded,
@@ -154,10 +155,11 @@ async function invite(parts: IdentityParts, call: Call<typeof routes.createInvit
   return await parts.db.transaction().execute(async (tx) => {
     const pending = await lockPendingInvitations(tx, caller.accountId, now)
     const members = await listMembers(tx, caller.accountId)
-    if (members.some((member) => member.email === body.email))
-      throw conflict('name_taken', 'This address is a member already.')
-    if (pending.some((row) => row.email === body.email))
-      throw conflict('name_taken', 'An invitation of this address is pending.')
+    const member = members.find(({ email }) => email === body.email)
+    if (member !== undefined) throw nameTaken('This address is a member already.', { type: 'user', id: member.userId })
+    const invited = pending.find(({ email }) => email === body.email)
+    if (invited !== undefined)
+      throw nameTaken('An invitation of this address is pending.', { type: 'invitation', id: invited.id })
     if (pending.length >= PENDING_MAXIMUM)
       throw quotaExceeded({ name: 'invitations', limit: PENDING_MAXIMUM, used: pending.length, requested: 1 })
     const row = await createInvitation(tx, {

@@ -13,7 +13,7 @@ import {
   requireUpgradable,
 } from '../../../domain/node/rules.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import { badField, conflict, zoneLacks } from '../../../domain/problem.ts'
+import { badField, nameTaken, zoneLacks } from '../../../domain/problem.ts'
 import { accountExists } from '../../../db/server/index.ts'
 import type { Answer, Call, Operator } from '../../../kit/http/call.ts'
 import { requireMatch } from '../../../kit/http/conditional.ts'
@@ -143,7 +143,7 @@ async function provision(
         // the kind's defaults fill in fields that are left out
         return await parts.store.create(Node, { metadata: { name: body.hostname }, spec: spec as NodeSpec })
       } catch (error) {
-        if (isAlreadyExists(error)) throw conflict('name_taken', 'There is a node of this name.', { resource })
+        if (isAlreadyExists(error)) throw nameTaken('There is a node of this name.', resource)
         throw error
       }
     },

@@ -1,5 +1,5 @@
 /** SSH keys of an account. A key never changes. */
-import { badField, conflict } from '../../../domain/problem.ts'
+import { badField, conflict, nameTaken } from '../../../domain/problem.ts'
 import { parsePublicKey } from '../../../domain/ssh-key/rules.ts'
 import {
   type SshKeyRow,
@@ -26,7 +26,7 @@ const SSH_KEY: RowNoun<SshKeyRow> = {
     if (taken === undefined) return
     const resource = { type: 'ssh_key', id: taken.id }
     throw taken.name === key.name
-      ? conflict('name_taken', 'The account has a key of this name.', { resource })
+      ? nameTaken('The account has a key of this name.', resource)
       : conflict('in_use', `The account has this key under the name ${taken.name}.`, { resource })
   },
   toView: ({ created_at, ...key }) => ({ ...key, created_at: created_at.toISOString() }),

@@ -1,5 +1,5 @@
 /** Coupons, for staff. */
-import { badField, conflict, notFound } from '../../../domain/problem.ts'
+import { badField, nameTaken, notFound } from '../../../domain/problem.ts'
 import { newestFirst } from '../../../db/kit/page.ts'
 import type { Answer, Call, Operator } from '../../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
@@ -66,12 +66,13 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
   const window = { from: dateOf(body.valid_from), until: dateOf(body.valid_until) }
   if (window.from !== null && window.until !== null && window.until <= window.from)
     throw badField('valid_until', 'must be after valid_from')
+  const code = body.code.toLowerCase()
   return await parts.db.transaction().execute(async (tx) => {
     const made = await tx
       .insertInto('coupon')
       .values({
         id: newUuid(parts.random),
-        code: body.code.toLowerCase(),
+        code,
         label: `Coupon ${body.code.toUpperCase()}`,
         amount_cents: body.amount_cents,
         valid_from: window.from,
@@ -84,7 +85,10 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
       .onConflict((conflicting) => conflicting.column('code').doNothing())
       .returning(COLUMNS)
       .executeTakeFirst()
-    if (made === undefined) throw conflict('name_taken', 'There is a coupon of this code.')
+    if (made === undefined) {
+      const taken = await tx.selectFrom('coupon').where('code', '=', code).select('id').executeTakeFirst()
+      throw nameTaken('There is a coupon of this code.', taken && { type: 'coupon', id: taken.id })
+    }
     await auditStaff(tx, parts, call, {
       action: 'coupon.create',
       resourceId: made.id,

@@ -145,6 +145,14 @@ test.each<[string, Record<string, unknown>, number]>([
   ['no name', { scope: 'read' }, 400],
 ])('creating is refused for %s', async (_what, body, status) => expect((await create(body)).status).toBe(status))
 
+test('a name that is taken is refused with the token that has it', async () => {
+  const { view } = await create({ name: 'once', scope: 'read' })
+  expect((await create({ name: 'once', scope: 'read' })).reply.body).toMatchObject({
+    reason: 'name_taken',
+    resource: { type: 'api_token', id: view.id },
+  })
+})
+
 test('members make and see their own tokens only, never beyond their role', async () => {
   const member = await harness.signUpAndIn('member@example.com')
   const me = (await member.send('GET', '/v1/auth/me')).body as { account_id: string; user: { id: string } }

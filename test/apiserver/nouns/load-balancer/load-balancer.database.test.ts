@@ -217,7 +217,10 @@ describe('its configuration', () => {
     const two = { name: 'two', address: '10.9.0.11', port: 8080 }
     const added = await owner.send('POST', members(id), { body: two })
     expect([added.status, added.body['member']]).toMatchObject([201, { ...two, weight: 100, enabled: true }])
-    expect((await owner.send('POST', members(id), { body: two })).body['reason']).toBe('name_taken')
+    expect((await owner.send('POST', members(id), { body: two })).body).toMatchObject({
+      reason: 'name_taken',
+      resource: { type: 'load_balancer_member', id: added.body['member'].id },
+    })
     const path = `${members(id)}/${added.body['member'].id}`
     expect((await owner.send('PATCH', path, { body: { weight: 0 } })).body['member']).toMatchObject({ weight: 0 })
     expect((await owner.send('DELETE', path)).status).toBe(204)
@@ -255,6 +258,10 @@ describe('its certificates', () => {
       name: id,
     })
     expect(rows).toHaveLength(1)
+    expect((await owner.send('POST', certificates(id), { body })).body).toMatchObject({
+      reason: 'name_taken',
+      resource: { type: 'load_balancer_certificate', id: certificateId },
+    })
     expect(JSON.stringify([rows, object, await get(id)])).not.toContain(secret)
     await put(id, CONFIGURATION)
     expect((await owner.send('DELETE', path)).status).toBe(204)

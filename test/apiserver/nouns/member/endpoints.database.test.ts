@@ -32,7 +32,10 @@ test('a stranger is invited, looks the invitation up, joins with a password and 
   expect(reply.body).toMatchObject({
     invitation: { email: 'new@example.com', role: 'member', state: 'pending', invited_by_email: 'owner@example.com' },
   })
-  expect((await invite(owner, 'new@example.com', 'viewer')).reply.status).toBe(409)
+  expect((await invite(owner, 'new@example.com', 'viewer')).reply).toMatchObject({
+    status: 409,
+    body: { resource: { type: 'invitation', id: (reply.body['invitation'] as { id: string }).id } },
+  })
   const invitation = await harness.mailedSecret('new@example.com')
   const browser = harness.openBrowser()
   expect((await browser.send('GET', `/v1/auth/invitation?invitation=${invitation}`)).body).toMatchObject({
@@ -63,7 +66,10 @@ test('a stranger is invited, looks the invitation up, joins with a password and 
       last_active_at: harness.clock.now().toISOString(),
     },
   ])
-  expect((await invite(owner, 'new@example.com', 'viewer')).reply.status).toBe(409) // a member already
+  expect((await invite(owner, 'new@example.com', 'viewer')).reply, 'a member already').toMatchObject({
+    status: 409,
+    body: { resource: { type: 'user', id: (accepted.body['user'] as { id: string }).id } },
+  })
 })
 
 test('a person with a user joins with their own password and goes back to their own account when removed', async () => {

@@ -248,10 +248,11 @@ describe('create_server', () => {
   test(
     'a hostname that is taken, a spent quota and a full zone are told ' + 'apart, audited as failed, and hold nothing',
     async () => {
-      await create({ hostname: 'taken' })
+      const first = await create({ hostname: 'taken' })
       const before = await listQuotas(cloud.db, ada.accountId)
       const taken = await create({ hostname: 'taken' })
       expect([taken.status, taken.body.reason]).toEqual([409, 'name_taken'])
+      expect(taken.body.resource).toEqual({ type: 'server', id: first.body.server.id })
       expect(await cloud.auditOf(taken)).toMatchObject([{ action: 'server.create', outcome: 'failed' }])
 
       await cloud.db

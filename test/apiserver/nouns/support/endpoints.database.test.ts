@@ -282,6 +282,11 @@ test(
       body: { code: 'Staff-1', amount_cents: 700, credit_days: 1 },
     })
     expect(coupon.body['coupon']).toMatchObject({ code: 'staff-1', redemptions: 0, is_active: true })
+    const again = await by('finance').send('POST', '/v1/admin/coupons', { body: { code: 'STAFF-1', amount_cents: 1 } })
+    expect(again.body).toMatchObject({
+      reason: 'name_taken',
+      resource: { type: 'coupon', id: (coupon.body['coupon'] as { id: string }).id },
+    })
     await by('finance').send('PATCH', `/v1/admin/coupons/${(coupon.body['coupon'] as { id: string }).id}`, {
       body: { is_active: false },
     })
