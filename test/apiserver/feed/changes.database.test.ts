@@ -317,11 +317,11 @@ describe('read', () => {
     ])
     const revoked = await ada.token('read')
     const tokens = (await ada.send('GET', '/v1/account/tokens')).body['items'] as { id: string }[]
-    const { cursor } = await read(ada, 'type=network')
+    const { cursor } = await read(ada, 'type=init_script')
     const poll = (headers: Readonly<Record<string, string>>) =>
       cloud.app.customers({
         method: 'GET',
-        target: `/v1/changes/read?type=network&cursor=${cursor}&wait=30`,
+        target: `/v1/changes/read?type=init_script&cursor=${cursor}&wait=30`,
         headers,
         remoteAddress: '192.0.2.9',
         signal: new AbortController().signal,
@@ -336,7 +336,8 @@ describe('read', () => {
     await ada.send('DELETE', `/v1/account/members/${removed.userId}`)
     await leaving.send('POST', '/v1/accounts/active', { body: { account_id: leaving.accountId } })
     await ada.send('DELETE', `/v1/account/tokens/${tokens[0]?.id}`)
-    const id = await network(ada, 'after-the-wait')
+    const script = { name: 'after-the-wait', content: '#!/bin/sh\n' }
+    const { id } = (await ada.send('POST', '/v1/init-scripts', { body: script })).body['init_script']
     const answers = await Promise.all(waiting)
     expect(answers.map(({ status }) => status)).toEqual([401, 403, 401, 200])
     expect(answers.map(({ body }) => String(body).includes(id))).toEqual([false, false, false, true])
