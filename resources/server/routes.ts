@@ -108,6 +108,10 @@ export const ServerView = z
       .string()
       .nullable()
       .describe('Init script that the server was created with; null when there is none.'),
+    custom_image_id: z
+      .string()
+      .nullable()
+      .describe('Custom image that it boots from, whose id is in template too; null when it boots from a template.'),
     boot_storage_id: z.string().nullable(),
     storage_ids: z.array(z.string()),
     interface_count: z.int(),

@@ -24,6 +24,12 @@ test('the command to sign in names the user of the template, also when that is d
   expect(commandOf({ customImageId: 'i' }, {})).toBe('ssh root@203.0.113.2')
 })
 
+test('a server from a custom image names it, besides under template, where the contract has it', () => {
+  const shown = (system: object) => toServerView(server(system, {}), nothing)
+  expect(shown({ customImageId: 'i' })).toMatchObject({ custom_image_id: 'i', template: 'i' })
+  expect(shown({ template: 't' })).toMatchObject({ custom_image_id: null, template: 't' })
+})
+
 test('the command to sign in uses the twin of an address where the machine has one', () => {
   const proxy = { publicNetwork: { proxy: 'socks5://127.0.0.1:1080' } }
   const status = { publicIpv4: '198.18.0.9', sshUser: 'root' }
