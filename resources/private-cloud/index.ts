@@ -119,10 +119,11 @@ export const createPrivateCloudRequest = verbs.post('create_private_cloud_reques
   summary: 'Request private hosts',
   description:
     'Staff decide on the request. Until then nothing is created or billed. An account can have one open request ' +
-    'at a time.',
+    'at a time, and make 20 an hour. Staff get a mail about the first of an hour.',
   permission: 'billing.manage',
   needs: 'verified',
   audit: 'private_cloud_request.create',
+  rates: [{ name: 'private_cloud_request', by: 'account', perHour: 20 }],
   body: z.strictObject({
     vcpus: z.int().describe('At least.'),
     memory_gibibytes: z.int().describe('At least.'),

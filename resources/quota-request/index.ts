@@ -41,9 +41,10 @@ export const createQuotaRequest = verbs.post('create_quota_request', '', {
   summary: 'Request a larger quota',
   description:
     'Staff decide on the request, and mail the person who made it. An account can have one undecided request for a ' +
-    'quota, and five altogether.',
+    'quota, and five altogether, and make 20 an hour. Staff get a mail about the first of an hour.',
   needs: 'verified',
   audit: 'quota_request.create',
+  rates: [{ name: 'quota_request', by: 'account', perHour: 20 }],
   body: z.strictObject({
     // The names of the table are the keys of this object.
     name: z.enum(Object.keys(DEFAULT_QUOTAS) as [keyof typeof DEFAULT_QUOTAS]).describe('Name of the quota.'),

@@ -12,7 +12,6 @@ import {
 } from '../../../domain/private-cloud/rules.ts'
 import { listOwnerMails } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
-import { enqueueMail } from '../../../db/mail/index.ts'
 import {
   type PrivateCloudRequestRow,
   dedicateNodes,
@@ -21,7 +20,6 @@ import {
   readPrivateCloudRequest,
   takeRequestOn,
 } from '../../../db/private-cloud/index.ts'
-import { listStaffMails } from '../../../db/staff/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import type { Answer, Call, Customer, Operator } from '../../../kit/http/call.ts'
 import { type Endpoint, customerEndpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
@@ -31,6 +29,7 @@ import { auditEntryOf } from '../../kit/change/audit.ts'
 import { type OperatorAct, auditStaff } from '../../kit/change/staff-audit.ts'
 import { pageOfRows } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { mailAll, mailStaff } from '../../kit/request-mails.ts'
 import { openCapacity } from './capacity.ts'
 import { noun } from '../../kit/noun.ts'
 
@@ -127,20 +126,10 @@ async function create(parts: Parts, call: Call<typeof routes.createPrivateCloudR
   return await parts.db.transaction().execute(async (tx) => {
     const made = { id, accountId, ...amounts, region, notes, requestedByEmail, now }
     const row = await insertPrivateCloudRequest(tx, made)
-    await mailAll(tx, parts, await listStaffMails(tx, 'operations'), mail('private_cloud_request', { request: id }))
+    await mailStaff(tx, parts, accountId, mail('private_cloud_request', { request: id }))
     await appendAudit(tx, auditEntryOf(call, { resourceId: id }), parts)
     return { status: 201, body: { request: viewOf(row) } }
   })
-}
-
-async function mailAll(
-  tx: Transaction<Tables>,
-  { random, clock }: Parts,
-  recipients: readonly string[],
-  text: Mail,
-): Promise<void> {
-  for (const recipient of recipients)
-    await enqueueMail(tx, { id: newUuid(random), recipient, mail: text, createdAt: clock.now() })
 }
 
 const withdraw = (parts: Parts, call: Call<typeof routes.cancelPrivateCloudRequest, Customer>): Promise<Answer> =>

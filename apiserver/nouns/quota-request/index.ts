@@ -4,7 +4,6 @@ import type { z } from 'zod'
 import type { Transaction } from 'kysely'
 import { findQuota, setQuotaLimit } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
-import { enqueueMail } from '../../../db/mail/index.ts'
 import {
   insertQuotaRequest,
   listQuotaRequests,
@@ -14,7 +13,6 @@ import {
   readQuotaRequest,
   takeQuotaRequestOn,
 } from '../../../db/quota-request/index.ts'
-import { listStaffMails } from '../../../db/staff/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import { type Mail, mail } from '../../../domain/mail/mails.ts'
 import { requireLarger } from '../../../domain/quota-request/rules.ts'
@@ -27,6 +25,7 @@ import { type OperatorAct, auditStaff } from '../../kit/change/staff-audit.ts'
 import { pageOfRows } from '../../kit/list/page.ts'
 import { noun } from '../../kit/noun.ts'
 import type { Parts } from '../../kit/parts.ts'
+import { mailAll, mailStaff } from '../../kit/request-mails.ts'
 
 const quotaRequestEndpoints = (parts: Parts): readonly Endpoint[] => [
   customerEndpoint(routes.listQuotaRequests, (call) =>
@@ -97,16 +96,12 @@ async function create(parts: Parts, call: Call<typeof routes.createQuotaRequest,
   return await parts.db.transaction().execute(async (tx) => {
     requireLarger(limit, (await findQuota(tx, accountId, name)).limit)
     const row = await insertQuotaRequest(tx, { id, accountId, name, limit, reason, requestedByEmail, now })
-    for (const recipient of await listStaffMails(tx, 'operations'))
-      await send(tx, parts, recipient, mail('quota_request', { request: id }))
+    await mailStaff(tx, parts, accountId, mail('quota_request', { request: id }))
     const detail = { name, limit: String(limit) }
     await appendAudit(tx, auditEntryOf(call, { resourceId: id, detail }), parts)
     return { status: 201, body: { request: requestView(row) } }
   })
 }
-
-const send = (tx: Transaction<Tables>, { random, clock }: Parts, recipient: string, text: Mail): Promise<void> =>
-  enqueueMail(tx, { id: newUuid(random), recipient, mail: text, createdAt: clock.now() })
 
 const withdraw = (parts: Parts, call: Call<typeof routes.withdrawQuotaRequest, Customer>): Promise<Answer> =>
   parts.db.transaction().execute(async (tx) => {
@@ -135,7 +130,7 @@ const decide = (
     const before = await lockQuotaRequest(tx, call.params.id)
     const { step, mail: answer, changed } = await work(before, tx)
     const row = await takeQuotaRequestOn(tx, before, { ...step, now: call.now })
-    if (answer !== undefined) await send(tx, parts, row.requested_by_email, answer)
+    if (answer !== undefined) await mailAll(tx, parts, [row.requested_by_email], answer)
     const changes = changed === undefined ? [] : [{ field: 'limit', before: changed[0], after: changed[1] }]
     await auditStaff(tx, parts, call, { action, resourceId: row.id, detail: { name: row.name }, changes }, [
       row.account_id,

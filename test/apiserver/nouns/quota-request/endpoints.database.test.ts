@@ -88,6 +88,24 @@ test('one undecided request for a quota, and five altogether, also when they com
   expect((await ask({ ...ASKED, limit: 50 }, bob)).status).toBe(201)
 })
 
+test('staff get one mail in an hour for an account, which makes so many requests at most', async () => {
+  const eager = await cloud.signUp('eager@example.com')
+  const count = async () => (await mailsTo('boss@staff.example')).length
+  const before = await count()
+  const statuses: number[] = []
+  for (let turn = 0; turn < 21; turn++) {
+    const made = await ask(ASKED, eager)
+    statuses.push(made.status)
+    if (made.status === 201) expect((await withdraw(made.body['request'].id, eager)).status).toBe(200)
+  }
+  expect(statuses).toEqual([...Array.from({ length: 20 }, () => 201), 429])
+  // the clock may have come to another hour
+  expect((await count()) - before).toBeLessThanOrEqual(2)
+  const after = await count()
+  await ask(ASKED, await cloud.signUp('other@example.com'))
+  expect(await count()).toBe(after + 1)
+})
+
 test('staff review and grant: the quota is larger, the request is answered, and a mail says so', async () => {
   const { id } = (await ask()).body['request']
   expect((await decide(id, 'grant')).status).toBe(409)
