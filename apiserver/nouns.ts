@@ -6,6 +6,7 @@ import type { Kind } from './kit/admission/kind.ts'
 import { audit } from './nouns/audit/index.ts'
 import { backup } from './nouns/backup/index.ts'
 import { billing } from './nouns/billing/index.ts'
+import { alarm } from './nouns/alarm/index.ts'
 import { capacity } from './nouns/capacity/index.ts'
 import { catalog } from './nouns/catalog/index.ts'
 import { controlPlane } from './nouns/control-plane/index.ts'
@@ -102,6 +103,7 @@ const OTHER_NOUNS = [
   publicPool,
   repair,
   capacity,
+  alarm,
   controlPlane,
   storage,
   storagePlacement,

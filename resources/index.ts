@@ -33,6 +33,7 @@ import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
 import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
+import { ALARM_ROUTES } from './alarm/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
 import { PAYMENT_ROUTES } from './payment/index.ts'
@@ -157,6 +158,7 @@ export const ROUTES: readonly Route[] = [
   ...PUBLIC_POOL_ROUTES,
   ...TEMPLATE_ROUTES,
   ...OPERATOR_ROUTES,
+  ...ALARM_ROUTES,
 ]
 
 export { accountNamespace, accountNamespaceOf, accountOfNamespace } from './kit/account-namespace.ts'

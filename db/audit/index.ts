@@ -232,6 +232,25 @@ export async function countUnverified(
   return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
 }
 
+const BROKEN_CHAINS_MAXIMUM = 100
+
+/** Chains that did not verify, the first hundred; null for that of staff. */
+export async function listBrokenChains(
+  queries: Queries,
+): Promise<readonly { readonly accountId: string | null; readonly reason: string }[]> {
+  const rows = await queries
+    .selectFrom('audit_head')
+    .select(['account_id', 'break_reason'])
+    .where('break_sequence', 'is not', null)
+    .orderBy('account_id')
+    .limit(BROKEN_CHAINS_MAXIMUM)
+    .execute()
+  return rows.map(({ account_id: accountId, break_reason: reason }) => ({
+    accountId: accountId === STAFF_CHAIN ? null : accountId,
+    reason: reason ?? '',
+  }))
+}
+
 /** A statement from elsewhere about the chain: that its newest entry was this one, at that time. */
 export interface Witnessed extends ChainHead {
   readonly at: Date

@@ -11,6 +11,10 @@ export interface FieldSchema {
   readonly maximum?: number
   readonly pattern?: string
   readonly anyOf?: readonly FieldSchema[]
+  /** `date-time` for instants. */
+  readonly format?: string
+  /** Of an object with named fields. */
+  readonly properties?: Readonly<Record<string, FieldSchema>>
   readonly additionalProperties?: unknown
   readonly items?: FieldSchema
 }

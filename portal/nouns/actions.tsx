@@ -11,7 +11,7 @@ import { Confirm } from '../ui/dialog.tsx'
 import { notify } from '../ui/toast.tsx'
 import type { MenuEntry } from '../ui/menu.tsx'
 import { Fields } from './fields.tsx'
-import { bodyOf, faultsOf, useBodies, useForm } from './form.ts'
+import { bodyOf, changesOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
 import { Once } from './once.tsx'
 import { pathTo, send } from './reads.ts'
@@ -166,7 +166,8 @@ interface ActionDialogProps extends Started {
 
 function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProps): ReactNode {
   const [only] = items
-  const form = useForm((items.length === 1 && only !== undefined ? action.initial?.(only) : undefined) ?? {})
+  const [before] = useState(items.length === 1 && only !== undefined ? action.initial?.(only) : undefined)
+  const form = useForm(before ?? {})
   const bodies = useBodies()
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
@@ -177,7 +178,10 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
     form.setErrors(faults)
     if (Object.keys(faults).length > 0) return
     setBusy(true)
-    const outcome = await runAll(noun, action, items, bodyOf(fields, form.values))
+    const after = form.values
+    const isChange = before !== undefined && ruleOf(action.operation).method === 'PATCH'
+    const body = isChange ? changesOf(fields, schema, { before, after }) : bodyOf(fields, after)
+    const outcome = await runAll(noun, action, items, body)
     const { refusals } = outcome
     setBusy(false)
     setRefusal(refusals[0])

@@ -14,9 +14,11 @@ import { Loading, Panel, Soft } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { Bar, type Look, State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
-import type { Thing } from './noun.ts'
+import { labelOf } from './fields.tsx'
+import { hrefOf, type Thing } from './noun.ts'
 import { send } from './reads.ts'
-import { Time } from './value.tsx'
+import { nounNamed } from './registry.ts'
+import { Time, Value } from './value.tsx'
 
 const LOOKS: Readonly<Record<Operation['status'], Look>> = {
   pending: 'busy',
@@ -120,12 +122,24 @@ export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }
       </Panel>
     )
   const texts = t().operations
+  const noun = nounNamed('operation')
   return (
     <Table
       label={texts.title}
       items={items}
+      {...(noun === undefined ? {} : { hrefOf: (each: Operation) => hrefOf(noun, each) })}
       columns={[
         { id: 'what', name: texts.what, cell: (each) => kindText(each.kind) },
+        // where operations have pages, they are those of everything
+        ...(noun === undefined
+          ? []
+          : [
+              {
+                id: 'resource',
+                name: labelOf('resource'),
+                cell: (each: Operation) => <Value field="resource" value={each.resource} />,
+              },
+            ]),
         {
           id: 'status',
           name: texts.status,

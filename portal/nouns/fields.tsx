@@ -113,6 +113,7 @@ const isWhole = (text: string): boolean => /^-?\d+$/.test(text)
 function Line({ field, schema, common, value, set, isFirst }: LineProps): ReactNode {
   const isNumber = schema.type === 'integer'
   const isList = schema.type === 'array'
+  if (schema.format === 'date-time') return <Instant {...{ field, common, value, set, isFirst }} />
   const fromText = (text: string): unknown => {
     if (isNumber) return text === '' ? undefined : isWhole(text) ? Number(text) : text
     return isList ? text.split(/[\s,]+/).filter((each) => each !== '') : text
@@ -132,6 +133,22 @@ function Line({ field, schema, common, value, set, isFirst }: LineProps): ReactN
     />
   )
 }
+
+/** As the control of browsers writes it: 2027-01-31T10:20. */
+const INSTANT_CHARACTERS = 16
+
+/** An instant to the minute, in UTC as everywhere. */
+const Instant = ({ field, common, value, set, isFirst }: Omit<LineProps, 'schema'>): ReactNode => (
+  <TextField
+    {...common}
+    type="datetime-local"
+    value={String(value ?? '').slice(0, INSTANT_CHARACTERS)}
+    onChange={(text) => set(text === '' ? undefined : `${text}:00Z`)}
+    unit="UTC"
+    name={field.name}
+    autoFocus={isFirst}
+  />
+)
 
 const unitOf = (name: string): string | undefined =>
   name.endsWith('_gibibytes')

@@ -17,12 +17,17 @@ export function useBodies(): Readonly<Record<string, BodySchema>> | undefined {
   }).data
 }
 
-/** The schema of a field without the choice of null. */
-export function schemaOf(body: BodySchema, name: string): FieldSchema {
-  const schema = body.properties?.[name] ?? {}
+/** The schema of a field without the choice of null. `bmc.address` is a field of the object `bmc`. */
+export function schemaOf(body: Pick<BodySchema, 'properties'>, name: string): FieldSchema {
+  const [first = '', ...rest] = name.split('.')
+  const schema = body.properties?.[first] ?? {}
   const value = schema.anyOf?.find(({ type }) => type !== 'null')
-  return value === undefined ? schema : { ...value, ...defined({ description: schema.description }) }
+  const own = value === undefined ? schema : { ...value, ...defined({ description: schema.description }) }
+  return rest.length === 0 ? own : schemaOf(own, rest.join('.'))
 }
+
+const isNullable = (body: BodySchema, name: string): boolean =>
+  body.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') === true
 
 export const isNeeded = (body: BodySchema, { name, isNeeded: isOneOf }: FormField): boolean =>
   isOneOf === true || body.required?.includes(name) === true
@@ -64,7 +69,25 @@ export function bodyOf(fields: readonly FormField[], values: Values): Record<str
     .filter(({ isShown }) => isShown?.(values) !== false)
     .map(({ name, toBody }) => [name, toBody === undefined ? values[name] : toBody(values[name])] as const)
     .filter(([, value]) => !isEmpty(value))
-  return Object.fromEntries(entries)
+  const body: Record<string, unknown> = {}
+  for (const [name, value] of entries) {
+    const [first = '', second] = name.split('.')
+    body[first] = second === undefined ? value : { ...Object(body[first]), [second]: value }
+  }
+  return body
+}
+
+/** The body of a change: what differs from what the form held at first; null for what was emptied and may be null. */
+export function changesOf(
+  fields: readonly FormField[],
+  schema: BodySchema,
+  { before, after }: { readonly before: Values; readonly after: Values },
+): Record<string, unknown> {
+  const changed = fields.filter(({ name }) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+  const emptied = changed.filter(
+    ({ name }) => isEmpty(after[name]) && !isEmpty(before[name]) && isNullable(schema, name),
+  )
+  return { ...bodyOf(changed, after), ...Object.fromEntries(emptied.map(({ name }) => [name, null])) }
 }
 
 /** What is changed, by field. An empty value is sent when there was another; one that was never filled in is not. */

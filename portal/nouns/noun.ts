@@ -117,8 +117,13 @@ type Registration<List extends ListId, Create extends OperationId, Update extend
   readonly edit?: readonly FormField<Extract<FieldName, keyof NonNullable<BodyOf<Update>>>>[]
   readonly columns: readonly (FieldName & keyof ItemOf<List>)[]
   readonly facts: readonly (FieldName & keyof ItemOf<List>)[]
-  readonly form?: readonly FormField<Extract<FieldName, keyof BodyOf<Create>>>[]
+  readonly form?: readonly FormField<Extract<FieldName, FieldOf<BodyOf<Create>>>>[]
 }
+
+/** Fields of a body, and `object.field` for those of its objects. */
+type FieldOf<Body> =
+  | keyof Body
+  | { [Name in keyof Body & string]: `${Name}.${keyof NonNullable<Body[Name]> & string}` }[keyof Body & string]
 
 /** Registers a noun. Names of operations and fields that the API does not have do not compile. */
 export const noun = <List extends ListId, Create extends OperationId = never, Update extends OperationId = never>(

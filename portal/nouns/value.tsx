@@ -114,7 +114,7 @@ interface ResourceName {
 const asResource = (value: object): ResourceName => value as ResourceName // as operations have it
 
 /** What an operation changes: a link where it has a page. */
-function Resource({ type, id, name }: ResourceName): ReactNode {
+export function Resource({ type, id, name }: ResourceName): ReactNode {
   const noun = nounNamed(type)
   const text = `${type.replaceAll('_', ' ')} ${name ?? id.slice(0, 8)}`
   return noun === undefined ? <span dir="auto">{text}</span> : <AriaLink href={hrefOf(noun, { id })}>{text}</AriaLink>

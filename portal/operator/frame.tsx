@@ -1,9 +1,10 @@
 /** The frame of staff and operators. */
-import { CircleUser, HardDrive, ScrollText } from 'lucide-react'
+import { BellRing, CircleUser, HardDrive, Receipt, ScrollText, Server } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { cache, forget, keyOf } from '../api/cache.ts'
 import { sessionLost } from '../api/client.ts'
 import type { Answer } from '../api/operations.ts'
+import { useMay } from '../api/session.ts'
 import { Frame, type FrameParts, type NavigationItem } from '../shell/frame.tsx'
 import { languageEntries, themeEntries } from '../shell/person-menu.tsx'
 import { chosenTheme } from '../shell/theme.ts'
@@ -17,17 +18,34 @@ import { o } from './texts/index.ts'
 
 const AREAS = ['fleet', 'work', 'accounts'] as const
 
-const pages = (): readonly NavigationItem[] => [
-  { href: '/storage-policies', name: o().policy.title, icon: <HardDrive aria-hidden="true" /> },
-  { href: '/audit', name: o().audit.title, icon: <ScrollText aria-hidden="true" /> },
-]
+/** Pages that belong to no noun, with what they read. */
+const PAGES = [
+  { href: '/alarms', reads: 'list_alarms', name: () => o().alarms.title, icon: BellRing },
+  { href: '/control-plane', reads: 'get_control_plane', name: () => o().plane.title, icon: Server },
+  { href: '/storage-policies', reads: 'get_zone_storage_policy', name: () => o().policy.title, icon: HardDrive },
+  { href: '/billing', reads: 'list_invoice_runs', name: () => o().billing.title, icon: Receipt },
+  { href: '/audit', reads: 'list_staff_audit_entries', name: () => o().audit.title, icon: ScrollText },
+] as const
+
+/** A hook: those that the role may read. */
+function usePages(): readonly NavigationItem[] {
+  const may = useMay()
+  return PAGES.filter(({ reads }) => may(reads)).map(({ href, name, icon: Icon }) => ({
+    href,
+    name: name(),
+    icon: <Icon aria-hidden="true" />,
+  }))
+}
 
 const PARTS: FrameParts = {
-  areas: () => [...AREAS.map((area) => ({ area, name: o().areas[area] })), { name: o().areas.more, items: pages() }],
+  useAreas: () => [
+    ...AREAS.map((area) => ({ area, name: o().areas[area] })),
+    { name: o().areas.more, items: usePages() },
+  ],
   Banners: () => null,
   Top: StaffMenu,
   SignInSheet: StaffSheet,
-  usePaletteMore: () => pages().map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages })),
+  usePaletteMore: () => usePages().map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages })),
 }
 
 export const OperatorFrame = (): ReactNode => <Frame parts={PARTS} />
@@ -43,7 +61,7 @@ function StaffMenu(): ReactNode {
       entries={[
         ...themeEntries(theme, setTheme),
         ...languageEntries(),
-        { id: 'docs', name: t().frame.docs, href: '/docs', isApart: true },
+        { id: 'docs', name: o().document, href: '/openapi.json', isApart: true },
         {
           id: 'sign-out',
           name: t().frame.signOut,

@@ -22,6 +22,14 @@ export function operatorRouterOf() {
   return createRouter({
     routeTree: root.addChildren([
       home,
+      // where the service sends staff at the end of a support session
+      createRoute({
+        getParentRoute: () => root,
+        path: '/admin/accounts/$id',
+        beforeLoad: ({ params: { id } }) => {
+          throw redirect({ href: `/accounts/${encodeURIComponent(id)}` })
+        },
+      }),
       outside(
         '/login',
         lazyRouteComponent(() => import('./pages/login.tsx'), 'StaffLoginPage'),
@@ -34,6 +42,18 @@ export function operatorRouterOf() {
         page(
           '/storage-policies',
           lazyRouteComponent(() => import('./pages/storage-policies.tsx'), 'StoragePoliciesPage'),
+        ),
+        page(
+          '/alarms',
+          lazyRouteComponent(() => import('./pages/alarms.tsx'), 'AlarmsPage'),
+        ),
+        page(
+          '/billing',
+          lazyRouteComponent(() => import('./pages/billing.tsx'), 'BillingPage'),
+        ),
+        page(
+          '/control-plane',
+          lazyRouteComponent(() => import('./pages/control-plane.tsx'), 'ControlPlanePage'),
         ),
         page(
           '/audit',

@@ -26,7 +26,7 @@ const pagesForPalette = (): readonly PaletteEntry[] =>
     .map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages }))
 
 const PARTS: FrameParts = {
-  areas: () => [
+  useAreas: () => [
     { area: 'compute', name: t().areas.compute },
     { area: 'storage', name: t().areas.storage, items: pages().storage },
     { area: 'network', name: t().areas.network },

@@ -5,6 +5,7 @@ import { Boxes, LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button as AriaButton, Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
+import { useMay } from '../api/session.ts'
 import type { Area, Noun } from '../nouns/noun.ts'
 import { allNouns } from '../nouns/registry.ts'
 import { nounTexts, t } from '../texts/index.ts'
@@ -28,8 +29,8 @@ export interface NavigationArea {
 
 /** What differs between the portals. Components, so that each reads what it shows. */
 export interface FrameParts {
-  /** The parts of the navigation, from the first to the last. */
-  readonly areas: () => readonly NavigationArea[]
+  /** A hook: the parts of the navigation, from the first to the last. */
+  readonly useAreas: () => readonly NavigationArea[]
   readonly Banners: ComponentType
   /** At the end of the top bar. */
   readonly Top: ComponentType
@@ -110,14 +111,15 @@ const linkTo = ({ name, path, icon: Icon }: Noun): NavigationItem => ({
 })
 
 function Sidebar({ pathname, parts }: SidebarProps): ReactNode {
-  const nouns = allNouns()
+  const may = useMay()
+  const nouns = allNouns().filter(({ list }) => may(list))
   return (
     <nav className="sidebar" aria-label={t().frame.navigation}>
       <Brand />
       <NavLink href="/dashboard" icon={<LayoutDashboard aria-hidden="true" />} pathname={pathname}>
         {t().frame.dashboard}
       </NavLink>
-      {parts.areas().map(({ area, name, items = [] }) => {
+      {parts.useAreas().map(({ area, name, items = [] }) => {
         const links = [...nouns.filter((noun) => noun.area === area).map(linkTo), ...items]
         return links.length === 0 ? null : (
           <div key={name}>

@@ -85,7 +85,7 @@ export function Palette({ close, useMore }: PaletteProps): ReactNode {
 /** What is at the same address is named once: what was read is there before an answer of the service. */
 function useEntries(more: readonly PaletteEntry[]): readonly PaletteEntry[] {
   const may = useMay()
-  const nouns = allNouns()
+  const nouns = allNouns().filter(({ list }) => may(list))
   const pages = nouns.map(({ path, name, icon: Icon }) => ({
     id: String(path),
     name: nounTexts(name).many,

@@ -36,7 +36,7 @@ interface Common {
 export interface TextFieldProps extends Common {
   readonly value: string
   readonly onChange: (value: string) => void
-  readonly type?: 'text' | 'email' | 'password' | 'search' | 'url'
+  readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'datetime-local'
   readonly autoComplete?: string
   readonly isLong?: boolean
   readonly isCode?: boolean

@@ -54,14 +54,8 @@ const WITHOUT_PAGE_OF_OPERATORS: Readonly<Record<string, string>> = {
   recover_server: 'no operation lists servers for operators',
   settle_server_migration: 'no operation lists servers for operators',
   force_release_server: 'no operation lists servers for operators',
-  list_invoice_runs: 'invoices have no page yet',
-  list_failed_invoices: 'invoices have no page yet',
-  retry_failed_invoices: 'invoices have no page yet',
-  list_failed_payments: 'payments have no page yet',
-  retry_failed_payments: 'payments have no page yet',
-  list_payment_differences: 'payments have no page yet',
-  expand_control_plane: 'the control plane has no page yet',
-  shrink_control_plane: 'the control plane has no page yet',
+  expand_control_plane: 'the service refuses it: those who administer Kubernetes and PostgreSQL scale them',
+  shrink_control_plane: 'the service refuses it: those who administer Kubernetes and PostgreSQL scale them',
 }
 
 /** Operations of customers that no page names, each with its reason. What is missing says so. */

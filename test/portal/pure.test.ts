@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { type Pages, withItem, withoutItem } from '../../portal/api/apply.ts'
 import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
 import { safeReturn } from '../../portal/api/return-to.ts'
+import { bodyOf, changesOf, schemaOf } from '../../portal/nouns/form.ts'
 import { yamlOf } from '../../portal/nouns/manifest.ts'
 import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
 import { pseudo } from '../../portal/texts/pseudo.ts'
@@ -34,6 +35,34 @@ describe('a change of the stream', () => {
     expect(idsOf(withoutItem(pages(['a', 'b'], ['c']), 'b'))).toEqual([['a'], ['c']])
     const list = pages(['a'])
     expect(withoutItem(list, 'x')).toBe(list)
+  })
+})
+
+describe('the body of a form', () => {
+  const body = {
+    properties: {
+      rack: { type: 'string' },
+      cpu_pool: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      bmc: { type: 'object', properties: { address: { type: 'string', maxLength: 9 } } },
+    },
+    flags: {},
+  }
+
+  it('has the fields of an object together', () => {
+    const fields = [{ name: 'rack' }, { name: 'bmc.protocol' }, { name: 'bmc.address' }]
+    const values = { rack: '', 'bmc.protocol': 'redfish', 'bmc.address': 'b' }
+    expect(bodyOf(fields, values)).toEqual({ bmc: { protocol: 'redfish', address: 'b' } })
+    expect(schemaOf(body, 'bmc.address')).toEqual({ type: 'string', maxLength: 9 })
+    expect(schemaOf(body, 'bmc.unknown')).toEqual({})
+  })
+
+  it('of a change has what differs alone, and null for what was emptied', () => {
+    const fields = [{ name: 'rack' }, { name: 'cpu_pool' }, { name: 'overcommit' }]
+    const before = { rack: 'a', cpu_pool: 'fast', overcommit: undefined }
+    expect(changesOf(fields, body, { before, after: { ...before, rack: 'b' } })).toEqual({ rack: 'b' })
+    expect(changesOf(fields, body, { before, after: { ...before, cpu_pool: '' } })).toEqual({ cpu_pool: null })
+    expect(changesOf(fields, body, { before, after: { ...before, rack: '' } })).toEqual({})
+    expect(changesOf(fields, body, { before, after: before })).toEqual({})
   })
 })
 

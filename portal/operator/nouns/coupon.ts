@@ -3,13 +3,13 @@ import { Ticket } from 'lucide-react'
 import { type FormField, noun } from '../../nouns/noun.ts'
 import { o } from '../texts/index.ts'
 
-const note = (): string => o().account.instant
+const never = (): string => o().account.never
 
 const terms = [
   { name: 'max_redemptions' },
   { name: 'credit_days' },
-  { name: 'valid_from', note },
-  { name: 'valid_until', note },
+  { name: 'valid_from', note: () => o().account.fromNow },
+  { name: 'valid_until', note: never },
   { name: 'is_active' },
 ] as const satisfies readonly FormField[]
 

@@ -4,7 +4,7 @@ import { noun } from '../../nouns/noun.ts'
 import { o } from '../texts/index.ts'
 import { useZonesWithNodes } from './options.ts'
 
-const note = (): string => o().account.instant
+const note = (): string => o().account.never
 
 export const template = noun({
   name: 'template',

@@ -1,34 +1,29 @@
 /** `/dashboard` of operators: what needs somebody, capacity by zone, what is in progress, and who waits. */
 import type { ReactNode } from 'react'
-import type { Node, Operation } from '../../../client/operator-schema.ts'
 import { itemsOf, useList, useRead } from '../../api/cache.ts'
 import type { ItemOf } from '../../api/operations.ts'
-import { asRefusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
-import { kindText, Operations } from '../../nouns/activity.tsx'
-import { hrefOf } from '../../nouns/noun.ts'
+import { Operations } from '../../nouns/activity.tsx'
 import { theNoun } from '../../nouns/registry.ts'
-import { now } from '../../system.ts'
 import { mebibytes, number } from '../../texts/format.ts'
 import { nounTexts, t } from '../../texts/index.ts'
 import { ButtonLink } from '../../ui/button.tsx'
-import { Between, Grid, Loading, Page, Panel, Soft, Stack, Tile } from '../../ui/layout.tsx'
-import { ProblemView } from '../../ui/problem.tsx'
+import { Between, Grid, Page, Panel, Stack, Tile } from '../../ui/layout.tsx'
 import { Bar, State } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { o } from '../texts/index.ts'
+import { Alarms } from './alarms.tsx'
 
-/** Longer than any ordinary operation takes, and well before its deadline. */
-const STUCK_MILLISECONDS = 3_600_000
-/** Failures that are older were seen, or came to nothing. */
-const RECENT_MILLISECONDS = 86_400_000
+/** Rows of a list that has its own page. */
+const SHOWN_MAXIMUM = 10
+const FAILED_MAXIMUM = 5
 
 export const OverviewPage = (): ReactNode => {
   const may = useMay()
   return (
     <Page title={t().dashboard.title}>
       <Waiting />
-      {may('list_nodes') ? <NeedsYou /> : null}
+      {may('list_alarms') ? <NeedsYou /> : null}
       {may('get_capacity') ? <Capacity /> : null}
       {may('list_operator_operations') ? <Running /> : null}
     </Page>
@@ -81,84 +76,43 @@ const Count = ({ name, list }: CountProps): ReactNode =>
     />
   )
 
-interface Trouble {
-  readonly id: string
-  readonly href: string
-  readonly what: string
-  readonly why: string
-}
-
-const LOST: readonly Node['state'][] = ['unreachable', 'fencing', 'fenced']
-
-const ofNodes = (nodes: readonly Node[]): readonly Trouble[] =>
-  nodes
-    .filter(({ state }) => LOST.includes(state))
-    .map((node) => ({
-      id: `node:${node.id}`,
-      href: hrefOf(theNoun('node'), node),
-      what: node.hostname,
-      why: node.state_detail === '' ? node.state : `${node.state}: ${node.state_detail}`,
-    }))
-
-const ofOperations = (
-  operations: readonly Operation[],
-  why: (kind: string, operation: Operation) => string,
-): readonly Trouble[] =>
-  operations.map((operation) => ({
-    id: `operation:${operation.id}`,
-    href: hrefOf(theNoun('operation'), operation),
-    what: operation.resource.name ?? operation.resource.id,
-    why: why(kindText(operation.kind), operation),
-  }))
-
-const isOld = ({ created_at: at }: Operation): boolean => now() - Date.parse(at) > STUCK_MILLISECONDS
-const isRecent = ({ finished_at: at }: Operation): boolean =>
-  at !== null && now() - Date.parse(at) < RECENT_MILLISECONDS
-
-/** Nodes that are lost, operations that do not end, those that have failed, and an unhealthy control plane. */
+/** What the platform records as wrong, an unhealthy control plane, and what has failed. */
 function NeedsYou(): ReactNode {
   const texts = o().overview
   const may = useMay()
-  const nodes = useList('list_nodes')
-  const running = useList('list_operator_operations', { status: ['pending', 'running'] }, { isBusy: true })
-  const failed = useList('list_operator_operations', { status: ['failed'] })
-  const { data: plane } = useRead('get_control_plane', {}, { isOn: may('get_control_plane') })
-  if (nodes.data === undefined || running.data === undefined || failed.data === undefined) {
-    const error = nodes.error ?? running.error ?? failed.error
-    return <Panel>{error === null ? <Loading /> : <ProblemView refusal={asRefusal('list_nodes', error)} />}</Panel>
-  }
-  const ofPlane = [
-    ...(plane?.quorum === false ? [texts.noQuorum] : []),
-    ...(plane?.members ?? [])
-      .filter(({ is_healthy: isHealthy }) => !isHealthy)
-      .map(({ role, node_id: node }) => `${node}: ${texts.unhealthy(role)}`),
-  ].map((why) => ({ id: `plane:${why}`, href: '/nodes', what: texts.controlPlane, why }))
-  const troubles = [
-    ...ofPlane,
-    ...ofNodes(itemsOf(nodes.data)),
-    ...ofOperations(itemsOf(running.data).filter(isOld), (kind) => texts.stuckFor(kind)),
-    ...ofOperations(itemsOf(failed.data).filter(isRecent), (kind, { error }) => texts.failed(kind, error)),
-  ]
   return (
     <>
-      <h2>{texts.needsYou}</h2>
-      {troubles.length === 0 ? (
-        <Panel>
-          <State look="good">{texts.quiet}</State>
-        </Panel>
-      ) : (
-        <Table
-          label={texts.needsYou}
-          items={troubles}
-          hrefOf={({ href }) => href}
-          columns={[
-            { id: 'what', name: texts.what, cell: ({ what }) => <span dir="auto">{what}</span> },
-            { id: 'why', name: texts.why, cell: ({ why }) => <span dir="auto">{why}</span> },
-          ]}
-        />
-      )}
-      <Soft>{texts.alerts}</Soft>
+      <Between>
+        <h2>{texts.needsYou}</h2>
+        <ButtonLink kind="quiet" href="/alarms">
+          {t().dashboard.all}
+        </ButtonLink>
+      </Between>
+      {may('get_control_plane') ? <Plane /> : null}
+      <Alarms limit={SHOWN_MAXIMUM} />
+      {may('list_operator_operations') ? (
+        <>
+          <h2>{texts.failed}</h2>
+          <Operations query={{ status: ['failed'] }} limit={FAILED_MAXIMUM} none={texts.noFailures} />
+        </>
+      ) : null}
     </>
+  )
+}
+
+/** Nothing while it is healthy. */
+function Plane(): ReactNode {
+  const { data } = useRead('get_control_plane')
+  if (data === undefined || (data.quorum && data.members.every(({ is_healthy: is }) => is))) return null
+  return (
+    <Panel>
+      <Between>
+        <State look="bad">{o().overview.plane}</State>
+        <ButtonLink kind="quiet" href="/control-plane">
+          {o().plane.title}
+        </ButtonLink>
+      </Between>
+    </Panel>
   )
 }
 
@@ -232,8 +186,6 @@ function Capacity(): ReactNode {
     </>
   )
 }
-
-const SHOWN_MAXIMUM = 10
 
 function Running(): ReactNode {
   return (

@@ -30,7 +30,7 @@ export const account = noun({
       operation: 'grant_credit',
       isFirst: true,
       confirm: {},
-      form: [{ name: 'amount_cents' }, { name: 'label' }, { name: 'expires_at', note: () => o().account.instant }],
+      form: [{ name: 'amount_cents' }, { name: 'label' }, { name: 'expires_at', note: () => o().account.never }],
     },
     {
       operation: 'suspend_account',

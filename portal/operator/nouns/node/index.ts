@@ -2,7 +2,8 @@
 import { HardDrive } from 'lucide-react'
 import type { Node } from '../../../../client/operator-schema.ts'
 import { isReachableState } from '../../../../domain/node/rules.ts'
-import { type FormField, noun } from '../../../nouns/noun.ts'
+import { isEmpty } from '../../../nouns/form.ts'
+import { type FormField, noun, type Values } from '../../../nouns/noun.ts'
 import { o } from '../../texts/index.ts'
 import { useZonesWithNodes } from '../options.ts'
 import { NodeHead, NodeOperations } from './parts.tsx'
@@ -11,6 +12,7 @@ const isCordoned = ({ state }: Node): boolean => state === 'cordoned' || state =
 const ifReachable = ({ state }: Node): string | undefined =>
   isReachableState(state) ? undefined : o().node.notReachable(state)
 
+const hasBmc = (values: Values): boolean => !isEmpty(values['bmc.protocol'])
 const drainForm: readonly FormField[] = [
   { name: 'mode' },
   { name: 'notify_hours', unit: () => o().units.hours },
@@ -55,6 +57,10 @@ export const node = noun({
     { name: 'management_address' },
     { name: 'roles' },
     { name: 'cpu_pool', isMore: true },
+    { name: 'dedicated_account_id', isMore: true },
+    { name: 'bmc.protocol', isMore: true },
+    { name: 'bmc.address', isMore: true, isShown: hasBmc, isNeeded: true },
+    { name: 'bmc.secret_ref', isMore: true, isShown: hasBmc, isNeeded: true },
   ],
   actions: [
     {
