@@ -128,7 +128,12 @@ export async function createApp(given: AppOptions): Promise<App> {
   customers = createPipeline({ ...shared, endpoints: of('customer') })
   return {
     customers,
-    operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }),
+    operators: createPipeline({
+      ...shared,
+      endpoints: of('operator'),
+      authenticate: identity.authenticateOperator,
+      isSecure: (options.staffPortalUrl ?? options.publicUrl).startsWith('https:'),
+    }),
   }
 }
 

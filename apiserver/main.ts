@@ -184,7 +184,11 @@ const startForOperators = (
     host: settings.operatorHost,
     port: settings.operatorPort,
     service,
-    pages: portalPages({ portal, page: 'operator.html' }, createOperatorPages(documentFor('operator'), probes)),
+    isSecure: settings.staffPortalUrl?.startsWith('https:') === true,
+    pages: portalPages(
+      { portal, page: 'operator.html', home: '/dashboard', publicUrl: settings.staffPortalUrl },
+      createOperatorPages(documentFor('operator'), probes),
+    ),
   })
 
 const openConfiguredDatabase = (settings: ApiServerSettings, log: Logger): Database =>

@@ -33,7 +33,10 @@ export const ApiServerSettings = z.strictObject({
   staffPortalUrl: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('URL of the portal of the staff. With it, the end of a support session answers a whole address there.'),
+    .describe(
+      'URL of the portal of the staff. With it, the end of a support session answers a whole address there. With ' +
+        'https, cookies of staff are secure; without it, they are as secure as those of customers.',
+    ),
   smtpUrl: z
     .string()
     .optional()

@@ -85,6 +85,7 @@ export async function openCloud(
     readonly hasPeers?: boolean
     /** Default yes. */
     readonly isWebhookCalled?: boolean
+    readonly staffPortalUrl?: string
     /** False: no payment processor is configured. */
     readonly hasPayments?: boolean
     readonly hostClusters?: HostClustersSettings
@@ -174,6 +175,7 @@ export async function openCloud(
     metrics,
     agents: options.agents ?? NO_AGENTS,
     publicUrl: 'http://127.0.0.1:8080',
+    ...defined({ staffPortalUrl: options.staffPortalUrl }),
     canSendMail: true,
     kubernetes: serve,
     checkAnswers: true,

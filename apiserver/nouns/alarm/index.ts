@@ -28,7 +28,7 @@ function alarmEndpoints(parts: Needs): readonly Endpoint[] {
     databases.by(ARCHIVE_INDEX, state).map(({ metadata, spec, status }) => {
       const { pause, failure } = status?.backups ?? {}
       return finding(metadata, namedTarget('database', { name: metadata.name, spec }), {
-        message: pause?.reason ?? status?.archiveObstacle ?? failure ?? state,
+        message: pause?.reason ?? (failure || state),
         since: pause?.since,
       })
     })

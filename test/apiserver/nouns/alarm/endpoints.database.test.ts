@@ -140,7 +140,7 @@ test.each([
   await expect
     .poll(async () => (await alarms())[`archive_${archiveState}`])
     .toMatchObject({
-      resource: { type: 'database', id: key.name, name: 'shop' },
+      resource: { type: 'database', id: key.name, name: `shop-${archiveState}` },
       account_id: owner.accountId,
       ...expected,
     })
