@@ -96,7 +96,7 @@ async function printWelcome({
     ],
     ['API', endpoints.api_url],
     ['API documentation', `${endpoints.api_url}/docs`],
-    ['operator listener', endpoints.operator_url],
+    ['operator listener', `${endpoints.operator_url}${'directory' in portal ? ' (API and portal of staff)' : ''}`],
     ['mails', settings.smtpUrl === undefined ? `${endpoints.mail_directory}/*.eml` : 'sent by SVCCLOUD_SMTP_URL'],
     ...(endpoints.fake_payments_url === null
       ? []

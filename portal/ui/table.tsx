@@ -44,7 +44,11 @@ export function Table<Item extends { readonly id: string }>(props: TableProps<It
   const first = items.slice(0, VIRTUAL_ROWS).map((_item, at) => rowAt(at))
   return (
     <div className="table-frame">
-      <div className={`table-scroll ${isTall ? 'tall' : ''}`} ref={scroll}>
+      <div
+        className={`table-scroll ${isTall ? 'tall' : ''}`}
+        ref={scroll}
+        {...(hasStops(props) ? {} : { tabIndex: 0, role: 'region', 'aria-label': props.label })}
+      >
         <table className="table" role="table" aria-label={props.label} aria-rowcount={items.length + 1}>
           <TableHead {...props} />
           <tbody role="rowgroup" onKeyDown={(event) => onKey(event, props)}>
@@ -62,6 +66,10 @@ export function Table<Item extends { readonly id: string }>(props: TableProps<It
     </div>
   )
 }
+
+/** Whether the keyboard gets to its rows, and so scrolls it. */
+const hasStops = <Item extends { readonly id: string }>({ hrefOf, selected, menuOf }: TableProps<Item>): boolean =>
+  [hrefOf, selected, menuOf].some((part) => part !== undefined)
 
 function TableHead<Item extends { readonly id: string }>(props: TableProps<Item>): ReactNode {
   const { columns, items, selected, onSelect } = props

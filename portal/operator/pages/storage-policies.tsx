@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import type { StoragePolicy } from '../../../client/operator-schema.ts'
 import { itemsOf, readAgain, useList, useRead } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
-import { asRefusal, type Refusal } from '../../api/refusal.ts'
+import { asRefusal, Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { Fields } from '../../nouns/fields.tsx'
 import { faultsOf, useBodies, useForm } from '../../nouns/form.ts'
@@ -35,10 +35,18 @@ function PolicyOf({ zone }: { readonly zone: string }): ReactNode {
   const may = useMay()
   const [isChanging, setChanging] = useState(false)
   const policy = data?.storage_policy
+  // a zone without shared storage has no policy
+  const hasNone = error instanceof Refusal && error.status === 409
   if (policy === undefined)
     return (
       <Panel title={zone}>
-        {error === null ? <Loading /> : <ProblemView refusal={asRefusal('get_zone_storage_policy', error)} />}
+        {hasNone ? (
+          <p>{o().policy.none}</p>
+        ) : error === null ? (
+          <Loading />
+        ) : (
+          <ProblemView refusal={asRefusal('get_zone_storage_policy', error)} />
+        )}
       </Panel>
     )
   const { pools, replicas, failure_domain: domain } = policy
@@ -47,27 +55,18 @@ function PolicyOf({ zone }: { readonly zone: string }): ReactNode {
     <Panel
       title={zone}
       buttons={
-        pools.length === 0 ? undefined : (
-          <Button why={may('set_zone_storage_policy') ? undefined : o().needsRole} onPress={() => setChanging(true)}>
-            {o().policy.change}
-          </Button>
-        )
+        <Button why={may('set_zone_storage_policy') ? undefined : o().needsRole} onPress={() => setChanging(true)}>
+          {o().policy.change}
+        </Button>
       }
     >
-      {pools.length === 0 ? (
-        <p>{o().policy.none}</p>
-      ) : (
-        <Facts
-          facts={[
-            { name: o().fields.pools, value: pools.join(', ') },
-            { name: o().fields.replicas, value: replicas === null ? o().policy.differs : number(replicas) },
-            {
-              name: o().fields.failure_domain,
-              value: domain === null ? o().policy.differs : (words[domain] ?? domain),
-            },
-          ]}
-        />
-      )}
+      <Facts
+        facts={[
+          { name: o().fields.pools, value: pools.join(', ') },
+          { name: o().fields.replicas, value: replicas === null ? o().policy.differs : number(replicas) },
+          { name: o().fields.failure_domain, value: domain === null ? o().policy.differs : (words[domain] ?? domain) },
+        ]}
+      />
       {isChanging ? <Change policy={policy} close={() => setChanging(false)} /> : null}
     </Panel>
   )
