@@ -68,7 +68,7 @@ function Edit({ noun, update, fields, schema, item, close }: EditProps): ReactNo
   // what the page showed when it was opened: changes of others meanwhile are not undone by what nobody has touched
   const [before] = useState(item)
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
-    const body = changesOf(fields, before, form.values)
+    const body = changesOf(fields, schema, { before, after: form.values })
     if (Object.keys(body).length > 0) {
       const changed = thingIn(noun, await send(update, { path: { id: item.id }, body }))
       if (changed !== undefined) keep(noun, changed)

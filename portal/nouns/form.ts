@@ -77,24 +77,17 @@ export function bodyOf(fields: readonly FormField[], values: Values): Record<str
   return body
 }
 
-/** The body of a change: what differs from what the form held at first; null for what was emptied and may be null. */
+/** The body of a change: what differs from what the form held at first. What was emptied is null where there may be
+ *  none, else empty; what was never filled in is not sent. */
 export function changesOf(
   fields: readonly FormField[],
   schema: BodySchema,
   { before, after }: { readonly before: Values; readonly after: Values },
 ): Record<string, unknown> {
-  const changed = fields.filter(({ name }) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-  const emptied = changed.filter(
-    ({ name }) => isEmpty(after[name]) && !isEmpty(before[name]) && isNullable(schema, name),
-  )
-  return { ...bodyOf(changed, after), ...Object.fromEntries(emptied.map(({ name }) => [name, null])) }
-}
-
-/** What is changed, by field. An empty value is sent when there was another; one that was never filled in is not. */
-export function changesOf(fields: readonly FormField[], before: Values, after: Values): Record<string, unknown> {
   return Object.fromEntries(
     fields
       .map(({ name, toBody }) => [name, toBody === undefined ? after[name] : toBody(after[name])] as const)
+      .map(([name, value]) => [name, isEmpty(value) && isNullable(schema, name) ? null : value] as const)
       .filter(([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name]))
       .filter(([name, value]) => !(isEmpty(value) && isEmpty(before[name]))),
   )

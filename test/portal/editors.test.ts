@@ -1,6 +1,5 @@
 /** Editors of the portal: what they send, and what they warn of. */
 import { describe, expect, it } from 'vitest'
-import { changesOf } from '../../portal/nouns/form.ts'
 import {
   configurationOf,
   usersOf,
@@ -54,15 +53,6 @@ describe('the editor of a firewall', () => {
     expect(portsOf(' 8000 - 8080 ')).toEqual({ port_start: 8000, port_end: 8080 })
     expect(portsOf('80')).toEqual({ port_start: 80, port_end: null })
     expect(portsOf('http')).toBeUndefined()
-  })
-})
-
-describe('changes of properties', () => {
-  it('are what was changed, and nothing else', () => {
-    const fields = [{ name: 'title' }, { name: 'backup_schedule' }, { name: 'prefix' }]
-    const before = { title: 'web', backup_schedule: 'daily', prefix: null }
-    expect(changesOf(fields, before, { ...before, title: '', prefix: '' })).toEqual({ title: '' })
-    expect(changesOf(fields, before, before)).toEqual({})
   })
 })
 

@@ -61,7 +61,10 @@ describe('the body of a form', () => {
     const before = { rack: 'a', cpu_pool: 'fast', overcommit: undefined }
     expect(changesOf(fields, body, { before, after: { ...before, rack: 'b' } })).toEqual({ rack: 'b' })
     expect(changesOf(fields, body, { before, after: { ...before, cpu_pool: '' } })).toEqual({ cpu_pool: null })
-    expect(changesOf(fields, body, { before, after: { ...before, rack: '' } })).toEqual({})
+    expect(changesOf(fields, body, { before, after: { ...before, cpu_pool: undefined } })).toEqual({ cpu_pool: null })
+    // the service says that it needs one
+    expect(changesOf(fields, body, { before, after: { ...before, rack: '' } })).toEqual({ rack: '' })
+    expect(changesOf(fields, body, { before, after: { ...before, overcommit: '' } })).toEqual({})
     expect(changesOf(fields, body, { before, after: before })).toEqual({})
   })
 })
