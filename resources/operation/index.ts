@@ -209,8 +209,8 @@ export const OperationView = z
       .nullable()
       .optional()
       .describe(
-        'Name of the token, or email of the person, also of one who has left; null for the platform. Absent where a ' +
-          'resource or the answer to a change shows the operation.',
+        'Name of the token, or email of the person, which never changes, also of one who has left; null for the ' +
+          'platform. Absent where a resource or the answer to a change shows the operation.',
       ),
     progress: MigrationProgressView.optional(),
     events: z.array(OperationEventView).optional(),

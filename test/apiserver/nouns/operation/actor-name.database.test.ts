@@ -50,6 +50,13 @@ test('a person by email, also after they have left; a token by its name', async 
   expect(await shown(owner, byPerson)).toEqual([`user:${colleague.userId}`, 'colleague@example.com'])
 })
 
+test('the address of a person does not change: history names them by it', async () => {
+  const set = (values: { readonly email?: string; readonly disabled_at?: Date | null }) =>
+    cloud.db.updateTable('app_user').set(values).where('id', '=', owner.userId).execute()
+  await expect(set({ email: 'other@example.com' })).rejects.toThrow('does not change')
+  await set({ email: 'owner@example.com', disabled_at: null })
+})
+
 test('what is neither a person nor a token has no name', async () => {
   const names = async (actor: string) =>
     (await withActorNames(cloud.db, [{ actor }])).map(({ actor_name }) => actor_name)
