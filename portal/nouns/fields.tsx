@@ -1,6 +1,7 @@
 /** The fields of a form, each as its schema and its registration say. */
 import { type ReactNode, useEffect } from 'react'
 import { t } from '../texts/index.ts'
+import { noteIn } from '../texts/notes.ts'
 import {
   CardsField,
   Checkbox,
@@ -62,7 +63,7 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
   const schema = schemaOf(body, field.name)
   const common: Common = {
     label: field.label?.() ?? labelOf(field.name),
-    note: field.note?.() ?? schema.description,
+    note: field.note?.() ?? noteIn(schema.description),
     wrong: form.errors[field.name],
     isRequired: isNeeded(body, field) || field.isFirstChosen === true || (schema.default ?? '') !== '',
   }

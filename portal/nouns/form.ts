@@ -5,13 +5,14 @@ import { defined } from '../../domain/defined.ts'
 import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
 import { portal } from '../api/portal.ts'
 import type { Texts } from '../texts/index.ts'
+import { loadNotes } from '../texts/notes.ts'
 import type { FormField, Values } from './noun.ts'
 
 /** Bodies of all operations; undefined while they are read. */
 export function useBodies(): Readonly<Record<string, BodySchema>> | undefined {
   return useQuery({
     queryKey: ['bodies'],
-    queryFn: () => portal().bodies(),
+    queryFn: async () => (await Promise.all([portal().bodies(), loadNotes()]))[0],
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   }).data
