@@ -40,9 +40,10 @@ const DATA = [
 /** Modules of the packages, or of scopes of packages. */
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
-/** Parts of the portal that belong to no noun, but for those with a library for few pages: codes for cameras and
- *  charts. And icons: a few lines each. */
-const SHARED = /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.)|nouns\/[^/]+$)|node_modules\/lucide-react\//
+/** Parts of the portal that belong to no noun, but for those that no list needs: codes for cameras, charts, and forms
+ *  with their dry runs. And icons: a few lines each. */
+const SHARED =
+  /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.|notes\.)|nouns\/(?!ask\.|dry-run\.)[^/]+$)|lucide-react\//
 
 /** A page for each listener of the API server. */
 const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name))

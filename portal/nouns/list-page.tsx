@@ -1,6 +1,6 @@
 /** The list of any noun. */
-import { Ellipsis, Plus } from 'lucide-react'
-import { type ReactNode, useMemo, useRef, useState } from 'react'
+import { Ellipsis, Plus, SlidersHorizontal } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from 'react'
 import { defined } from '../../domain/defined.ts'
 import { ruleOf } from '../api/portal.ts'
 import { asRefusal } from '../api/refusal.ts'
@@ -18,7 +18,9 @@ import { State } from '../ui/state.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { type Actions, useActions, whyOf } from './actions.tsx'
 import { labelOf } from './fields.tsx'
-import { hrefOf, isInProgress, lookOf, type Noun, type Thing } from './noun.ts'
+import { isEmpty } from './form.ts'
+import { type ListView, nextOrder, type Order, ordered, useListView } from './list-view.ts'
+import { type FieldName, hrefOf, isInProgress, lookOf, type Noun, type Thing } from './noun.ts'
 import { labelsOf, useThings } from './reads.ts'
 import { textOf, Value, wordOf } from './value.tsx'
 
@@ -91,29 +93,16 @@ const NO_SELECTION: ReadonlySet<string> = new Set()
 
 /** Items of a noun with filter, selection and actions: on its own page, and on pages of others. */
 export function FullList({ noun, items, hasMore = false, loadMore }: FullListProps): ReactNode {
-  const [filter, setFilter] = useState('')
   const [selected, setSelected] = useState(NO_SELECTION)
-  const search = useRef<HTMLDivElement>(null)
   const actions = useActions(noun, (done) =>
     setSelected((before) => new Set([...before].filter((id) => !done.has(id)))),
   )
-  const columns = useMemo(() => columnsOf(noun), [noun])
-  const shown = useMemo(() => filtered(noun, items, filter), [noun, items, filter])
+  const shown = useShown(noun, items, hasMore)
   const texts = nounTexts(noun.name)
-  useKeys({ f: () => search.current?.querySelector('input')?.focus() })
   return (
     <>
       <Toolbar>
-        <div className="search" ref={search}>
-          <TextField
-            label={t().list.filter}
-            isLabelHidden
-            type="search"
-            placeholder={t().list.filter}
-            value={filter}
-            onChange={setFilter}
-          />
-        </div>
+        <ListTools noun={noun} shown={shown} />
         <BulkBar
           noun={noun}
           actions={actions}
@@ -121,15 +110,15 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
           clear={() => setSelected(NO_SELECTION)}
         />
       </Toolbar>
-      {shown.length === 0 ? (
+      {shown.items.length === 0 ? (
         <Panel>
           <Soft>{t().list.noneFound}</Soft>
         </Panel>
       ) : (
         <Table
           label={texts.many}
-          columns={columns}
-          items={shown}
+          columns={shown.columns}
+          items={shown.items}
           hrefOf={(item) => hrefOf(noun, item)}
           nameOf={(item) => noun.titleOf(item)}
           {...(actions.allowed.length === 0
@@ -140,9 +129,13 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
                 menuOf: (item: Thing) => <RowMenu noun={noun} item={item} actions={actions} />,
               })}
           onEnd={hasMore ? loadMore : undefined}
+          order={shown.order}
+          onOrder={shown.onOrder}
           foot={
             <>
-              <span>{footOf(filter === '' ? items.length : shown.length, items.length, hasMore, texts)}</span>
+              <span>
+                {footOf(shown.filter === '' ? items.length : shown.items.length, items.length, hasMore, texts)}
+              </span>
               {hasMore && loadMore !== undefined ? (
                 <Button kind="quiet" onPress={loadMore}>
                   {t().list.loadMore}
@@ -157,6 +150,83 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
   )
 }
 
+/** What a list shows of its items, and in which order. */
+interface Shown {
+  readonly items: readonly Thing[]
+  readonly columns: readonly Column<Thing>[]
+  readonly view: ListView
+  readonly filter: string
+  readonly setFilter: (filter: string) => void
+  readonly order: Order | undefined
+  /** Absent while more items follow: those would have their places among the others. */
+  readonly onOrder: ((column: string) => void) | undefined
+}
+
+function useShown(noun: Noun, items: readonly Thing[], hasMore: boolean): Shown {
+  const [filter, setFilter] = useState('')
+  const view = useListView(noun)
+  const { fields } = view
+  const order = hasMore ? undefined : view.order
+  const columns = useMemo(() => columnsOf(noun, fields), [noun, fields])
+  const shown = useMemo(() => {
+    const found = filtered(noun, fields, items, filter)
+    return order === undefined ? found : ordered(found, (item) => valueOf(noun, order.by, item), order.isDown)
+  }, [noun, fields, items, filter, order])
+  const onOrder = hasMore ? undefined : (by: string) => view.setOrder(nextOrder(view.order, by))
+  return { items: shown, columns, view, filter, setFilter, order, onOrder }
+}
+
+interface ListToolsProps {
+  readonly noun: Noun
+  readonly shown: Shown
+}
+
+function ListTools({ noun, shown }: ListToolsProps): ReactNode {
+  const [isChoosing, setChoosing] = useState(false)
+  const search = useRef<HTMLDivElement>(null)
+  useKeys({ f: () => search.current?.querySelector('input')?.focus() })
+  return (
+    <>
+      <div className="search" ref={search}>
+        <TextField
+          label={t().list.filter}
+          isLabelHidden
+          type="search"
+          placeholder={t().list.filter}
+          value={shown.filter}
+          onChange={shown.setFilter}
+        />
+      </div>
+      <Button
+        label={t().list.viewButton}
+        icon={<SlidersHorizontal aria-hidden="true" />}
+        onPress={() => setChoosing(true)}
+      />
+      {isChoosing ? (
+        <Suspense>
+          <ListViewDialog
+            noun={noun}
+            view={shown.view}
+            orders={shown.onOrder === undefined ? [] : shown.columns}
+            onClose={() => setChoosing(false)}
+          />
+        </Suspense>
+      ) : null}
+    </>
+  )
+}
+
+// few people choose columns, and every list is on the first page
+const ListViewDialog = lazy(async () => ({ default: (await import('./list-view-dialog.tsx')).ListViewDialog }))
+
+/** What the column is ordered by: numbers and times as they are, other values as they are shown. */
+function valueOf(noun: Noun, column: string, item: Thing): unknown {
+  if (column === 'name') return noun.titleOf(item)
+  if (column === 'state') return wordOf(noun.stateOf?.(item) ?? '')
+  const value = item[column]
+  return isEmpty(value) || typeof value === 'number' || column.endsWith('_at') ? value : textOf(column, value)
+}
+
 const footOf = (
   shown: number,
   count: number,
@@ -165,7 +235,7 @@ const footOf = (
 ): string =>
   shown < count ? t().list.found(shown, count) : hasMore ? t().list.more(count, many) : t().list.count(count, one, many)
 
-function columnsOf(noun: Noun): readonly Column<Thing>[] {
+function columnsOf(noun: Noun, fields: readonly FieldName[]): readonly Column<Thing>[] {
   const { stateOf } = noun
   const name: Column<Thing> = {
     id: 'name',
@@ -177,7 +247,7 @@ function columnsOf(noun: Noun): readonly Column<Thing>[] {
     name: labelOf('state'),
     cell: (item) => <StateOf noun={noun} item={item} />,
   }
-  const others = noun.columns.map(
+  const others = fields.map(
     (field): Column<Thing> => ({
       id: field,
       name: labelOf(field),
@@ -194,7 +264,7 @@ export function StateOf({ noun, item }: { readonly noun: Noun; readonly item: Th
 }
 
 /** Items that have every word somewhere in sight. */
-export function filtered(noun: Noun, items: readonly Thing[], filter: string): readonly Thing[] {
+function filtered(noun: Noun, fields: readonly FieldName[], items: readonly Thing[], filter: string): readonly Thing[] {
   const words = filter
     .toLowerCase()
     .split(/\s+/)
@@ -206,7 +276,7 @@ export function filtered(noun: Noun, items: readonly Thing[], filter: string): r
       noun.titleOf(item),
       item.id,
       noun.stateOf?.(item) ?? '',
-      ...noun.columns.map((field) => `${item[field] ?? ''} ${textOf(field, item[field])}`),
+      ...fields.map((field) => `${item[field] ?? ''} ${textOf(field, item[field])}`),
       ...labels.map((pair) => pair.join('=')),
     ]
       .join(' ')

@@ -1,7 +1,8 @@
 /** Tables: native elements, of which only the rows in sight are rendered once there are many. */
 import './table.css'
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef } from 'react'
-import { Link as AriaLink } from 'react-aria-components'
+import { ArrowDown, ArrowUp } from 'lucide-react'
+import { Button as AriaButton, Link as AriaLink } from 'react-aria-components'
 import { t } from '../texts/index.ts'
 import { Checkbox } from './field.tsx'
 
@@ -25,6 +26,10 @@ export interface TableProps<Item extends { readonly id: string }> {
   readonly menuOf?: (item: Item) => ReactNode
   /** More of it can be read. */
   readonly onEnd?: (() => void) | undefined
+  /** The column that it is ordered by. */
+  readonly order?: { readonly by: string; readonly isDown: boolean } | undefined
+  /** A press on the head of a column. */
+  readonly onOrder?: ((column: string) => void) | undefined
   readonly foot?: ReactNode
 }
 
@@ -88,10 +93,8 @@ function TableHead<Item extends { readonly id: string }>(props: TableProps<Item>
             />
           </th>
         )}
-        {columns.map(({ id, name, isEnd }) => (
-          <th key={id} role="columnheader" scope="col" className={isEnd === true ? 'end' : ''}>
-            {name}
-          </th>
+        {columns.map((column) => (
+          <ColumnHead key={column.id} {...column} order={props.order} onOrder={props.onOrder} />
         ))}
         {props.menuOf === undefined ? null : (
           <th role="columnheader" scope="col" className="row-menu">
@@ -100,6 +103,30 @@ function TableHead<Item extends { readonly id: string }>(props: TableProps<Item>
         )}
       </tr>
     </thead>
+  )
+}
+
+type ColumnHeadProps = Pick<Column<never>, 'id' | 'name' | 'isEnd'> & Pick<TableProps<never>, 'order' | 'onOrder'>
+
+function ColumnHead({ id, name, isEnd, order, onOrder }: ColumnHeadProps): ReactNode {
+  const isBy = order?.by === id
+  const Arrow = order?.isDown === true ? ArrowDown : ArrowUp
+  return (
+    <th
+      role="columnheader"
+      scope="col"
+      className={isEnd === true ? 'end' : ''}
+      {...(isBy ? { 'aria-sort': order.isDown ? 'descending' : 'ascending' } : {})}
+    >
+      {onOrder === undefined ? (
+        name
+      ) : (
+        <AriaButton className="order" onPress={() => onOrder(id)}>
+          {name}
+          {isBy ? <Arrow aria-hidden="true" /> : null}
+        </AriaButton>
+      )}
+    </th>
   )
 }
 

@@ -1,5 +1,6 @@
 /** Editors of the portal: what they send, and what they warn of. */
 import { describe, expect, it } from 'vitest'
+import { chosenOf, nextOrder, ordered } from '../../portal/nouns/list-view.ts'
 import {
   configurationOf,
   usersOf,
@@ -53,6 +54,53 @@ describe('the editor of a firewall', () => {
     expect(portsOf(' 8000 - 8080 ')).toEqual({ port_start: 8000, port_end: 8080 })
     expect(portsOf('80')).toEqual({ port_start: 80, port_end: null })
     expect(portsOf('http')).toBeUndefined()
+  })
+})
+
+describe('the order of a list', () => {
+  const items = [
+    { id: 'a', name: 'web-10', size_gibibytes: 5 },
+    { id: 'b', name: 'web-2', size_gibibytes: null },
+    { id: 'c', name: 'Änne', size_gibibytes: 40 },
+  ]
+  const idsBy = (field: string, isDown: boolean): string =>
+    ordered(items, (item) => item[field], isDown)
+      .map(({ id }) => id)
+      .join('')
+
+  it('is that of people for texts, and that of size for numbers', () => {
+    expect(idsBy('name', false)).toBe('cba')
+    expect(idsBy('name', true)).toBe('abc')
+    expect(idsBy('size_gibibytes', false)).toBe('acb')
+  })
+
+  it('has what has no value last in both directions', () => {
+    expect(idsBy('size_gibibytes', true)).toBe('cab')
+  })
+
+  it('turns with each press of a head, and returns to that of the service', () => {
+    const up = nextOrder(undefined, 'name')
+    const down = nextOrder(up, 'name')
+    expect([up, down, nextOrder(down, 'name')]).toEqual([
+      { by: 'name', isDown: false },
+      { by: 'name', isDown: true },
+      undefined,
+    ])
+    expect(nextOrder(down, 'state')).toEqual({ by: 'state', isDown: false })
+  })
+})
+
+describe('the columns of a list', () => {
+  const noun = { columns: ['zone', 'plan'], facts: ['plan', 'created_at'] } as const
+
+  it('are those that were chosen, in the order of the noun', () => {
+    expect(chosenOf(noun, undefined)).toEqual(['zone', 'plan'])
+    expect(chosenOf(noun, 'created_at zone')).toEqual(['zone', 'created_at'])
+    expect(chosenOf(noun, '')).toEqual([])
+  })
+
+  it('are none that another release has removed', () => {
+    expect(chosenOf(noun, 'plan shape')).toEqual(['plan'])
   })
 })
 
