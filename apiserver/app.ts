@@ -81,8 +81,8 @@ export interface App {
 }
 
 /** Opens the API. Its caches fill once the caller has started them. */
-export async function createApp(given: AppOptions): Promise<App> {
-  const options = { ...given, store: withRehearsals(given.store) }
+export async function createApp(base: AppOptions): Promise<App> {
+  const options = { ...base, store: withRehearsals(base.store) }
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {

@@ -56,7 +56,7 @@ import { required } from '../kit/sys/settings.ts'
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
 
-async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal): Promise<void> {
+async function run(settings: ApiServerSettings, log: Logger, stopSignal: AbortSignal): Promise<void> {
   const ending = new AbortController()
   const stop = ending.signal
   const clock = systemClock
@@ -98,7 +98,7 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
     kubernetes: kubernetes.transport,
     isWebhookCalled,
   })
-  const isServing = () => customerApi === app.customers && !asked.aborted
+  const isServing = () => customerApi === app.customers && !stopSignal.aborted
   const operator = await startForOperators(settings, { clock, random, log, portal }, app.operators, {
     metrics,
     missing: async () => [...(isServing() ? [] : ['listeners']), ...(await missing(db, caches))],
@@ -108,17 +108,17 @@ async function run(settings: ApiServerSettings, log: Logger, asked: AbortSignal)
   const background = runInBackground(settings, { db, clock, random, log, mail, objectStorage }, stop)
 
   // Lists are answered from the caches, so customers are served only once those are filled.
-  await Promise.race([caches.ready(), aborted(asked)])
-  if (!asked.aborted)
+  await Promise.race([caches.ready(), aborted(stopSignal)])
+  if (!stopSignal.aborted)
     await look(parts).catch((error: unknown) => log.info('what is in use is not known yet', { error }))
   const looks = runLooks(parts, stop)
-  admission = asked.aborted ? undefined : await openAdmission(settings, parts)
+  admission = stopSignal.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.operatorHost)}:${operator.port}`
   sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
   log.info('ready', { port: customers.port, operator_port: operator.port })
 
-  await aborted(asked)
+  await aborted(stopSignal)
   await drain(settings, { clock, log }, [customers, admission])
   ending.abort()
   await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
@@ -135,8 +135,8 @@ async function openHosts(
 ) {
   const [configured, hostClusters] = [await openControlPlanes(settings, systemClock), await readHostClusters(settings)]
   const sealing = createSealing(parseSealingKeys(settings.sealingKeys), systemRandom)
-  const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock: systemClock, log })
-  return { parts: { controlPlanes: { ...configured, made: made.hosts }, hostClusters }, ended: made.run(signal) }
+  const hosts = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock: systemClock, log })
+  return { parts: { controlPlanes: { ...configured, ownHosts: hosts.hosts }, hostClusters }, ended: hosts.run(signal) }
 }
 
 /** Keeps serving while clients and load balancers learn that the process stops. */

@@ -73,10 +73,10 @@ const tries: Rules<EdgeSpec, Facts>['tries'] = async (tx, { accountId, id, spec 
   const world = worldOf(means.caches)
   const namespace = accountNamespace(accountId)
   const known = world.find(Edge, { namespace, name: id })
-  const { machines: made = [], balancer } = known?.status ?? {}
+  const { machines = [], balancer } = known?.status ?? {}
   const { networkId }: Partial<EdgeSpec> = spec // it may come later
   const networkIds = networkId === undefined ? [] : [networkId]
-  const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !made.some((one) => one.name === name))
+  const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !machines.some((one) => one.name === name))
   const pair = hasPair(roles, placement) && balancer === undefined ? LOAD_BALANCER_MACHINES : []
   await claimMachines(tx, means, {
     accountId,

@@ -100,8 +100,12 @@ export const kubernetesClusterChanges = changesOf(KubernetesCluster, {
       if (networkId === undefined) return
       const { zone, name, version } = spec
       const { region, releases } = requireKubernetes(worldOf(caches), zone)
-      const made = { controlPlaneId: newUuid(random), release: requireRelease(releases, version), replicas: REPLICAS }
-      await claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...made }, 'networkId')
+      const controlPlane = {
+        controlPlaneId: newUuid(random),
+        release: requireRelease(releases, version),
+        replicas: REPLICAS,
+      }
+      await claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...controlPlane }, 'networkId')
     },
     release: (tx, { accountId, id }) => releaseCluster(tx, { accountId, clusterId: id }),
     detail: ({ zone, name, networkId, version }) => ({ zone, name, network_id: networkId, version }),

@@ -52,8 +52,8 @@ export const serverGroupChanges = changesOf(ServerGroup, {
     allow: ({ spec }, world) => void domainOf(world, spec),
     async claim(tx, { accountId, id, spec }, { caches, clock }) {
       const domain = domainOf(worldOf(caches), spec)
-      const made = { id, name: spec.name, isStrict: spec.strict, generation: FIRST_GENERATION, createdAt: clock.now() }
-      await addServerGroup(tx, accountId, { ...made, ...domain })
+      const group = { id, name: spec.name, isStrict: spec.strict, generation: FIRST_GENERATION, createdAt: clock.now() }
+      await addServerGroup(tx, accountId, { ...group, ...domain })
       const { zone, region } = domain
       return { spec: zone === null ? { zone: undefined, region } : { zone, region: undefined } }
     },

@@ -139,9 +139,9 @@ export const stopOptions = (options: BodyOf<typeof routes.stopServer>) => ({
 })
 
 /** The stanza of an operation that stops the guest as it is asked to. */
-export const stopStanza = (asked: Readonly<Record<string, string>>) => ({
-  graceSeconds: asked['stop_type'] === 'soft' ? Number(asked['timeout_seconds']) : 0,
-  arguments: asked,
+export const stopStanza = (options: Readonly<Record<string, string>>) => ({
+  graceSeconds: options['stop_type'] === 'soft' ? Number(options['timeout_seconds']) : 0,
+  arguments: options,
 })
 
 export const serverChanges = changesOf(Server, {
@@ -202,30 +202,30 @@ export const serverChanges = changesOf(Server, {
       sets: ['plan', 'storageGibibytes'],
       operation: 'server.change_plan',
       needs: 'standing',
-      allow({ accountId, spec, before, facts, asked }, world) {
+      allow({ accountId, spec, before, facts, options }, world) {
         const held = facts.storageGibibytes
         const { storageGibibytes: wanted } = spec
         if (wanted !== undefined && wanted !== before?.storageGibibytes && wanted < held)
           throw badField('storageGibibytes', `the boot storage has ${held} GiB and never shrinks`)
         requireDiskSize(wanted ?? 0, 'storageGibibytes')
         const plan = nextPlanOf(world, accountId, spec, held)
-        const isGrown = asked?.['grow_storage'] === 'true' && plan.storageGibibytes > held
-        if (asked !== undefined && spec.plan === before?.plan && !isGrown)
+        const isGrown = options?.['grow_storage'] === 'true' && plan.storageGibibytes > held
+        if (options !== undefined && spec.plan === before?.plan && !isGrown)
           throw badField('plan', 'is the plan of the server')
         requireStopped(facts)
       },
-      async claim(tx, { spec, asked, ...target }, { caches, clock, changeId: operationId }) {
+      async claim(tx, { spec, options, ...target }, { caches, clock, changeId: operationId }) {
         const { cores, memoryMebibytes, cpuPool, ...plan } = nextPlanOf(worldOf(caches), target.accountId, spec, 0)
-        const grown = asked?.['grow_storage'] === 'true' ? plan.storageGibibytes : 0
-        const storageGibibytes = asked === undefined ? (spec.storageGibibytes ?? plan.storageGibibytes) : grown
+        const grown = options?.['grow_storage'] === 'true' ? plan.storageGibibytes : 0
+        const storageGibibytes = options === undefined ? (spec.storageGibibytes ?? plan.storageGibibytes) : grown
         const size = { cores, memoryMebibytes, storageGibibytes, cpuPool }
         const { after } = await acceptSizeChange(tx, { ...serverOf(target), operationId, ...size }, clock.now())
         return { spec: { storageGibibytes: after.storageGibibytes } }
       },
       release: (tx, { changeId: operationId, ...target }) =>
         endSizeChange(tx, { ...serverOf(target), operationId, isDone: false }),
-      stanza({ spec, facts, asked }) {
-        const isStarted = asked === undefined ? spec.desiredPower === 'running' : asked['start'] === 'true'
+      stanza({ spec, facts, options }) {
+        const isStarted = options === undefined ? spec.desiredPower === 'running' : options['start'] === 'true'
         return {
           gibibytes: facts.storageGibibytes,
           arguments: {
@@ -240,7 +240,7 @@ export const serverChanges = changesOf(Server, {
           routes.changeServerPlan,
           ({ plan, start }): Patch<ServerSpec> => ({ plan, ...(start === true ? { desiredPower: 'running' } : {}) }),
         ),
-        asked: ({ grow_storage, start }: BodyOf<typeof routes.changeServerPlan>) => ({
+        options: ({ grow_storage, start }: BodyOf<typeof routes.changeServerPlan>) => ({
           grow_storage: String(grow_storage),
           start: String(start === true),
         }),
@@ -259,10 +259,10 @@ export const serverChanges = changesOf(Server, {
       when: (after, before) => after.desiredPower === 'stopped' && !isResized(after, before),
       operation: 'server.stop',
       allow: ({ facts }) => requireStoppable(facts),
-      stanza: ({ asked }) => (asked === undefined ? {} : stopStanza(asked)),
+      stanza: ({ options }) => (options === undefined ? {} : stopStanza(options)),
       by: {
         ...fromBody(routes.stopServer, (): Patch<ServerSpec> => ({ desiredPower: 'stopped' })),
-        asked: stopOptions,
+        options: stopOptions,
       },
     },
     metadata: {

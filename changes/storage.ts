@@ -196,11 +196,11 @@ export const storageChanges = changesOf(Storage, {
       sets: ['serverId'],
       when: ({ serverId }) => serverId === undefined,
       operation: 'storage.detach',
-      allow: ({ facts, asked }) => requireDetachable(facts, asked?.['force'] === 'true'),
-      stanza: ({ facts, asked }) => ({ arguments: { force: 'false', ...asked, server_id: facts.serverId ?? '' } }),
+      allow: ({ facts, options }) => requireDetachable(facts, options?.['force'] === 'true'),
+      stanza: ({ facts, options }) => ({ arguments: { force: 'false', ...options, server_id: facts.serverId ?? '' } }),
       by: {
         ...fromBody(routes.detachStorage, (): Patch<StorageSpec> => ({ serverId: undefined })),
-        asked: ({ force }: BodyOf<typeof routes.detachStorage>) => ({ force: String(force) }),
+        options: ({ force }: BodyOf<typeof routes.detachStorage>) => ({ force: String(force) }),
       },
     },
     growBoot: {

@@ -108,13 +108,13 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
     sealing: createSealing(parseSealingKeys(settings.sealingKeys), random),
   }
   const ovn = ovnOf(settings, log)
-  const made = openMadeHosts({ read: () => listRegisteredHosts(db, parts.sealing), clock, log })
+  const hosts = openMadeHosts({ read: () => listRegisteredHosts(db, parts.sealing), clock, log })
   const { identity = newUuid(random), endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
     identity,
     ...defined({ ovn }),
-    controlPlanes: { ...(await openControlPlanes(settings, clock)), made: made.hosts },
+    controlPlanes: { ...(await openControlPlanes(settings, clock)), ownHosts: hosts.hosts },
     hostClusters: await hostClustersOf(settings),
     organisationPlatform: await openOrganisationPlatform(settings, clock),
     metrics: openControllerMetrics(registry),
@@ -140,7 +140,7 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
       // Not earlier: a watch may have fallen silent, and the last writes of the previous leader must be in the caches.
       caches.start(lead.signal)
       const options = { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }
-      await Promise.all([made.run(lead.signal), runControllers(controllers, options, lead.signal)])
+      await Promise.all([hosts.run(lead.signal), runControllers(controllers, options, lead.signal)])
     },
     stop,
   )

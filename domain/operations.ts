@@ -196,10 +196,10 @@ const CANCEL = 'cancel'
 export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }
 /** Whether cancellation of the operation was requested. */
 export const isCancelled = ({
-  arguments: said,
+  arguments: parameters,
 }: {
   readonly arguments?: Readonly<Record<string, string>> | undefined
-}): boolean => said?.[CANCEL] === 'true'
+}): boolean => parameters?.[CANCEL] === 'true'
 
 /** Whether its requester may cancel it. */
 export const isCancellable = (kind: OperationKind): boolean => ruleOf(kind).cancellableBy === 'customers'

@@ -25,9 +25,9 @@ export const listed = (names: readonly string[]): string =>
 
 /** Why a name of the catalogue is refused, as a phrase that follows the name of a field, with the available names. */
 export function noSuch(what: string, text: string, names: readonly string[]): string {
-  const meant = didYouMean(text, names)
+  const suggestion = didYouMean(text, names)
   const others = names.length === 0 ? 'there are none' : `there are ${listed(names)}`
-  return `there is no ${what} ${text}${meant === '' ? `; ${others}` : `${meant} (${others})`}`
+  return `there is no ${what} ${text}${suggestion === '' ? `; ${others}` : `${suggestion} (${others})`}`
 }
 
 /** Number of insertions, deletions, replacements and swaps of neighbours between the texts. */

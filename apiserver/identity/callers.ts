@@ -89,19 +89,19 @@ function openTokens(parts: CallerParts) {
 export function createCallers(parts: CallerParts): Callers {
   const { db, clock, log } = parts
   const { tokens, clusterTokens } = openTokens(parts)
-  const kept = new Map<string, { readonly until: number; readonly known: Promise<Customer | undefined> }>()
+  const entries = new Map<string, { readonly until: number; readonly known: Promise<Customer | undefined> }>()
 
   function once(key: string, find: () => Promise<Customer | undefined>): Promise<Customer | undefined> {
     const now = clock.monotonicMilliseconds()
-    const found = kept.get(key)
+    const found = entries.get(key)
     if (found !== undefined && found.until > now) return found.known
     const known = find()
-    known.catch(() => kept.delete(key))
-    kept.delete(key)
-    kept.set(key, { until: now + KEPT_MILLISECONDS, known }) // newest last
-    if (kept.size > KEPT_MAXIMUM)
-      for (const oldest of kept.keys()) {
-        kept.delete(oldest)
+    known.catch(() => entries.delete(key))
+    entries.delete(key)
+    entries.set(key, { until: now + KEPT_MILLISECONDS, known }) // newest last
+    if (entries.size > KEPT_MAXIMUM)
+      for (const oldest of entries.keys()) {
+        entries.delete(oldest)
         break
       }
     return known
@@ -145,7 +145,7 @@ export function createCallers(parts: CallerParts): Callers {
     forget() {
       tokens.forget()
       clusterTokens.forget()
-      kept.clear()
+      entries.clear()
     },
   }
 }

@@ -43,7 +43,7 @@ interface Entry<Known> {
 /** Tokens that are requested at the same moment are read in one query. */
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
   const { clock, keptMilliseconds, keptMaximum } = options
-  const kept = new Map<string, Entry<Known>>()
+  const entries = new Map<string, Entry<Known>>()
   let isRenewing = false
   let renewAt = 0
 
@@ -53,7 +53,7 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
   const ask = openBatch(read)
 
   const renew = async (now: number): Promise<void> => {
-    const inUse = [...kept]
+    const inUse = [...entries]
       .filter(([, { usedAt, until }]) => usedAt > now - IN_USE_MILLISECONDS && until < now + keptMilliseconds)
       .slice(-RENEWED_MAXIMUM)
     const found = await read(inUse.map(([, { hash }]) => hash))
@@ -65,23 +65,23 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
 
   const find = (hash: Buffer, now: number): Promise<Known | undefined> => {
     const key = keyOf(hash)
-    const entry = kept.get(key)
+    const entry = entries.get(key)
     if (entry !== undefined && entry.until > now) {
       entry.usedAt = now
       return entry.known
     }
-    const made: Entry<Known> = { hash, known: ask(hash), until: now + keptMilliseconds, usedAt: now }
-    made.known.catch(() => {
-      if (kept.get(key) === made) kept.delete(key)
+    const newEntry: Entry<Known> = { hash, known: ask(hash), until: now + keptMilliseconds, usedAt: now }
+    newEntry.known.catch(() => {
+      if (entries.get(key) === newEntry) entries.delete(key)
     })
-    kept.delete(key)
-    kept.set(key, made) // newest last
-    if (kept.size > keptMaximum)
-      for (const oldest of kept.keys()) {
-        kept.delete(oldest)
+    entries.delete(key)
+    entries.set(key, newEntry) // newest last
+    if (entries.size > keptMaximum)
+      for (const oldest of entries.keys()) {
+        entries.delete(oldest)
         break
       }
-    return made.known
+    return newEntry.known
   }
 
   return {
@@ -100,7 +100,7 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       }
       return found
     },
-    forget: () => kept.clear(),
+    forget: () => entries.clear(),
   }
 }
 

@@ -32,7 +32,7 @@ export interface StaffCallerParts {
 export function createStaffAuthentication(
   parts: StaffCallerParts,
 ): (request: RequestFacts) => Promise<Operator | undefined> {
-  const kept = new Map<string, { readonly until: number; readonly operator: Promise<Operator | undefined> }>()
+  const entries = new Map<string, { readonly until: number; readonly operator: Promise<Operator | undefined> }>()
   const { kubernetes } = parts
   return async (request) => {
     const authorization = request.header('authorization')
@@ -41,14 +41,14 @@ export function createStaffAuthentication(
       if (token === undefined || kubernetes === undefined) throw unauthenticated('The token is not valid here.')
       const now = parts.clock.monotonicMilliseconds()
       const key = hashSecret(token).toString('base64')
-      const found = kept.get(key)
+      const found = entries.get(key)
       if (found === undefined || found.until <= now) {
-        if (kept.size >= KEPT_MAXIMUM) kept.clear()
+        if (entries.size >= KEPT_MAXIMUM) entries.clear()
         const operator = findOperator({ kubernetes, clock: parts.clock }, token)
-        operator.catch(() => kept.delete(key))
-        kept.set(key, { until: now + KEPT_MILLISECONDS, operator })
+        operator.catch(() => entries.delete(key))
+        entries.set(key, { until: now + KEPT_MILLISECONDS, operator })
       }
-      const operator = await kept.get(key)?.operator
+      const operator = await entries.get(key)?.operator
       if (operator === undefined) throw unauthenticated('The token is not valid here.')
       return operator
     }

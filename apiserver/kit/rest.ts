@@ -49,11 +49,11 @@ type Answering = (call: Call<Route, Customer>) => Promise<Answer>
 /** The effect of a request on an object: the desired spec, and the changes that produce it. */
 interface Wish<Spec, Facts> {
   readonly after: Spec
-  readonly made: readonly NamedChange<Spec, Facts>[]
+  readonly matches: readonly NamedChange<Spec, Facts>[]
   /** A removal without an operation. */
   readonly deletes?: boolean
   /** Of its operation. */
-  readonly given?: Readonly<Record<string, string>> | undefined
+  readonly parameters?: Readonly<Record<string, string>> | undefined
   /** For the audit log. */
   readonly detail?: Readonly<Record<string, string>>
 }
@@ -92,9 +92,9 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
     answering(by.route, (call) =>
       change(context, call, (after) => ({
         after,
-        made: [{ ...removal, sets: [] }],
+        matches: [{ ...removal, sets: [] }],
         deletes: removal.operation === undefined,
-        given: by.arguments?.(call.query as never), // parsed with the schema of this very route
+        parameters: by.arguments?.(call.query as never), // parsed with the schema of this very route
         ...defined({ detail: removal.detail?.(after) }),
       })),
     ),
@@ -124,23 +124,23 @@ function wishOf<Spec extends object, Facts>(
   noun: Pick<Changeable<Spec, never, Facts>, 'changes'>,
   call: Call<Route, Customer>,
   spec: Spec,
-  given?: (spec: Spec) => Patch<Spec>,
+  patchOf?: (spec: Spec) => Patch<Spec>,
 ): Wish<Spec, Facts> {
   const { route, body, params } = call
   const offered = noun.changes.filter(({ by }) => by?.route === route)
   const readings = new Set(offered.flatMap(({ by }) => (by !== undefined && 'read' in by ? [by.read] : [])))
   const surroundings = surroundingsOf(parts, call)
-  let after = given === undefined ? spec : patched(spec, given(spec))
+  let after = patchOf === undefined ? spec : patched(spec, patchOf(spec))
   for (const read of readings) {
     // Parsed with the schemas of this very route.
     after = patched(after, read(body as never, after as never, params as never, surroundings))
   }
-  const made = changesBetween({ changes: offered }, spec, after)
+  const matches = changesBetween({ changes: offered }, spec, after)
   // Without a 200 the route always starts an operation.
   const isVerb = route.answers[200] === undefined
   return {
     after,
-    made: made.length === 0 && isVerb ? offered.filter(({ when }) => when?.(after, spec) ?? true) : made,
+    matches: matches.length === 0 && isVerb ? offered.filter(({ when }) => when?.(after, spec) ?? true) : matches,
   }
 }
 
@@ -149,16 +149,16 @@ function judge<Spec extends OperableSpec, Status extends OperableStatus, View, F
   { parts, objects }: Context<Spec, Status, View, Facts>,
   { caller: { accountId }, request, body }: Call<Route, Customer>,
   object: KubeObject<Spec, Status>,
-  { after, made }: Wish<Spec, Facts>,
+  { after, matches }: Wish<Spec, Facts>,
 ): Subject<Spec, Facts> {
   requireMatch(request, etagOfObject(object))
-  objects.requireOwn?.(object, made[0]?.name ?? '')
+  objects.requireOwn?.(object, matches[0]?.name ?? '')
   const { name: id, uid } = object.metadata
-  const by = made[0]?.by
+  const by = matches[0]?.by
   // Parsed with the schema of this very route.
-  const asked = by !== undefined && 'read' in by ? by.asked?.(body as never) : undefined
-  const subject = { accountId, id, uid, spec: after, before: object.spec, facts: objects.factsOf(object), asked }
-  for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+  const options = by !== undefined && 'read' in by ? by.options?.(body as never) : undefined
+  const subject = { accountId, id, uid, spec: after, before: object.spec, facts: objects.factsOf(object), options }
+  for (const { allow } of matches) allow?.(subject, worldOf(parts.caches))
   return subject
 }
 
@@ -171,23 +171,23 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const { resource, target: type } = noun
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
-  const { after, made, deletes, given, detail } = wish(before.spec)
-  if (made[0] !== undefined) call.audited.as = auditActionOf(noun, made[0])
-  const subject = judge(context, call, before, { after, made })
-  const fields = made.flatMap(({ sets }): readonly string[] => sets)
+  const { after, matches, deletes, parameters, detail } = wish(before.spec)
+  if (matches[0] !== undefined) call.audited.as = auditActionOf(noun, matches[0])
+  const subject = judge(context, call, before, { after, matches })
+  const fields = matches.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
-  const changes = auditChangesOf(noun, made, before.spec, after)
-  const begun = made.find((each) => each.operation !== undefined)
-  const operation = begun && stanzaOf(parts, call, type, begun, subject, given)
+  const changes = auditChangesOf(noun, matches, before.spec, after)
+  const begun = matches.find((each) => each.operation !== undefined)
+  const operation = begun && stanzaOf(parts, call, type, begun, subject, parameters)
   const changeId = operation?.id ?? newUuid(parts.random)
   const means = { ...parts, changeId }
-  const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, means)
-  const held = made.filter(({ claimed }) => claimed !== 'by operation')
-  const tried = made.filter(({ claimed }) => claimed === 'by operation')
-  if (tried.length > 0 || made.some(({ tries }) => tries !== undefined))
+  const claim = (tx: Transaction<Tables>, claiming: typeof matches) => claimAll(tx, claiming, subject, means)
+  const held = matches.filter(({ claimed }) => claimed !== 'by operation')
+  const tried = matches.filter(({ claimed }) => claimed === 'by operation')
+  if (tried.length > 0 || matches.some(({ tries }) => tries !== undefined))
     await rehearse(parts, async (tx) => {
       await claim(tx, tried)
-      for (const { tries } of made) await tries?.(tx, subject, means)
+      for (const { tries } of matches) await tries?.(tx, subject, means)
     })
   const read = readAgain(objects, target, before)
   const written = await accept<Grant<Spec>, Spec, Status>(parts, {
@@ -212,7 +212,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       const object = await read()
       const next = wish(object.spec)
       const judged = judge(context, call, object, next)
-      if (next.made.some((each) => each.operation !== undefined) !== (operation !== undefined))
+      if (next.matches.some((each) => each.operation !== undefined) !== (operation !== undefined))
         throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', {
           resource: { type, id: target.id },
         })

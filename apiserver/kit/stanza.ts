@@ -19,14 +19,14 @@ export function stanzaOf<Spec, Facts>(
   type: string,
   change: Rules<Spec, Facts> & Parameters<typeof auditActionOf>[1],
   subject: Subject<Spec, Facts>,
-  given: Readonly<Record<string, string>> = {},
+  parameters: Readonly<Record<string, string>> = {},
 ): Stanza | undefined {
   const { operation } = change
   if (operation === undefined) return undefined
   const { arguments: added, ...extent } = change.stanza?.(subject) ?? {}
   const named = operation === auditActionOf({ name: type }, change) ? {} : { action: actionOf(change) }
   const stanza = newStanza(parts, operation, { actor, now, requestId, ...extent })
-  return withArguments(stanza, { arguments: { ...named, ...added, ...given } })
+  return withArguments(stanza, { arguments: { ...named, ...added, ...parameters } })
 }
 
 /** The grants of all of them. */

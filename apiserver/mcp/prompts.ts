@@ -20,8 +20,8 @@ export const PROMPTS: readonly Prompt[] = [
     title: 'Find out what is wrong with a server',
     description: 'Read state, operations, metrics and console of a server, and say what is wrong.',
     arguments: [server],
-    render: (given) =>
-      `Find out what is wrong with the server ${given['server'] ?? ''}. Read get_server, list_operations with ` +
+    render: (values) =>
+      `Find out what is wrong with the server ${values['server'] ?? ''}. Read get_server, list_operations with ` +
       'resource=server:<id> and the events of those that failed, its metrics, and read_server_console. Change ' +
       'nothing. Tell me what you found, how sure you are, and what you would do.',
   },
@@ -30,9 +30,9 @@ export const PROMPTS: readonly Prompt[] = [
     title: 'Run a command in a server',
     description: 'Type a command on the serial console of a server and read what it prints.',
     arguments: [server, { name: 'command', description: 'The command.', required: true }],
-    render: (given) =>
-      `Run this command in the server ${given['server'] ?? ''} and tell me what it prints:\n\n` +
-      `${given['command'] ?? ''}\n\n` +
+    render: (values) =>
+      `Run this command in the server ${values['server'] ?? ''} and tell me what it prints:\n\n` +
+      `${values['command'] ?? ''}\n\n` +
       'Use its serial console: read_server_console tells whether a shell waits, send_server_console_input types ' +
       '(base64, ending with a newline), and read_server_console with the position from before and wait_for reads the ' +
       'output. Ask me before you sign in with a password.',

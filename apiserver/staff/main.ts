@@ -45,10 +45,10 @@ function workOf({ verb, subject, values }: Command): Work | undefined {
   const role = STAFF_ROLES.find((known) => known === values.role)
   if (verb === 'create' && subject?.includes('@') === true && role !== undefined)
     return async (parts) => {
-      const made = await makeStaff(parts, { email: subject, name: values.name ?? subject, role })
-      if (made === undefined) return `${subject} is one of the staff already.`
+      const member = await makeStaff(parts, { email: subject, name: values.name ?? subject, role })
+      if (member === undefined) return `${subject} is one of the staff already.`
       printLine(
-        `${subject} (${role})\n  password       ${made.password}\n  authenticator  ${made.otpauthUri}\nBoth are ` +
+        `${subject} (${role})\n  password       ${member.password}\n  authenticator  ${member.otpauthUri}\nBoth are ` +
           'shown once.',
       )
       return undefined

@@ -39,7 +39,7 @@ export interface Subject<Spec, Facts> extends Target {
   readonly before?: Spec | undefined
   readonly facts: Facts
   /** What a request asks for in addition to the spec; kubectl asks for nothing. */
-  readonly asked?: Readonly<Record<string, string>> | undefined
+  readonly options?: Readonly<Record<string, string>> | undefined
 }
 
 /** A change that was claimed but not written. */
@@ -113,7 +113,7 @@ export interface Reading<Result> {
   readonly route: Route
   readonly read: (body: never, spec: never, params: never, surroundings: Surroundings) => Result
   /** What it asks for in addition. */
-  readonly asked?: (body: never) => Readonly<Record<string, string>>
+  readonly options?: (body: never) => Readonly<Record<string, string>>
   /** The request's names for fields of the spec, where they differ. */
   readonly names: Readonly<Record<string, string>>
 }

@@ -15,7 +15,7 @@ import type { Parts } from './parts.ts'
 export type Sharding = 'by-zone' | 'zones' | 'common'
 
 /** How the sweeper of change intents judges and undoes an unfinished change of the noun. */
-export interface IntentHandler<Seen = unknown> {
+export interface IntentHandler<State = unknown> {
   /** The name of the noun in change intents and audit entries. */
   readonly resourceType: string
   /** Whether the write to Kubernetes happened. Throws Unavailable when that cannot be determined. */
@@ -23,10 +23,10 @@ export interface IntentHandler<Seen = unknown> {
   /** Removes what a change that was not applied left in Kubernetes. Safe to repeat. */
   removeObjects?(parts: Parts, intent: ChangeIntent): Promise<void>
   /** Reads what `release` needs from Kubernetes, because no transaction may wait for that. */
-  look?(parts: Parts, intent: ChangeIntent): Promise<Seen>
-  /** Releases what a change that was not applied has claimed, in the transaction that removes its intent. `seen` is the
-   *  answer of `look`; undefined without one. */
-  release(tx: Transaction<Tables>, intent: ChangeIntent, seen: Seen): Promise<void>
+  look?(parts: Parts, intent: ChangeIntent): Promise<State>
+  /** Releases what a change that was not applied has claimed, in the transaction that removes its intent. `state` is
+   *  the answer of `look`; undefined without one. */
+  release(tx: Transaction<Tables>, intent: ChangeIntent, state: State): Promise<void>
 }
 
 /** What a noun reads and does, built from the parts of a process. */

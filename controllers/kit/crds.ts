@@ -6,7 +6,7 @@ import { RESOURCES } from '../../resources/index.ts'
 /** `kubectl get svccloud` lists them all. */
 const CATEGORY = 'svccloud'
 
-let made: readonly Crd[] | undefined
+let definitions: readonly Crd[] | undefined
 
 /** The CustomResourceDefinition of each stored kind. */
-export const crds = (): readonly Crd[] => (made ??= RESOURCES.map((kind) => crdOf(kind, CATEGORY)))
+export const crds = (): readonly Crd[] => (definitions ??= RESOURCES.map((kind) => crdOf(kind, CATEGORY)))

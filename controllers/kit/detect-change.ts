@@ -84,8 +84,8 @@ export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus
   const facts = noun.factsOf(storedOf({ ...root, metadata: { name: id }, spec }))
   const { arguments: added } = change.stanza?.({ accountId: '', id, uid, spec, facts: facts as never }) ?? {} // its own
   const isNamed = change.operation === auditActionOf({ name: noun.target }, change)
-  const given = { ...(isNamed ? {} : { action: actionOf(change) }), ...added }
-  return { kind: change.operation, ...(Object.keys(given).length === 0 ? {} : { arguments: given }) }
+  const parameters = { ...(isNamed ? {} : { action: actionOf(change) }), ...added }
+  return { kind: change.operation, ...(Object.keys(parameters).length === 0 ? {} : { arguments: parameters }) }
 }
 
 const isRefused = <Spec, Status extends OperatedStatus>(root: Root<Spec, Status>, change: AnyChange<Spec>): boolean =>

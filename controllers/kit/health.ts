@@ -9,11 +9,11 @@ const TYPES = { Ready: 'ready', Reconciling: 'reconciling', Stalled: 'stalled' }
 
 /** `reason` is one CamelCase word for programs, `message` is for people and may be empty. */
 export const healthConditions = (health: Health, reason: string, message: string): ConditionDraft[] =>
-  Object.entries(TYPES).map(([type, meant]) => ({
+  Object.entries(TYPES).map(([type, expectedHealth]) => ({
     type,
-    status: health === meant ? 'True' : 'False',
+    status: health === expectedHealth ? 'True' : 'False',
     reason,
-    message: type === 'Ready' || health === meant ? message : '',
+    message: type === 'Ready' || health === expectedHealth ? message : '',
   }))
 
 /** `quota_exceeded` as `QuotaExceeded`, `server.create` as `ServerCreate`. */

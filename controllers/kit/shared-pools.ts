@@ -28,5 +28,5 @@ const nodesOf = (caches: Parts['caches']): readonly string[] =>
 /** Arguments of a server's move that moves its storages of tier standard to shared storage, including those on the
  *  disks of its host. Other storages of a running guest move along as they are. */
 export const toSharedStorage: Readonly<Record<string, string>> = { storage_tier: 'standard' }
-export const isToSharedStorage = ({ arguments: given }: Pick<OperationStanza, 'arguments'>): boolean =>
-  given?.['storage_tier'] === toSharedStorage['storage_tier']
+export const isToSharedStorage = ({ arguments: parameters }: Pick<OperationStanza, 'arguments'>): boolean =>
+  parameters?.['storage_tier'] === toSharedStorage['storage_tier']

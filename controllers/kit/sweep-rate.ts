@@ -19,7 +19,7 @@ export interface SweepRate {
 const ASKED_AGAIN_MILLISECONDS = 300_000
 
 export function openSweepRate(clock: Pick<Clock, 'monotonicMilliseconds'>): SweepRate {
-  const gone = new Map<string, Map<string, number>>()
+  const removals = new Map<string, Map<string, number>>()
   const refused = new Map<string, Map<string, number>>()
   const within = (times: Map<string, number>, milliseconds: number): Map<string, number> => {
     const now = clock.monotonicMilliseconds()
@@ -29,7 +29,7 @@ export function openSweepRate(clock: Pick<Clock, 'monotonicMilliseconds'>): Swee
   return {
     mayGo(kind, id, known) {
       const now = clock.monotonicMilliseconds()
-      const own = within(timesOf(gone, kind), RATE.milliseconds)
+      const own = within(timesOf(removals, kind), RATE.milliseconds)
       if (own.has(id)) return true
       const waiting = timesOf(refused, kind)
       if (own.size >= Math.max(RATE.count, known * RATE.share)) {

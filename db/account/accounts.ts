@@ -26,24 +26,29 @@ export interface NewAccount {
 
 /** Creates the account with its default quotas, its owner and the sign-up credit. Returns false when the email has a
  *  user already; the transaction must then be rolled back. */
-export async function createAccount(tx: Transaction<Tables>, made: NewAccount): Promise<boolean> {
-  await openAccount(tx, { id: made.accountId, name: made.accountName, creditId: made.creditId, now: made.now })
+export async function createAccount(tx: Transaction<Tables>, account: NewAccount): Promise<boolean> {
+  await openAccount(tx, {
+    id: account.accountId,
+    name: account.accountName,
+    creditId: account.creditId,
+    now: account.now,
+  })
   const added = await tx
     .insertInto('app_user')
     .values({
-      id: made.userId,
-      email: made.email,
-      name: made.name,
-      password_hash: made.passwordHash,
-      email_verified_at: made.emailVerifiedAt,
-      own_account_id: made.accountId,
-      active_account_id: made.accountId,
-      created_at: made.now,
+      id: account.userId,
+      email: account.email,
+      name: account.name,
+      password_hash: account.passwordHash,
+      email_verified_at: account.emailVerifiedAt,
+      own_account_id: account.accountId,
+      active_account_id: account.accountId,
+      created_at: account.now,
     })
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirst()
   if (added.numInsertedOrUpdatedRows === 0n) return false
-  await addMember(tx, { accountId: made.accountId, userId: made.userId, role: 'owner', now: made.now })
+  await addMember(tx, { accountId: account.accountId, userId: account.userId, role: 'owner', now: account.now })
   return true
 }
 

@@ -105,19 +105,19 @@ export interface NewCredit {
   readonly expiresAt: Date | null
 }
 
-export async function addCredit(tx: Transaction<Tables>, made: NewCredit): Promise<CreditRow> {
+export async function addCredit(tx: Transaction<Tables>, credit: NewCredit): Promise<CreditRow> {
   return camelRow(
     await tx
       .insertInto('credit')
       .values({
-        id: made.id,
-        account_id: made.accountId,
-        label: made.label,
-        source: made.source,
-        amount_cents: made.amountCents,
-        created_at: made.now,
-        expires_at: made.expiresAt,
-        coupon_id: made.couponId ?? null,
+        id: credit.id,
+        account_id: credit.accountId,
+        label: credit.label,
+        source: credit.source,
+        amount_cents: credit.amountCents,
+        created_at: credit.now,
+        expires_at: credit.expiresAt,
+        coupon_id: credit.couponId ?? null,
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow(),

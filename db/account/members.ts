@@ -199,22 +199,22 @@ export interface NewInvitation {
 }
 
 /** The secret itself is not stored. The caller has checked the limit, see `lockPendingInvitations`. */
-export async function createInvitation(tx: Transaction<Tables>, made: NewInvitation): Promise<InvitationRow> {
+export async function createInvitation(tx: Transaction<Tables>, invitation: NewInvitation): Promise<InvitationRow> {
   await tx
     .insertInto('invitation')
     .values({
-      id: made.id,
-      account_id: made.accountId,
-      email: made.email,
-      role: made.role,
+      id: invitation.id,
+      account_id: invitation.accountId,
+      email: invitation.email,
+      role: invitation.role,
       state: 'pending',
-      secret_hash: hashSecret(made.secret),
-      invited_by_email: made.invitedByEmail,
-      created_at: made.now,
-      expires_at: made.expiresAt,
+      secret_hash: hashSecret(invitation.secret),
+      invited_by_email: invitation.invitedByEmail,
+      created_at: invitation.now,
+      expires_at: invitation.expiresAt,
     })
     .execute()
-  return camelRow(await selectInvitations(tx).where('invitation.id', '=', made.id).executeTakeFirstOrThrow())
+  return camelRow(await selectInvitations(tx).where('invitation.id', '=', invitation.id).executeTakeFirstOrThrow())
 }
 
 /** Newest first: every pending one, and others created since `since`. */

@@ -92,20 +92,20 @@ export async function stateOrganisations(
       .executeTakeFirstOrThrow()
     if (accountId !== null) await seat(tx, { accountId, userId, platformRole, now })
   }
-  for (const gone of await listStatements(tx, userId)) {
-    if (stated.some(({ id }) => id === gone.organisationId)) continue
-    const role = gone.accountId === null ? undefined : await roleIn(tx, gone.accountId, userId)
+  for (const row of await listStatements(tx, userId)) {
+    if (stated.some(({ id }) => id === row.organisationId)) continue
+    const role = row.accountId === null ? undefined : await roleIn(tx, row.accountId, userId)
     if (role === 'owner') {
-      await updateWhere(tx, 'organisation_membership', { organisation_id: gone.organisationId, user_id: userId })
+      await updateWhere(tx, 'organisation_membership', { organisation_id: row.organisationId, user_id: userId })
         .set({ is_listed: false })
         .execute()
       continue
     }
     await deleteWhere(tx, 'organisation_membership', {
-      organisation_id: gone.organisationId,
+      organisation_id: row.organisationId,
       user_id: userId,
     }).execute()
-    if (gone.accountId !== null && role !== undefined) await removeMembership(tx, gone.accountId, userId, now)
+    if (row.accountId !== null && role !== undefined) await removeMembership(tx, row.accountId, userId, now)
   }
 }
 

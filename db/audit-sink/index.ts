@@ -65,8 +65,8 @@ export const findSinkNamed = (
     .executeTakeFirst()
 
 /** The name must be free: the caller holds the quota's lock. */
-export async function insertAuditSink(queries: Queries, accountId: string, made: AuditSinkRow): Promise<void> {
-  const { pending_entries: _pending, oldest_pending_at: _oldest, ...row } = made
+export async function insertAuditSink(queries: Queries, accountId: string, sink: AuditSinkRow): Promise<void> {
+  const { pending_entries: _pending, oldest_pending_at: _oldest, ...row } = sink
   await queries
     .insertInto('audit_sink')
     .values({ account_id: accountId, ...row })

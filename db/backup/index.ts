@@ -44,10 +44,10 @@ export async function keepBackupKey(
     .values({ account_id: accountId, sealed_key: sealedKey, created_at: createdAt })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { sealed_key: kept } = await selectWhere(queries, 'backup_key', { account_id: accountId })
+  const { sealed_key: storedKey } = await selectWhere(queries, 'backup_key', { account_id: accountId })
     .select('sealed_key')
     .executeTakeFirstOrThrow()
-  return kept
+  return storedKey
 }
 
 /** Undefined when nothing of the account was ever backed up. */

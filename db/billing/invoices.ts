@@ -42,12 +42,12 @@ export async function openInvoiceRun(db: Database, month: Month, now: Date): Pro
     if (metering?.metered_through == null || metering.metered_through < month.end) return false
     await sql`update metering set closed_until = greatest(closed_until, ${month.end}::timestamptz)`.execute(tx)
     const period = periodOf(month)
-    const made = await tx
+    const result = await tx
       .insertInto('invoice_run')
       .values({ period, account_count: 0, started_at: now })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst()
-    if (made.numInsertedOrUpdatedRows === 0n) return true
+    if (result.numInsertedOrUpdatedRows === 0n) return true
     const [first, last] = [dateOf(month.start), dateOf(new Date(month.end.getTime() - DAY_MILLISECONDS))]
     await sql`
       with noted as (

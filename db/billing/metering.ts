@@ -26,9 +26,9 @@ export interface SeenResource {
 export type ResourceKey = Pick<SeenResource, 'resourceType' | 'uid'>
 
 /** Must be called in a transaction. Does nothing for what was recorded already. */
-export async function recordSeen(tx: Transaction<Tables>, seen: readonly SeenResource[]): Promise<void> {
-  if (seen.length === 0) return
-  const rows = sql`jsonb_to_recordset(${JSON.stringify(seen.map(toRow))}::jsonb) as seen (
+export async function recordSeen(tx: Transaction<Tables>, resources: readonly SeenResource[]): Promise<void> {
+  if (resources.length === 0) return
+  const rows = sql`jsonb_to_recordset(${JSON.stringify(resources.map(toRow))}::jsonb) as seen (
     account_id uuid, resource_type text, uid text, resource_id text, name text, plan text, quantity bigint,
     since timestamptz, changed_at timestamptz, until timestamptz)`
   // In one order, so that two processes that record the same wait for each other and never deadlock.
@@ -66,17 +66,17 @@ export async function recordSeen(tx: Transaction<Tables>, seen: readonly SeenRes
     order by r.id`.execute(tx)
 }
 
-const toRow = (seen: SeenResource) => ({
-  account_id: seen.accountId,
-  resource_type: seen.resourceType,
-  uid: seen.uid,
-  resource_id: seen.resourceId,
-  name: seen.name,
-  plan: seen.plan,
-  quantity: seen.quantity,
-  since: seen.since,
-  changed_at: seen.changedAt,
-  until: seen.until ?? null,
+const toRow = (resource: SeenResource) => ({
+  account_id: resource.accountId,
+  resource_type: resource.resourceType,
+  uid: resource.uid,
+  resource_id: resource.resourceId,
+  name: resource.name,
+  plan: resource.plan,
+  quantity: resource.quantity,
+  since: resource.since,
+  changed_at: resource.changedAt,
+  until: resource.until ?? null,
 })
 
 /** Ends the lives of resources whose deletion nobody observed, as of the given time. */

@@ -103,10 +103,10 @@ export async function takeIntent(
   tx: Transaction<Tables>,
   operationId: string,
 ): Promise<UnsealedAuditEntry | undefined> {
-  const taken = await deleteWhere(tx, 'change_intent', { operation_id: operationId })
+  const intent = await deleteWhere(tx, 'change_intent', { operation_id: operationId })
     .returning('audit')
     .executeTakeFirst()
-  return taken?.audit as UnsealedAuditEntry | undefined // written by recordIntent only
+  return intent?.audit as UnsealedAuditEntry | undefined // written by recordIntent only
 }
 
 /** The position of an intent in the order of `listIntents`. */

@@ -14,7 +14,7 @@ class Overtaken extends Error {}
  *  completed in between: then both are repeated. Every completed change has an entry in the account's audit chain, so
  *  the length of the chain shows it. `work` must not append to it; use `end` for that. Throws Unavailable when the
  *  account changes all the time. */
-export async function withdrawing<Seen>(
+export async function withdrawing<State>(
   db: Database,
   accountId: string,
   {
@@ -22,17 +22,17 @@ export async function withdrawing<Seen>(
     work,
     end,
   }: {
-    readonly look: () => Promise<Seen>
-    readonly work: (tx: Transaction<Tables>, seen: Seen) => Promise<void>
+    readonly look: () => Promise<State>
+    readonly work: (tx: Transaction<Tables>, state: State) => Promise<void>
     readonly end?: (tx: Transaction<Tables>) => Promise<void>
   },
 ): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAXIMUM; attempt++) {
     const before = await chainLength(db, accountId)
-    const seen = await look()
+    const state = await look()
     try {
       return await db.transaction().execute(async (tx) => {
-        await work(tx, seen)
+        await work(tx, state)
         if ((await chainLength(tx, accountId)) !== before) throw new Overtaken()
         await end?.(tx)
       })

@@ -90,7 +90,7 @@ export async function claimNames(
   )
   const macAddresses = new Map<string, string>()
   for (let tries = 0; tries < MAC_TRIES_MAXIMUM; tries++) {
-    const made = await insertClaims(
+    const claims = await insertClaims(
       tx,
       [
         ...hostnames,
@@ -107,12 +107,12 @@ export async function claimNames(
       now,
     )
     const nameless = hostnames.findIndex(
-      ({ holder }) => !made.some((claim) => claim.kind === 'hostname' && claim.holder === holder),
+      ({ holder }) => !claims.some((claim) => claim.kind === 'hostname' && claim.holder === holder),
     )
     const refused = demands[nameless]
     if (refused !== undefined) throw await hostnameTaken(tx, refused, demands)
     hostnames = []
-    for (const { kind, holder, value } of made) if (kind === 'mac') macAddresses.set(holder, value)
+    for (const { kind, holder, value } of claims) if (kind === 'mac') macAddresses.set(holder, value)
     missing = missing.filter(({ holder }) => !macAddresses.has(holder))
     if (missing.length === 0) return macAddresses
   }
@@ -164,7 +164,7 @@ async function insertClaims(
 ): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
   await requireLook(tx)
   // A value that is used without a claim is as unavailable as a claimed one.
-  const { rows: made } = await sql<Pick<Claim, 'kind' | 'holder' | 'value'>>`
+  const { rows: newClaims } = await sql<Pick<Claim, 'kind' | 'holder' | 'value'>>`
     insert into address_claim (kind, scope, value, account_id, holder, claimed_at)
     select kind, scope, value, account_id, holder, ${now}::timestamptz
     from unnest(
@@ -178,7 +178,7 @@ async function insertClaims(
         and (used.account_id, used.holder) <> (wanted.account_id, wanted.holder)
     )
     on conflict do nothing returning kind, holder, value`.execute(tx)
-  return made
+  return newClaims
 }
 
 /** Transfers the claims of one holder to another, replacing the other's claims of the same kinds. */

@@ -45,17 +45,17 @@ const toArchive = (row: Selectable<Tables['database_archive']>): ArchiveRow => (
 })
 
 /** An existing one stays as it is. */
-export async function addArchive(db: Queries, made: NewArchive): Promise<void> {
+export async function addArchive(db: Queries, archive: NewArchive): Promise<void> {
   await db
     .insertInto('database_archive')
     .values({
-      account_id: made.accountId,
-      id: made.databaseId,
-      zone: made.zone,
-      access_key_id: made.accessKeyId,
-      sealed_secret: made.sealedSecret,
-      sealed_cipher_key: made.sealedCipherKey,
-      bucket_prefix: made.bucketPrefix,
+      account_id: archive.accountId,
+      id: archive.databaseId,
+      zone: archive.zone,
+      access_key_id: archive.accessKeyId,
+      sealed_secret: archive.sealedSecret,
+      sealed_cipher_key: archive.sealedCipherKey,
+      bucket_prefix: archive.bucketPrefix,
     })
     .onConflict((clash) => clash.columns(['account_id', 'id']).doNothing())
     .execute()

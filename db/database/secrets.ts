@@ -38,21 +38,21 @@ export async function findAuthority(db: Queries): Promise<string | undefined> {
 export async function ensureAuthority(db: Queries, parts: SecretParts & { readonly now: Date }): Promise<Certificate> {
   const known = await readAuthority(db, parts)
   if (known !== undefined) return known
-  const made = await makeCertificate({
+  const authority = await makeCertificate({
     commonName: 'svccloud databases',
     days: AUTHORITY_DAYS,
     isAuthority: true,
     now: parts.now,
     random: parts.random,
   })
-  if (isRehearsing()) return made
-  const row = { certificate: made.certificate, sealed_key: parts.sealing.seal(made.key, AUTHORITY_OWNER) }
+  if (isRehearsing()) return authority
+  const row = { certificate: authority.certificate, sealed_key: parts.sealing.seal(authority.key, AUTHORITY_OWNER) }
   await db
     .insertInto('database_authority')
     .values(row)
     .onConflict((clash) => clash.doNothing())
     .execute()
-  return (await readAuthority(db, parts)) ?? made
+  return (await readAuthority(db, parts)) ?? authority
 }
 
 async function readAuthority(db: Queries, { sealing }: SecretParts): Promise<Certificate | undefined> {

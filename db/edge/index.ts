@@ -33,12 +33,12 @@ export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Pr
   const { accountId, edgeId, networkId } = demand
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { edges: 1 } })
   const { zone } = await lockNetwork(tx, demand)
-  const made = await tx
+  const result = await tx
     .insertInto('edge')
     .values({ account_id: accountId, id: edgeId, zone, network_id: networkId })
     .onConflict((clash) => clash.doNothing())
     .executeTakeFirst()
-  if (made.numInsertedOrUpdatedRows !== 0n) return
+  if (result.numInsertedOrUpdatedRows !== 0n) return
   const holder = await findEdgeOf(tx, demand)
   if (holder?.edgeId === edgeId) return
   throw conflict(
@@ -97,12 +97,12 @@ export const hostKeyOwner = ({ accountId, edgeId }: EdgeId): string => `edge_hos
 export async function keepHostKey(
   db: Queries,
   { accountId, edgeId }: EdgeId,
-  made: SealedHostKey,
+  keyPair: SealedHostKey,
 ): Promise<SealedHostKey | undefined> {
   const row = await updateWhere(db, 'edge', { account_id: accountId, id: edgeId })
     .set(({ fn, val }) => ({
-      host_key: fn.coalesce('host_key', val(made.hostKey)),
-      sealed_host_key: fn.coalesce('sealed_host_key', val(made.sealedHostKey)),
+      host_key: fn.coalesce('host_key', val(keyPair.hostKey)),
+      sealed_host_key: fn.coalesce('sealed_host_key', val(keyPair.sealedHostKey)),
     }))
     .returning(['host_key', 'sealed_host_key'])
     .executeTakeFirst()

@@ -15,16 +15,16 @@ export interface NewEmailToken {
 }
 
 /** The secret itself is not stored. */
-export async function createEmailToken(queries: Queries, made: NewEmailToken): Promise<void> {
+export async function createEmailToken(queries: Queries, token: NewEmailToken): Promise<void> {
   await queries
     .insertInto('email_token')
     .values({
-      secret_hash: hashSecret(made.secret),
-      user_id: made.userId,
-      purpose: made.purpose,
-      email: made.email,
-      created_at: made.now,
-      expires_at: made.expiresAt,
+      secret_hash: hashSecret(token.secret),
+      user_id: token.userId,
+      purpose: token.purpose,
+      email: token.email,
+      created_at: token.now,
+      expires_at: token.expiresAt,
     })
     .execute()
 }

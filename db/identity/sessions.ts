@@ -33,19 +33,19 @@ export interface NewSession {
 }
 
 /** The secret itself is not stored. */
-export async function createSession(queries: Queries, made: NewSession): Promise<void> {
+export async function createSession(queries: Queries, session: NewSession): Promise<void> {
   await queries
     .insertInto('session')
     .values({
-      id: made.id,
-      secret_hash: hashSecret(made.secret),
-      user_id: made.userId,
-      created_at: made.now,
-      last_seen_at: made.now,
-      expires_at: made.expiresAt,
-      user_agent: made.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
-      source_ip: made.sourceIp,
-      has_second_factor: made.hasSecondFactor,
+      id: session.id,
+      secret_hash: hashSecret(session.secret),
+      user_id: session.userId,
+      created_at: session.now,
+      last_seen_at: session.now,
+      expires_at: session.expiresAt,
+      user_agent: session.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
+      source_ip: session.sourceIp,
+      has_second_factor: session.hasSecondFactor,
     })
     .execute()
 }

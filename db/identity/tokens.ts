@@ -22,20 +22,20 @@ export interface NewToken {
 }
 
 /** False when the account has a token of that name that was not revoked. */
-export async function createToken(queries: Queries, made: NewToken): Promise<boolean> {
+export async function createToken(queries: Queries, draft: NewToken): Promise<boolean> {
   const added = await queries
     .insertInto('api_token')
     .values({
-      id: made.id,
-      account_id: made.accountId,
-      user_id: made.userId,
-      name: made.name,
-      secret_hash: hashSecret(made.token),
-      token_hint: made.token.slice(-4),
-      scope: JSON.stringify(made.scope),
-      allowed_cidrs: JSON.stringify(made.allowedCidrs),
-      created_at: made.createdAt,
-      expires_at: made.expiresAt,
+      id: draft.id,
+      account_id: draft.accountId,
+      user_id: draft.userId,
+      name: draft.name,
+      secret_hash: hashSecret(draft.token),
+      token_hint: draft.token.slice(-4),
+      scope: JSON.stringify(draft.scope),
+      allowed_cidrs: JSON.stringify(draft.allowedCidrs),
+      created_at: draft.createdAt,
+      expires_at: draft.expiresAt,
       last_used_ip: null,
     })
     .onConflict((conflict) => conflict.columns(['account_id', 'name']).where('revoked_at', 'is', null).doNothing())

@@ -57,25 +57,25 @@ export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | 
 /** The existing tenant, or else the given one, which is then stored. */
 export async function keepInternalTenant(
   db: Queries,
-  made: Omit<InternalTenantRow, 'toldAt'>,
+  tenant: Omit<InternalTenantRow, 'toldAt'>,
 ): Promise<InternalTenantRow> {
   await db
     .insertInto('internal_tenant')
     .values({
-      purpose: made.purpose,
-      owner: made.owner,
-      zone: made.zone,
-      backend: made.backend,
-      access_key_id: made.accessKeyId,
-      sealed_secret: made.sealedSecret,
-      bucket_prefix: made.bucketPrefix,
-      created_at: made.createdAt,
+      purpose: tenant.purpose,
+      owner: tenant.owner,
+      zone: tenant.zone,
+      backend: tenant.backend,
+      access_key_id: tenant.accessKeyId,
+      sealed_secret: tenant.sealedSecret,
+      bucket_prefix: tenant.bucketPrefix,
+      created_at: tenant.createdAt,
     })
     .onConflict((clash) => clash.columns(['purpose', 'owner', 'zone']).doNothing())
     .execute()
-  const kept = await findInternalTenant(db, made)
-  if (kept === undefined) throw new Error('the tenant has gone meanwhile')
-  return kept
+  const row = await findInternalTenant(db, tenant)
+  if (row === undefined) throw new Error('the tenant has gone meanwhile')
+  return row
 }
 
 /** Zones whose store has the owner's tenant for the purpose. */

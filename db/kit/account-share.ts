@@ -17,7 +17,7 @@ interface Waiting {
 }
 
 interface Seats {
-  taken: number
+  count: number
   readonly waiting: Set<Waiting>
 }
 
@@ -38,8 +38,8 @@ export function shared(pool: pg.Pool, options: ShareOptions): PostgresPool {
       of.waiting.delete(next)
       return next.enter() // takes the seat over
     }
-    of.taken--
-    if (of.taken === 0) seats.delete(accountId)
+    of.count--
+    if (of.count === 0) seats.delete(accountId)
   }
   return {
     options: pool.options,
@@ -47,9 +47,9 @@ export function shared(pool: pg.Pool, options: ShareOptions): PostgresPool {
     async connect() {
       const accountId = current.getStore()
       if (accountId === undefined) return pool.connect()
-      const of = seats.get(accountId) ?? { taken: 0, waiting: new Set() }
+      const of = seats.get(accountId) ?? { count: 0, waiting: new Set() }
       seats.set(accountId, of)
-      if (of.taken < options.connectionsMaximum) of.taken++
+      if (of.count < options.connectionsMaximum) of.count++
       else await turnIn(of, options)
       try {
         return releasing(await pool.connect(), () => leave(accountId, of))

@@ -31,10 +31,10 @@ export interface NewKubeconfigGrant {
 
 /** Records the credential before it is created, and returns its id: that of the holder's existing credential there with
  *  this role, whose lifetime is extended, or else the new one. */
-export async function openKubeconfigGrant(queries: Queries, made: NewKubeconfigGrant): Promise<string> {
+export async function openKubeconfigGrant(queries: Queries, grant: NewKubeconfigGrant): Promise<string> {
   const { id } = await queries
     .insertInto('kubeconfig_grant')
-    .values(rowOf(made))
+    .values(rowOf(grant))
     .onConflict((conflict) =>
       conflict.columns(['control_plane_id', 'holder', 'cluster_role']).where('ended_at', 'is', null).doUpdateSet({
         expires_at: sql`greatest(kubeconfig_grant.expires_at, excluded.expires_at)`,
@@ -49,21 +49,21 @@ export async function openKubeconfigGrant(queries: Queries, made: NewKubeconfigG
 const holderOf = ({ tokenId, supportSessionId, userId }: Omit<NewKubeconfigGrant, 'id'>): string =>
   tokenId ?? supportSessionId ?? userId
 
-const rowOf = (made: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']> => ({
-  id: made.id,
-  account_id: made.accountId,
-  resource_type: made.resourceType,
-  resource_id: made.resourceId,
-  region: made.region,
-  control_plane_id: made.controlPlaneId,
-  holder: holderOf(made),
-  user_id: made.userId,
-  token_id: made.tokenId ?? null,
-  support_session_id: made.supportSessionId ?? null,
-  cluster_role: made.clusterRole,
-  account_roles: [...made.accountRoles],
-  created_at: made.now,
-  expires_at: made.expiresAt,
+const rowOf = (grant: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']> => ({
+  id: grant.id,
+  account_id: grant.accountId,
+  resource_type: grant.resourceType,
+  resource_id: grant.resourceId,
+  region: grant.region,
+  control_plane_id: grant.controlPlaneId,
+  holder: holderOf(grant),
+  user_id: grant.userId,
+  token_id: grant.tokenId ?? null,
+  support_session_id: grant.supportSessionId ?? null,
+  cluster_role: grant.clusterRole,
+  account_roles: [...grant.accountRoles],
+  created_at: grant.now,
+  expires_at: grant.expiresAt,
 })
 
 /** Whether it has not ended. */
@@ -77,16 +77,16 @@ export const isKubeconfigGrantLive = async (queries: Queries, id: string): Promi
  *  Undefined while none is free, or a used one is not removed yet. */
 export async function takeKubeconfigGrant(
   tx: Transaction<Tables>,
-  made: Omit<NewKubeconfigGrant, 'id'>,
+  grant: Omit<NewKubeconfigGrant, 'id'>,
   ready: readonly string[],
 ): Promise<string | undefined> {
   // Two simultaneous holders get two.
-  const { accountId, resourceId } = made
+  const { accountId, resourceId } = grant
   const cluster = selectWhere(tx, 'dev_cluster', { account_id: accountId }).select('id')
   await cluster.where('id', '=', resourceId).forUpdate().execute()
-  const { rows } = await sql<{ id: string; is_own: boolean }>`select id, (holder = ${holderOf(made)}
-      and cluster_role = ${made.clusterRole} and control_plane_id = ${made.controlPlaneId} and ended_at is null
-      and expires_at > ${made.now}) as is_own from kubeconfig_grant where id = any (${[...ready]}::uuid[])`.execute(tx)
+  const { rows } = await sql<{ id: string; is_own: boolean }>`select id, (holder = ${holderOf(grant)}
+      and cluster_role = ${grant.clusterRole} and control_plane_id = ${grant.controlPlaneId} and ended_at is null
+      and expires_at > ${grant.now}) as is_own from kubeconfig_grant where id = any (${[...ready]}::uuid[])`.execute(tx)
   const own = rows.find(({ is_own: isOwn }) => isOwn)?.id
   const id = own ?? ready.find((uid) => !rows.some((row) => row.id === uid))
   if (id === undefined) return undefined
@@ -94,14 +94,14 @@ export async function takeKubeconfigGrant(
   // removed.
   if (own === undefined)
     await updateWhere(tx, 'kubeconfig_grant', {
-      control_plane_id: made.controlPlaneId,
-      holder: holderOf(made),
-      cluster_role: made.clusterRole,
+      control_plane_id: grant.controlPlaneId,
+      holder: holderOf(grant),
+      cluster_role: grant.clusterRole,
     })
-      .set({ ended_at: made.now })
+      .set({ ended_at: grant.now })
       .where('ended_at', 'is', null)
       .execute()
-  return await openKubeconfigGrant(tx, { ...made, id })
+  return await openKubeconfigGrant(tx, { ...grant, id })
 }
 
 export interface KubeconfigGrant {

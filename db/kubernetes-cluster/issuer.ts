@@ -19,20 +19,20 @@ const OWNER = 'kubernetes_issuer'
 export async function ensureIssuer(db: Queries, sealing: Sealing): Promise<Issuer> {
   const known = await readIssuer(db, sealing)
   if (known !== undefined) return known
-  const made = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const { x = '', y = '' } = made.publicKey.export({ format: 'jwk' })
+  const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { x = '', y = '' } = keyPair.publicKey.export({ format: 'jwk' })
   const kid = createHash('sha256').update(`${x}.${y}`).digest('base64url')
   const publicKey = { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }
-  const privateKey = made.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const privateKey = keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   if (isRehearsing()) return { publicKey, privateKey }
   await db
     .insertInto('kubernetes_issuer')
     .values({ public_key: JSON.stringify(publicKey), sealed_key: sealing.seal(privateKey, OWNER) })
     .onConflict((clash) => clash.doNothing())
     .execute()
-  const kept = await readIssuer(db, sealing)
-  if (kept === undefined) throw new Error('the key of the issuer was not kept')
-  return kept
+  const issuer = await readIssuer(db, sealing)
+  if (issuer === undefined) throw new Error('the key of the issuer was not kept')
+  return issuer
 }
 
 async function readIssuer(db: Queries, sealing: Sealing): Promise<Issuer | undefined> {

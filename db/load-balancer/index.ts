@@ -205,7 +205,7 @@ const UNUSED_SECONDS = 3_600
 export async function listUnusedCertificates(
   db: Queries,
   { accountId, loadBalancerId }: LoadBalancerId,
-  kept: readonly string[],
+  idsInUse: readonly string[],
   now: Date,
 ): Promise<readonly string[]> {
   const rows = await selectWhere(db, 'load_balancer_certificate', {
@@ -215,7 +215,7 @@ export async function listUnusedCertificates(
     .select('id')
     .where('created_at', '<', new Date(now.getTime() - UNUSED_SECONDS * 1_000))
     .execute()
-  return rows.map(({ id }) => id).filter((id) => !kept.includes(id))
+  return rows.map(({ id }) => id).filter((id) => !idsInUse.includes(id))
 }
 
 /** Idempotent. */

@@ -51,7 +51,7 @@ export async function claimNetwork(
     throw unavailable('no_free_address', 'The networks of the account leave no range of 256 addresses free.')
   await requireFreeName(tx, 'network', { account_id: demand.accountId, id: demand.networkId, zone: demand.zone, name })
   for (let tries = 0; tries < PREFIX_TRIES_MAXIMUM; tries++) {
-    const made = await tx
+    const row = await tx
       .insertInto('network')
       .values({
         account_id: accountId,
@@ -64,7 +64,7 @@ export async function claimNetwork(
       .onConflict((clash) => clash.column('ipv6_prefix').doNothing())
       .returningAll()
       .executeTakeFirst()
-    if (made !== undefined) return toClaim(made)
+    if (row !== undefined) return toClaim(row)
   }
   throw new Error(`no free IPv6 prefix in ${PREFIX_TRIES_MAXIMUM} tries`)
 }

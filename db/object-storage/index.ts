@@ -47,28 +47,28 @@ export const tenantOf = ({ accountId, id }: Pick<ObjectStorageRow, 'accountId' |
 
 /** Creates the row, once: one with its id stays as it is. Throws the Problem `name_taken` (409) when the account has
  *  another one in the zone. */
-export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectStorage): Promise<void> {
+export async function addObjectStorage(tx: Transaction<Tables>, storage: NewObjectStorage): Promise<void> {
   const added = await tx
     .insertInto('object_storage')
     .values({
-      account_id: made.accountId,
-      id: made.id,
-      zone: made.zone,
-      access_key_id: made.accessKeyId,
-      sealed_secret: made.sealedSecret,
-      bucket_prefix: made.bucketPrefix,
-      backend: made.backend,
+      account_id: storage.accountId,
+      id: storage.id,
+      zone: storage.zone,
+      access_key_id: storage.accessKeyId,
+      sealed_secret: storage.sealedSecret,
+      bucket_prefix: storage.bucketPrefix,
+      backend: storage.backend,
       used_bytes: 0,
       object_count: 0,
       generation: 1,
-      created_at: made.createdAt,
+      created_at: storage.createdAt,
     })
     .onConflict((conflicting) => conflicting.doNothing())
     .executeTakeFirst()
   if (added.numInsertedOrUpdatedRows !== 0n) return
-  const known = await findObjectStorage(tx, made.accountId, made.id)
-  if (known?.zone === made.zone) return
-  const holder = await findObjectStorageIn(tx, made.accountId, made.zone)
+  const known = await findObjectStorage(tx, storage.accountId, storage.id)
+  if (known?.zone === storage.zone) return
+  const holder = await findObjectStorageIn(tx, storage.accountId, storage.zone)
   throw nameTaken('The account has object storage in this zone.', holder && { type: 'object_storage', id: holder.id })
 }
 

@@ -170,7 +170,7 @@ async function tryToAddRoom(
   { newFor, cpuPool }: RoomConditions,
 ): Promise<boolean> {
   await requireLook(tx)
-  const taken = await updateWhere(tx, 'node_capacity', { node })
+  const result = await updateWhere(tx, 'node_capacity', { node })
     .set((row) => ({
       cores_used: row('cores_used', '+', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '+', room.memoryMebibytes),
@@ -186,7 +186,7 @@ async function tryToAddRoom(
     .where('memory_mebibytes_free', '>=', room.memoryMebibytes)
     .where('storage_gibibytes_free', '>=', room.storageGibibytes)
     .executeTakeFirst()
-  return taken.numUpdatedRows > 0n
+  return result.numUpdatedRows > 0n
 }
 
 async function insertPlacements(
@@ -247,13 +247,13 @@ async function leaveStorages(
 ): Promise<number> {
   const detached = { phase: 'detached', server_id: null, slot: null, has_room: true, is_forced: false } as const
   const ofServer = updateWhere(tx, 'storage_claim', { account_id: accountId, server_id: serverId })
-  const kept = await ofServer
+  const rows = await ofServer
     .where('has_room', '=', false)
     .set({ ...detached, node })
     .returning('size_gibibytes')
     .execute()
   await ofServer.set(detached).execute()
-  return kept.reduce((sum, { size_gibibytes: size }) => sum + size, 0)
+  return rows.reduce((sum, { size_gibibytes: size }) => sum + size, 0)
 }
 
 /** Returns the room to the node. */

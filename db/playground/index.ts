@@ -48,16 +48,16 @@ export async function readAllowance(
 export async function claimPlayground(
   tx: Transaction<Tables>,
   accountId: string,
-  made: NewPlayground,
+  playground: NewPlayground,
 ): Promise<Playground> {
-  const known = await findPlayground(tx, { accountId, playgroundId: made.id })
+  const known = await findPlayground(tx, { accountId, playgroundId: playground.id })
   if (known !== undefined && known.deletedAt === null) return known
   if (known !== undefined)
     throw nameTaken('The account had a playground of this name. Choose another one.', {
       type: 'playground',
       id: known.id,
     })
-  const { id, name, region, controlPlaneId, release, appDomain, createdAt, expiresAt } = made
+  const { id, name, region, controlPlaneId, release, appDomain, createdAt, expiresAt } = playground
   const added = await tx
     .insertInto('playground')
     .values({

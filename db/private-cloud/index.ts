@@ -56,22 +56,22 @@ export interface NewPrivateCloudRequest extends PrivateCloudAmounts {
 /** Throws 409 while another request of the account is open or in review. */
 export async function insertPrivateCloudRequest(
   tx: Transaction<Tables>,
-  made: NewPrivateCloudRequest,
+  request: NewPrivateCloudRequest,
 ): Promise<PrivateCloudRequestRow> {
   const row = await tx
     .insertInto('private_cloud_request')
     .values({
-      id: made.id,
-      account_id: made.accountId,
+      id: request.id,
+      account_id: request.accountId,
       state: 'open',
-      vcpus: made.vcpus,
-      memory_gibibytes: made.memoryGibibytes,
-      disk_gigabytes: made.diskGigabytes,
-      region: made.region,
-      notes: made.notes,
-      requested_by_email: made.requestedByEmail,
-      created_at: made.now,
-      updated_at: made.now,
+      vcpus: request.vcpus,
+      memory_gibibytes: request.memoryGibibytes,
+      disk_gigabytes: request.diskGigabytes,
+      region: request.region,
+      notes: request.notes,
+      requested_by_email: request.requestedByEmail,
+      created_at: request.now,
+      updated_at: request.now,
     })
     .onConflict((clash) => clash.column('account_id').where('state', 'in', ['open', 'in_review']).doNothing())
     .returningAll()

@@ -32,12 +32,12 @@ export async function mirrorPool(tx: Transaction<Tables>, pool: AddressPool): Pr
   const updated = await updateWhere(tx, 'public_pool', { id: pool.id }).set({ state: pool.state }).executeTakeFirst()
   if (updated.numUpdatedRows > 0n) return
   const { id, zone, family, cidr, use, state, gateway = null } = pool
-  const made = await tx
+  const result = await tx
     .insertInto('public_pool')
     .values({ id, zone, family, cidr, use, state, gateway, total: poolTotal(cidr) })
     .onConflict((clash) => clash.doNothing())
     .executeTakeFirst()
-  if (made.numInsertedOrUpdatedRows === 0n) throw poolOverlap(cidr, await findOverlap(tx, pool))
+  if (result.numInsertedOrUpdatedRows === 0n) throw poolOverlap(cidr, await findOverlap(tx, pool))
 }
 
 const findOverlap = async (db: Queries, { id, cidr }: Pick<AddressPool, 'id' | 'cidr'>): Promise<string> =>

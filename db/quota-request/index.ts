@@ -50,13 +50,13 @@ export interface NewQuotaRequest {
 
 /** Throws 409 while another request for the quota is undecided, and when the account has too many of them. Requests of
  *  an account are made one after the other. */
-export async function insertQuotaRequest(tx: Transaction<Tables>, made: NewQuotaRequest): Promise<QuotaRequestRow> {
-  await selectWhere(tx, 'account', { id: made.accountId }).select('id').forNoKeyUpdate().execute()
-  const undecided = await selectWhere(tx, 'quota_request', { account_id: made.accountId })
+export async function insertQuotaRequest(tx: Transaction<Tables>, request: NewQuotaRequest): Promise<QuotaRequestRow> {
+  await selectWhere(tx, 'account', { id: request.accountId }).select('id').forNoKeyUpdate().execute()
+  const undecided = await selectWhere(tx, 'quota_request', { account_id: request.accountId })
     .select('name')
     .where('state', 'in', UNDECIDED_STATES)
     .execute()
-  if (undecided.some(({ name }) => name === made.name))
+  if (undecided.some(({ name }) => name === request.name))
     throw conflict('state_not_allowed', 'Another request for this quota is open. Withdraw it, or wait for the answer.')
   if (undecided.length >= UNDECIDED_MAXIMUM)
     throw conflict(
@@ -66,15 +66,15 @@ export async function insertQuotaRequest(tx: Transaction<Tables>, made: NewQuota
   return tx
     .insertInto('quota_request')
     .values({
-      id: made.id,
-      account_id: made.accountId,
+      id: request.id,
+      account_id: request.accountId,
       state: 'open',
-      name: made.name,
-      limit: made.limit,
-      reason: made.reason,
-      requested_by_email: made.requestedByEmail,
-      created_at: made.now,
-      updated_at: made.now,
+      name: request.name,
+      limit: request.limit,
+      reason: request.reason,
+      requested_by_email: request.requestedByEmail,
+      created_at: request.now,
+      updated_at: request.now,
     })
     .returningAll()
     .executeTakeFirstOrThrow()

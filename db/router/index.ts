@@ -84,8 +84,9 @@ export async function arrangeRouter(
 ): Promise<void> {
   const router = await lockStaying(tx, id)
   if (router === undefined) return
-  const gone = leaving ?? (await networksAt(tx, id)).map(({ networkId }) => networkId)
-  for (const networkId of gone.filter((one) => !joining.includes(one))) await setLeaving(tx, { ...id, networkId }, true)
+  const leavers = leaving ?? (await networksAt(tx, id)).map(({ networkId }) => networkId)
+  for (const networkId of leavers.filter((one) => !joining.includes(one)))
+    await setLeaving(tx, { ...id, networkId }, true)
   for (const networkId of [...new Set(joining)].sort()) await joinNetwork(tx, { ...id, networkId, zone: router.zone })
   await requireForwarding(tx, id)
 }

@@ -43,19 +43,19 @@ export interface NewStaff {
 }
 
 /** Returns false when a member of the staff has the address already. */
-export async function createStaff(queries: Queries, made: NewStaff): Promise<boolean> {
+export async function createStaff(queries: Queries, member: NewStaff): Promise<boolean> {
   const added = await queries
     .insertInto('staff_user')
     .values({
-      id: made.id,
-      email: made.email,
-      name: made.name,
-      role: made.role,
-      password_hash: made.passwordHash,
-      sealed_secret: made.sealedSecret,
-      enabled_at: made.now,
+      id: member.id,
+      email: member.email,
+      name: member.name,
+      role: member.role,
+      password_hash: member.passwordHash,
+      sealed_secret: member.sealedSecret,
+      enabled_at: member.now,
       last_step: null,
-      created_at: made.now,
+      created_at: member.now,
     })
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirst()
@@ -74,7 +74,7 @@ export async function spendStaffStep(queries: Queries, id: string, step: number)
 /** The secret itself is not stored. */
 export async function createStaffSession(
   queries: Queries,
-  made: {
+  session: {
     readonly id: string
     readonly secret: string
     readonly staffId: string
@@ -85,12 +85,12 @@ export async function createStaffSession(
   await queries
     .insertInto('staff_session')
     .values({
-      id: made.id,
-      secret_hash: hashSecret(made.secret),
-      staff_id: made.staffId,
-      created_at: made.now,
-      last_seen_at: made.now,
-      expires_at: made.expiresAt,
+      id: session.id,
+      secret_hash: hashSecret(session.secret),
+      staff_id: session.staffId,
+      created_at: session.now,
+      last_seen_at: session.now,
+      expires_at: session.expiresAt,
     })
     .execute()
 }

@@ -80,17 +80,17 @@ export interface NewConsent {
 }
 
 /** For the complete account, until it expires or is revoked. */
-export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): Promise<void> {
+export async function grantConsent(tx: Transaction<Tables>, consent: NewConsent): Promise<void> {
   await tx
     .insertInto('support_consent')
     .values({
-      id: made.id,
-      account_id: made.accountId,
-      mode: made.mode,
-      granted_by_email: made.grantedByEmail,
-      reference: made.reference,
-      created_at: made.now,
-      expires_at: made.expiresAt,
+      id: consent.id,
+      account_id: consent.accountId,
+      mode: consent.mode,
+      granted_by_email: consent.grantedByEmail,
+      reference: consent.reference,
+      created_at: consent.now,
+      expires_at: consent.expiresAt,
     })
     .execute()
 }
@@ -144,25 +144,25 @@ export interface NewSupportSession extends Omit<SupportSessionRow, 'redeemedAt' 
 }
 
 /** Neither the code nor a secret is stored; the session is active once its code was redeemed. */
-export async function issueSupportSession(tx: Transaction<Tables>, made: NewSupportSession): Promise<void> {
+export async function issueSupportSession(tx: Transaction<Tables>, session: NewSupportSession): Promise<void> {
   await tx
     .insertInto('support_session')
     .values({
-      id: made.id,
-      account_id: made.accountId,
-      user_id: made.userId,
-      consent_id: made.consentId,
-      staff_id: made.staffId,
-      staff_email: made.staffEmail,
-      staff_name: made.staffName,
-      mode: made.mode,
-      reason: made.reason,
-      ticket: made.ticket,
-      code_hash: hashSecret(made.code),
-      code_expires_at: made.codeExpiresAt,
+      id: session.id,
+      account_id: session.accountId,
+      user_id: session.userId,
+      consent_id: session.consentId,
+      staff_id: session.staffId,
+      staff_email: session.staffEmail,
+      staff_name: session.staffName,
+      mode: session.mode,
+      reason: session.reason,
+      ticket: session.ticket,
+      code_hash: hashSecret(session.code),
+      code_expires_at: session.codeExpiresAt,
       secret_hash: null,
-      created_at: made.createdAt,
-      expires_at: made.expiresAt,
+      created_at: session.createdAt,
+      expires_at: session.expiresAt,
     })
     .execute()
 }

@@ -130,11 +130,11 @@ export async function noteStates(
   accountId: string,
   {
     set,
-    gone,
+    deletions,
     isFirst,
   }: {
     readonly set: readonly ResourceState[]
-    readonly gone: readonly ResourceState[]
+    readonly deletions: readonly ResourceState[]
     readonly isFirst: boolean
   },
 ): Promise<void> {
@@ -155,7 +155,7 @@ export async function noteStates(
           .doUpdateSet(({ ref }) => ({ state: ref('excluded.state') })),
       )
       .execute()
-  for (const { type, id } of gone)
+  for (const { type, id } of deletions)
     await deleteWhere(tx, 'webhook_state', { account_id: accountId, resource_type: type, resource_id: id }).execute()
 }
 

@@ -37,14 +37,14 @@ export const sha256Hex = (text: string): string => createHash('sha256').update(t
 export function seal(
   head: ChainHead,
   entry: UnsealedAuditEntry,
-  made: { readonly id: string; readonly at: Date },
+  stamp: { readonly id: string; readonly at: Date },
 ): SealedEntry {
   const { account_id: _account, ...content } = entry
   const unhashed = clean({
     ...content,
-    id: made.id,
+    id: stamp.id,
     sequence: head.sequence + 1,
-    at: made.at.toISOString(),
+    at: stamp.at.toISOString(),
     previous_hash: head.entryHash,
   })
   const body = canonicalize(unhashed)

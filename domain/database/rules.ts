@@ -23,13 +23,15 @@ export const DATABASE_ROLE = 'primary'
 
 /** Names that PostgreSQL accepts without quotes, so that nobody has to write any. */
 export const IDENTIFIER_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
-const TAKEN = ['postgres', 'template0', 'template1', 'public', 'none']
+const RESERVED_NAMES = ['postgres', 'template0', 'template1', 'public', 'none']
 
 /** Why no database or role can have that name; undefined when one can. */
 export function identifierFault(text: string): string | undefined {
   if (!IDENTIFIER_PATTERN.test(text))
     return 'must be 1 to 63 lower-case letters, digits and underscores, and begin with no digit'
-  return TAKEN.includes(text) || text.startsWith('pg_') ? 'is a name that PostgreSQL keeps for itself' : undefined
+  return RESERVED_NAMES.includes(text) || text.startsWith('pg_')
+    ? 'is a name that PostgreSQL keeps for itself'
+    : undefined
 }
 
 /** Why backups cannot be scheduled at that time; undefined when they can: once a day. */

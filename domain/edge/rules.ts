@@ -61,12 +61,12 @@ export const productionObstacle = (placement: EdgePlacement): string | undefined
 /** The placement of a new edge. Throws the Problem `zone_capability_missing` (409) for separate machines in a zone that
  *  has too few servers. */
 export function choosePlacement(
-  asked: EdgePlacement | undefined,
+  choice: EdgePlacement | undefined,
   { zone, hasSeparateEdges }: { readonly zone: string; readonly hasSeparateEdges: boolean },
 ): EdgePlacement {
-  if (asked === undefined) return hasSeparateEdges ? 'separate' : 'combined'
-  if (asked === 'separate' && !hasSeparateEdges) throw withoutSeparateEdges(zone)
-  return asked
+  if (choice === undefined) return hasSeparateEdges ? 'separate' : 'combined'
+  if (choice === 'separate' && !hasSeparateEdges) throw withoutSeparateEdges(zone)
+  return choice
 }
 
 const withoutSeparateEdges = (zone: string): Problem =>
@@ -154,5 +154,5 @@ function addressFault(text: string, ipv4Cidr: string, ownAddresses: readonly str
 }
 
 /** The same for the same demand, and for no other. */
-export const edgeFingerprint = (asked: unknown): string =>
-  createHash('sha256').update(JSON.stringify(asked)).digest('base64url')
+export const edgeFingerprint = (configuration: unknown): string =>
+  createHash('sha256').update(JSON.stringify(configuration)).digest('base64url')

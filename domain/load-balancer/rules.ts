@@ -140,11 +140,11 @@ function repeated<Item>(
   field: string,
   valueOf: (item: Item) => string | number,
 ): ConfigurationFault | undefined {
-  const seen = new Set<string | number>()
+  const values = new Set<string | number>()
   return first(items, (item, index) => {
     const value = valueOf(item)
-    if (seen.has(value)) return { field: `${path}.${index}.${field}`, detail: `${value} is taken by another one` }
-    seen.add(value)
+    if (values.has(value)) return { field: `${path}.${index}.${field}`, detail: `${value} is taken by another one` }
+    values.add(value)
     return undefined
   })
 }

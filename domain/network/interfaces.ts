@@ -43,10 +43,10 @@ function isIpv6HostAddress(prefix: string, text: string): boolean {
  *  as the IPv4 address, if that is free. Undefined when the network is full. */
 export function freeAddresses(
   { ipv4Cidr, ipv6Prefix }: JoinedRange,
-  taken: readonly string[],
+  inUse: readonly string[],
   { ipv4Address, ipv6Address }: ChosenAddresses = {},
 ): { readonly ipv4Address: string; readonly ipv6Address: string } | undefined {
-  const used = new Set(taken)
+  const used = new Set(inUse)
   const { first, last } = hostRange(ipv4Cidr)
   const free = (family: 'ipv4' | 'ipv6', from: bigint, to: bigint): string | undefined => {
     for (let value = from; value <= to; value++) {

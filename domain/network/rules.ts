@@ -38,8 +38,8 @@ export function rangeFault(cidr: string): string | undefined {
 const sizeOf = (prefix: number): bigint => 1n << BigInt(IPV4_BITS - prefix)
 
 /** The first /24 that overlaps none of the taken ranges; undefined when there is none. */
-export function freeRange(taken: readonly string[]): string | undefined {
-  const others = ranges(...taken)
+export function freeRange(inUse: readonly string[]): string | undefined {
+  const others = ranges(...inUse)
   const size = sizeOf(DEFAULT_PREFIX)
   for (const space of SPACES) {
     let first = space.first
@@ -135,7 +135,7 @@ export function routesFault(
   routes: readonly Pick<StaticRoute, 'destination' | 'nextHop'>[],
   { natEnabled }: { readonly natEnabled: boolean },
 ): RouteFault | undefined {
-  const seen = new Set<string>()
+  const destinations = new Set<string>()
   for (const [index, route] of routes.entries()) {
     const { destination, nextHop } = canonicalRoute(route)
     const network = parseNetwork(destination)
@@ -150,8 +150,8 @@ export function routesFault(
       return fault('nextHop', 'is no address of a network')
     if (natEnabled && destination === ANYWHERE_IPV4)
       return fault('destination', 'is where the address of the router leads already: it has NAT')
-    if (seen.has(destination)) return fault('destination', 'has a route already')
-    seen.add(destination)
+    if (destinations.has(destination)) return fault('destination', 'has a route already')
+    destinations.add(destination)
   }
   return undefined
 }

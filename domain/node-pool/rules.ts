@@ -65,12 +65,12 @@ export function nodeLabelsFault(labels: Readonly<Record<string, string>>): strin
 
 /** Why nodes cannot have these taints; undefined when they can. */
 export function taintsFault(taints: readonly Taint[]): string | undefined {
-  const seen = new Set<string>()
+  const keys = new Set<string>()
   for (const { key, value, effect } of taints) {
     const fault = keyFault(key) ?? valueFault(key, value)
     if (fault !== undefined) return fault
-    if (seen.has(`${key}:${effect}`)) return `${key} with ${effect} is there twice`
-    seen.add(`${key}:${effect}`)
+    if (keys.has(`${key}:${effect}`)) return `${key} with ${effect} is there twice`
+    keys.add(`${key}:${effect}`)
   }
   return undefined
 }

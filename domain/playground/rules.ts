@@ -48,12 +48,12 @@ const MINUTE_MILLISECONDS = 60_000
 
 /** `digits`: ten random hexadecimal digits, or more; `domain`: the parent domain of Ingresses of its host. */
 export function newPlayground(
-  made: Pick<NewPlayground, 'id' | 'region' | 'controlPlaneId' | 'release'>,
+  draft: Pick<NewPlayground, 'id' | 'region' | 'controlPlaneId' | 'release'>,
   { digits, domain, now }: { readonly digits: string; readonly domain: string; readonly now: Date },
 ): NewPlayground {
   const name = `pg-${digits.slice(0, NAME_DIGITS)}`
   const expiresAt = new Date(now.getTime() + LIFETIME_HOURS * HOUR_MILLISECONDS)
-  return { ...made, name, appDomain: `*.${name}.${domain}`, createdAt: now, expiresAt }
+  return { ...draft, name, appDomain: `*.${name}.${domain}`, createdAt: now, expiresAt }
 }
 
 export const hasTakenTooLong = (createdAt: Date, now: Date): boolean =>

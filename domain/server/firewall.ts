@@ -97,13 +97,13 @@ function ruleFaults(rule: FirewallRule): readonly FirewallFault[] {
 }
 
 function portFaults({ protocol, portStart, portEnd }: FirewallRule): readonly FirewallFault[] {
-  const given = [
+  const ports = [
     ...(portStart === undefined ? [] : [{ field: 'portStart', port: portStart }]),
     ...(portEnd === undefined ? [] : [{ field: 'portEnd', port: portEnd }]),
   ]
-  if (given[0] !== undefined && protocol !== 'tcp' && protocol !== 'udp')
-    return [{ field: given[0].field, detail: 'is for rules of protocol tcp or udp only' }]
-  const outside = given
+  if (ports[0] !== undefined && protocol !== 'tcp' && protocol !== 'udp')
+    return [{ field: ports[0].field, detail: 'is for rules of protocol tcp or udp only' }]
+  const outside = ports
     .filter(({ port }) => !Number.isInteger(port) || port < 1 || port > PORT_MAXIMUM)
     .map(({ field }) => ({ field, detail: `must be a port of 1 to ${PORT_MAXIMUM}` }))
   if (outside.length > 0) return outside

@@ -43,8 +43,8 @@ function decoded(bytes: Buffer): Buffer {
 
 /** Decodes base64, unpacks gzip, removes a byte order mark, and converts the line ends of programs. Anything that is
  *  neither program nor document stays as it is: a guest may read it from the metadata service. */
-export function readUserData(given: Uint8Array, { isProgramsOnly }: { readonly isProgramsOnly: boolean }): UserData {
-  let bytes = decoded(Buffer.from(given))
+export function readUserData(input: Uint8Array, { isProgramsOnly }: { readonly isProgramsOnly: boolean }): UserData {
+  let bytes = decoded(Buffer.from(input))
   if (isGzip(bytes)) {
     try {
       bytes = gunzipSync(bytes, { maxOutputLength: UNPACKED_BYTES_MAXIMUM })

@@ -95,7 +95,7 @@ export function retryAfterMilliseconds(failures: number, fraction: number): numb
 /** A webhook whose deliveries have all failed for so long is paused. */
 export const PAUSE_AFTER_MILLISECONDS = 3 * 86_400_000
 /** The receiver says that it wants no more (410 Gone). */
-export const GONE = 410
+export const HTTP_GONE = 410
 export const isDelivered = (status: number): boolean => status >= 200 && status < 300
 
 /** Maximum of deliveries in progress for one webhook: a slow receiver delays its own events only. */

@@ -29,7 +29,7 @@ const Hosts = z
 
 /** The configured hosts, or why there are none; and the hosts that the platform has created itself, as of now. */
 export type ControlPlanesOffer = (HostedControlPlanes | { readonly obstacle: string }) & {
-  readonly made?: () => readonly HostedControlPlanes[]
+  readonly ownHosts?: () => readonly HostedControlPlanes[]
 }
 
 const NOT_CONFIGURED = 'this cloud has none configured (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
@@ -72,8 +72,8 @@ export const configuredHostsOf = (offer: ControlPlanesOffer): readonly HostedCon
 export function hostsOf(offer: ControlPlanesOffer): readonly HostedControlPlanes[] {
   const configured = configuredHostsOf(offer)
   const regions = configured.flatMap((host) => host.regions)
-  const made = offer.made?.() ?? []
-  return [...configured, ...made.filter((host) => !host.regions.some((region) => regions.includes(region)))]
+  const ownHosts = offer.ownHosts?.() ?? []
+  return [...configured, ...ownHosts.filter((host) => !host.regions.some((region) => regions.includes(region)))]
 }
 
 /** The host of the region, or why there is none, for people. */

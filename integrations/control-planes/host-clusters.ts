@@ -87,11 +87,11 @@ const manifestsOf = (text: string, namespace: string): readonly HostManifest[] =
     .filter((document) => document !== null)
     .map((each) => {
       const document = Document.parse(each)
-      const { apiVersion, kind, metadata: given } = document
+      const { apiVersion, kind, metadata: ownMetadata } = document
       const plural = PLURALS[kind]
       if (plural === undefined) throw new Error(`manifests of a host cluster have a ${kind}: nothing is known of that`)
       const [version = '', group = ''] = apiVersion.split('/').toReversed()
-      const { namespace: own = namespace, ...rest } = given
+      const { namespace: own = namespace, ...rest } = ownMetadata
       const isOfCluster = OF_CLUSTERS.includes(kind)
       const metadata = isOfCluster ? rest : { ...rest, namespace: own }
       const scope = isOfCluster ? 'Cluster' : 'Namespaced'

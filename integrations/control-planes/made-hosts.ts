@@ -36,7 +36,7 @@ export function openMadeHosts({
   readonly log: Logger
 }): MadeHosts {
   let known = new Map<string, HostedControlPlanes>()
-  const made: MadeHosts = {
+  const hosts: MadeHosts = {
     hosts: () => [...known.values()],
     async read() {
       const found = await read()
@@ -50,12 +50,12 @@ export function openMadeHosts({
     async run(signal) {
       const outages = new Outages({ log, clock }, 'hosts of control planes not read')
       while (!signal.aborted) {
-        await outages.attempt(() => made.read())
+        await outages.attempt(() => hosts.read())
         await clock.sleep(READ_MILLISECONDS, signal)
       }
     },
   }
-  return made
+  return hosts
 }
 
 const hostedBy = ({ region, ...access }: MadeHost, clock: Clock): HostedControlPlanes => ({

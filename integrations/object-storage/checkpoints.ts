@@ -96,15 +96,15 @@ export async function readCheckpoints(store: ObjectStore, sealing: Sealing, now:
 }
 
 async function* newestFirst(store: ObjectStore, now: Date): AsyncIterable<string> {
-  const seen = new Set<string>()
+  const earlierNames = new Set<string>()
   const prefixes = Array.from({ length: DAYS_LOOKED_AT }, (_, days) =>
     dayOf(new Date(now.getTime() - days * DAY_MILLISECONDS)),
   )
   for (const prefix of [...prefixes, 'a/']) {
     const names: string[] = []
-    for await (const { name } of store.list(prefix)) if (!seen.has(name)) names.push(name)
+    for await (const { name } of store.list(prefix)) if (!earlierNames.has(name)) names.push(name)
     for (const name of names.toSorted().toReversed()) {
-      seen.add(name)
+      earlierNames.add(name)
       yield name
     }
   }

@@ -32,8 +32,8 @@ async function copyWhole({ source, target }: Stores, bucket: string, key: string
   }
   if (answer.statusCode !== 200)
     throw storeRefusal({ method: 'GET', path }, answer.statusCode ?? 0, await responseText(answer))
-  const { bytes, kept } = headOf(answer.headers)
-  await send(target, { path, headers: kept }, { answer, bytes })
+  const { bytes, objectHeaders } = headOf(answer.headers)
+  await send(target, { path, headers: objectHeaders }, { answer, bytes })
   return true
 }
 
@@ -76,7 +76,7 @@ async function copyInParts({ source, target }: Stores, bucket: string, key: stri
   const path = `${bucket}/${key}`
   const head = await source.head(bucket, key)
   if (head === undefined) return false
-  const begun = await target.ask({ method: 'POST', path, query: { uploads: '' }, headers: head.kept })
+  const begun = await target.ask({ method: 'POST', path, query: { uploads: '' }, headers: head.objectHeaders })
   const uploadId = valueOf(begun.text, 'UploadId')
   if (uploadId === undefined) throw new StoreRefused(`the target begins no upload of ${path}`)
   try {

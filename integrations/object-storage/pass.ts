@@ -156,7 +156,8 @@ async function isSame(
   const here = await source.head(bucket, key)
   if (here === undefined) return true
   const [wanted, tags] = [await source.tagsOf(bucket, key), await target.tagsOf(bucket, key)]
-  return textOfKept(here.kept) === textOfKept(there.kept) && wanted.join('\n') === tags.join('\n')
+  return textOfKept(here.objectHeaders) === textOfKept(there.objectHeaders) && wanted.join('\n') === tags.join('\n')
 }
 
-const textOfKept = (kept: Readonly<Record<string, string>>): string => JSON.stringify(Object.entries(kept).toSorted())
+const textOfKept = (headers: Readonly<Record<string, string>>): string =>
+  JSON.stringify(Object.entries(headers).toSorted())

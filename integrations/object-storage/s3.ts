@@ -30,7 +30,7 @@ export interface Head {
   readonly bytes: number
   readonly etag: string
   /** Metadata of the stored object, by lower-case name. */
-  readonly kept: Readonly<Record<string, string>>
+  readonly objectHeaders: Readonly<Record<string, string>>
 }
 
 export type BucketSetting = 'cors' | 'tagging' | 'versioning' | 'object-lock'
@@ -56,7 +56,14 @@ export interface S3 {
   ask(request: StoreRequest, ...accepted: readonly number[]): Promise<StoreAnswer>
 }
 
-const KEPT = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-type', 'expires']
+const OBJECT_HEADERS = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-type',
+  'expires',
+]
 const ERROR_CHARACTERS = 300
 
 export function openS3(exchange: StoreExchange): S3 {
@@ -121,9 +128,11 @@ export const storeRefusal = ({ method, path = '' }: StoreRequest, status: number
 export const headOf = (headers: IncomingMessage['headers']): Head => ({
   bytes: Number(headers['content-length'] ?? Number.NaN),
   etag: withoutQuotes(headers.etag ?? ''),
-  kept: Object.fromEntries(
+  objectHeaders: Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
-      typeof value === 'string' && (KEPT.includes(name) || name.startsWith('x-amz-meta-')) ? [[name, value]] : [],
+      typeof value === 'string' && (OBJECT_HEADERS.includes(name) || name.startsWith('x-amz-meta-'))
+        ? [[name, value]]
+        : [],
     ),
   ),
 })

@@ -15,8 +15,8 @@ export function trustIn(trustedProxies: readonly string[]): (address: string) =>
     if (isIP(address) === 0) throw new TypeError(`${proxy} is not an address or CIDR`)
     trusted.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  return (given) => {
-    const address = plainAddress(given)
+  return (input) => {
+    const address = plainAddress(input)
     return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   }
 }

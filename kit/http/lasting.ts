@@ -47,8 +47,8 @@ async function requireAccess(context: StepContext, steps: readonly Step[], subje
 }
 
 /** A check that fails for another reason says nothing about the access. */
-const isAllowed = (...given: Parameters<typeof requireAccess>): Promise<boolean> =>
-  requireAccess(...given).then(
+const isAllowed = (...args: Parameters<typeof requireAccess>): Promise<boolean> =>
+  requireAccess(...args).then(
     () => true,
     (error: unknown) => !(error instanceof Problem),
   )

@@ -20,9 +20,9 @@ export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(
   for (const target of targets)
     router.on(target.route.method, target.route.path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   const find = (method: Route['method'], path: string) => router.find(method, path)
-  return (asked, path) => {
+  return (requestMethod, path) => {
     // HEAD is GET without the body, which the server leaves out.
-    const method = asked === 'HEAD' ? 'GET' : asked
+    const method = requestMethod === 'HEAD' ? 'GET' : requestMethod
     // just checked
     const hit = (METHODS as readonly string[]).includes(method) ? find(method as Route['method'], path) : null
     if (hit !== null) return { found: true, target: hit.store as Target, params: lowered(hit.params) } // `on` stored it

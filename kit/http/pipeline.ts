@@ -199,13 +199,13 @@ export function createPipeline(options: PipelineOptions): HttpService {
  *  others. */
 function requestSpan({ route: { id, path }, incoming, request }: StepContext, isTrusted: boolean): Span {
   const isInner = incoming.requestId !== undefined
-  const given = isInner ? undefined : request.header('traceparent')
+  const traceHeader = isInner ? undefined : request.header('traceparent')
   const isUnmatched = id === UNMATCHED.id
   return startSpan({
     name: isUnmatched ? incoming.method : `${incoming.method} ${path}`,
     kind: isInner ? 'internal' : 'server',
     isRoot: !isInner,
-    ...(isTrusted ? { parent: given } : { link: given }),
+    ...(isTrusted ? { parent: traceHeader } : { link: traceHeader }),
     attributes: {
       'http.request.method': incoming.method,
       ...(isUnmatched ? {} : { 'http.route': path, 'svccloud.operation_id': id }),
@@ -258,11 +258,11 @@ async function answer(
     const call = { route, caller, params, query, body, request, now, audited } as Call
     const isTried = isDryRun(context)
     const carryOut = async () => {
-      const given = await (isTried ? tryOut(handle, call, options) : handle(call))
+      const outcome = await (isTried ? tryOut(handle, call, options) : handle(call))
       // What a caller may not see any longer is not answered, however short the wait was.
       if (isWaiting(query)) await context.lasting?.confirm()
-      if (options.checkAnswers && !isTried) checkAnswer(route, given)
-      return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
+      if (options.checkAnswers && !isTried) checkAnswer(route, outcome)
+      return renderAnswer(outcome, route, { headers: context.headers, isSecure: options.isSecure })
     }
     const { idempotencyKeys: keys, forAccount } = options
     const givenKey = keys === undefined ? undefined : idempotencyKeyOf(context)
@@ -296,13 +296,13 @@ async function tryOut(handle: Endpoint['handle'], call: Call, options: PipelineO
   if (describeDryRun === undefined || !isSignedIn(caller)) throw badField('dry_run', 'is not offered here')
   const rehearsal = { startedAt: now }
   return rehearsing(rehearsal, async () => {
-    const given = await handle(call)
+    const outcome = await handle(call)
     // Secrets of resources that do not exist are not made.
-    if (checkAnswers && route.secretFields.length === 0) checkAnswer(route, given)
+    if (checkAnswers && route.secretFields.length === 0) checkAnswer(route, outcome)
     const body = {
       dry_run: true,
       ...(await describeDryRun(rehearsal, { ...call, caller })),
-      would: wouldAnswer(route, given),
+      would: wouldAnswer(route, outcome),
     } satisfies DryRun
     if (checkAnswers) DryRun.parse(body)
     return { status: 200, body, headers: { 'content-type': DRY_RUN_MEDIA_TYPE } }
@@ -362,21 +362,21 @@ function refusalOf(
     : { route, caller, request, audited, resourceId: rawParams['id'] ?? '', outcome, problem }
 }
 
-function checkAnswer(route: Route, given: Answer): void {
-  if (!(given.status in route.answers))
-    throw new TypeError(`${route.id} answered ${given.status}, which its route does not declare`)
-  const schema = route.answers[given.status]
-  if ('stream' in given || schema === undefined) return
+function checkAnswer(route: Route, outcome: Answer): void {
+  if (!(outcome.status in route.answers))
+    throw new TypeError(`${route.id} answered ${outcome.status}, which its route does not declare`)
+  const schema = route.answers[outcome.status]
+  if ('stream' in outcome || schema === undefined) return
   const body =
-    'json' in given ? JSON.parse(Buffer.from(given.json).toString()) : 'body' in given ? given.body : undefined
+    'json' in outcome ? JSON.parse(Buffer.from(outcome.json).toString()) : 'body' in outcome ? outcome.body : undefined
   if (schema === null) {
-    if (body !== undefined) throw new TypeError(`${route.id} answered ${given.status} with a body`)
+    if (body !== undefined) throw new TypeError(`${route.id} answered ${outcome.status} with a body`)
     return
   }
   const checked = schema.safeParse(body)
   if (!checked.success)
     throw new TypeError(
-      `${route.id} answered ${given.status} in another shape than its route declares: ${checked.error.message}`,
+      `${route.id} answered ${outcome.status} in another shape than its route declares: ${checked.error.message}`,
     )
 }
 

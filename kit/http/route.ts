@@ -219,16 +219,16 @@ export function exactlyOneOf<Schema extends z.ZodObject>(
 ): Schema {
   const check = z.superRefine<z.infer<Schema>>(
     (body, context) => {
-      const [given, second] = fields.filter((field) => isGiven(body, field))
+      const [one, second] = fields.filter((field) => isGiven(body, field))
       const [first = '', ...others] = fields
-      if (given === undefined)
+      if (one === undefined)
         context.addIssue({
           code: 'custom',
           path: [first],
           message: `is required, unless ${others.join(' or ')} is given`,
         })
       else if (second !== undefined)
-        context.addIssue({ code: 'custom', path: [second], message: `cannot be given together with ${given}` })
+        context.addIssue({ code: 'custom', path: [second], message: `cannot be given together with ${one}` })
     },
     // reported together with other errors: a caller learns everything at once
     { when: ({ value }) => typeof value === 'object' && value !== null },

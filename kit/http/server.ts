@@ -146,10 +146,10 @@ function incomingOf(request: IncomingMessage, response: ServerResponse, stopping
 }
 
 function goneSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (response.destroyed) gone.abort('client gone')
-  else response.once('close', () => gone.abort('client gone'))
-  return gone.signal
+  const disconnect = new AbortController()
+  if (response.destroyed) disconnect.abort('client gone')
+  else response.once('close', () => disconnect.abort('client gone'))
+  return disconnect.signal
 }
 
 /** Writes chunks as they arrive and waits while the client is slower. Ends the stream when the client disconnects, or

@@ -189,12 +189,12 @@ export class Cache<Spec = unknown, Status = unknown> {
   }
 
   #set(key: string, object: KubeObject<Spec, Status>, isInitial: boolean): void {
-    const kept = frozen(withoutManagedFields(object))
+    const copy = frozen(withoutManagedFields(object))
     const previous = this.#objects.get(key)
-    this.#objects.set(key, kept)
+    this.#objects.set(key, copy)
     this.#removed.delete(key)
-    for (const index of this.#indexes.values()) index.move(key, previous, kept)
-    for (const listen of this.#listeners) this.#notify(listen, { is: 'set', object: kept, previous, isInitial })
+    for (const index of this.#indexes.values()) index.move(key, previous, copy)
+    for (const listen of this.#listeners) this.#notify(listen, { is: 'set', object: copy, previous, isInitial })
   }
 
   #remove(key: string, version: string): void {

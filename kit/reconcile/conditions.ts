@@ -11,11 +11,11 @@ export interface KeptCondition extends ConditionDraft {
 /** The drafts merged into the existing conditions, by type and in the order of first appearance. lastTransitionTime
  *  changes with status only. */
 export function mergeConditions(
-  kept: readonly KeptCondition[],
+  previous: readonly KeptCondition[],
   drafts: readonly ConditionDraft[],
   at: { readonly generation: number | undefined; readonly now: Date },
 ): KeptCondition[] {
-  const byType = new Map(kept.map((condition) => [condition.type, condition]))
+  const byType = new Map(previous.map((condition) => [condition.type, condition]))
   for (const { type, status, reason, message } of drafts) {
     const before = byType.get(type)
     byType.set(type, {

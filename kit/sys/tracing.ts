@@ -90,7 +90,7 @@ export function markFailed(span: Span, error: unknown): void {
 }
 
 /** Keeps the active span for a function that is called later. */
-export const inThisTrace = <F extends (...given: never[]) => unknown>(later: F): F =>
+export const inThisTrace = <F extends (...args: never[]) => unknown>(later: F): F =>
   context.bind(context.active(), later)
 
 /** The context with which others continue the active trace; undefined when nothing is traced. A trace that is not

@@ -99,7 +99,7 @@ function routeIn<Params extends z.ZodType, Query extends z.ZodType, Body extends
   defaults: Common & { readonly query?: z.ZodType },
 ): Route<Params, Query, Body> {
   const { path: base, noun: _noun, view: _view, staff: _staff, ...common } = group
-  const { needs, ...said } = own
+  const { needs, ...settings } = own
   const path = base + place.path
   const [started = null] = own.starts ?? []
   return route({
@@ -115,7 +115,7 @@ function routeIn<Params extends z.ZodType, Query extends z.ZodType, Body extends
     ...(started === null ? {} : { answers: { 202: OperationEnvelope } }),
     ...(path.includes('{') ? { params: ById } : {}),
     ...defaults,
-    ...said,
+    ...settings,
     ...rightsOf(group, own, verb),
     ...place,
     path,

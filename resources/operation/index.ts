@@ -266,8 +266,8 @@ export function namedTarget<Type extends OperationSpec['target']['type']>(
 ): NamedTarget & { readonly type: Type } {
   // each kind has some of them
   const { hostname, name, title, address } = spec as Readonly<Record<string, unknown>>
-  const given = [hostname, name, title, address].find((text) => typeof text === 'string' && text !== '')
-  const known = typeof given === 'string' ? given.slice(0, NAME_LENGTH_MAXIMUM) : isUuid(id) ? undefined : id
+  const ownName = [hostname, name, title, address].find((text) => typeof text === 'string' && text !== '')
+  const known = typeof ownName === 'string' ? ownName.slice(0, NAME_LENGTH_MAXIMUM) : isUuid(id) ? undefined : id
   return { type, id, name: known }
 }
 

@@ -79,7 +79,7 @@ const ask =
     name: string,
     facts: Partial<ServerFacts>,
     after: Partial<ServerSpec> = {},
-    asked?: Readonly<Record<string, string>>,
+    options?: Readonly<Record<string, string>>,
   ) =>
   () => {
     const { allow } = serverChanges.changes.find((change) => change.name === name) ?? expect.fail(name)
@@ -90,7 +90,7 @@ const ask =
       before: SPEC,
       facts: { ...FACTS, ...facts },
     }
-    allow?.({ ...subject, asked }, WORLD)
+    allow?.({ ...subject, options }, WORLD)
   }
 const create = (spec: Partial<ServerSpec>) => () =>
   serverChanges.create.allow?.({ accountId: 'acct', id: 'web', spec: { ...SPEC, ...spec }, facts: undefined }, WORLD)
@@ -133,5 +133,5 @@ test('the operation of another plan knows what the server had, and whether it st
   const had = { previous_plan: 'tiny', previous_storage_gibibytes: '10' }
   expect(stanza?.(subject)).toEqual({ gibibytes: 10, arguments: { ...had, start: 'true' } })
   // Over REST the desired power says nothing about the request.
-  expect(stanza?.({ ...subject, asked: { start: 'false' } })).toEqual({ gibibytes: 10, arguments: had })
+  expect(stanza?.({ ...subject, options: { start: 'false' } })).toEqual({ gibibytes: 10, arguments: had })
 })

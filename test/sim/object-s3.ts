@@ -104,7 +104,7 @@ const lookingOf = (
   head: (bucket, key) =>
     look({ method: 'HEAD', path: `${bucket}/${key}` }, ({ buckets }) => {
       const object = buckets.get(bucket)?.get(key)
-      return object && { bytes: object.content.length, etag: object.etag, kept: object.kept }
+      return object && { bytes: object.content.length, etag: object.etag, objectHeaders: object.kept }
     }),
   tagsOf: (bucket, key) => look({ method: 'GET' }, ({ buckets }) => buckets.get(bucket)?.get(key)?.tags ?? []),
 })

@@ -84,19 +84,19 @@ export async function resolvePerson(
 
 async function insertUser(
   tx: Transaction<Tables>,
-  made: { readonly id: string; readonly person: Person; readonly accountId: string; readonly now: Date },
+  draft: { readonly id: string; readonly person: Person; readonly accountId: string; readonly now: Date },
 ): Promise<void> {
   const added = await tx
     .insertInto('app_user')
     .values({
-      id: made.id,
-      email: made.person.email,
-      name: made.person.name,
+      id: draft.id,
+      email: draft.person.email,
+      name: draft.person.name,
       password_hash: null,
-      email_verified_at: made.now,
+      email_verified_at: draft.now,
       own_account_id: null,
-      active_account_id: made.accountId,
-      created_at: made.now,
+      active_account_id: draft.accountId,
+      created_at: draft.now,
     })
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirst()

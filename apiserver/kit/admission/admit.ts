@@ -130,11 +130,11 @@ function requireLeaving({ oldObject, resource }: AdmissionRequest): [] {
 function isCollection({ operation, object, oldObject }: AdmissionRequest): boolean {
   if (operation !== 'UPDATE' || object == null || oldObject == null) return false
   const { spec, metadata } = object
-  const gone = (oldObject.metadata.finalizers ?? []).filter((one) => !(metadata.finalizers ?? []).includes(one))
+  const removals = (oldObject.metadata.finalizers ?? []).filter((one) => !(metadata.finalizers ?? []).includes(one))
   return (
     isDeepStrictEqual(spec, oldObject.spec) &&
     isDeepStrictEqual(notCollected(metadata), notCollected(oldObject.metadata)) &&
-    gone.every((one) => COLLECTORS_FINALIZERS.includes(one))
+    removals.every((one) => COLLECTORS_FINALIZERS.includes(one))
   )
 }
 const COLLECTORS_FINALIZERS = ['foregroundDeletion', 'orphan']
@@ -188,8 +188,8 @@ async function auditRefusal(
   if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId)))
     return
   const known = kinds.find(({ resource: { plural } }) => plural === resource.resource)
-  const asked = known?.actionsOf({ object, oldObject }) ?? []
-  const actions = asked.length === 0 ? [`${auditNounOf(target.kind)}.${ACTIONS[operation]}`] : asked
+  const ownActions = known?.actionsOf({ object, oldObject }) ?? []
+  const actions = ownActions.length === 0 ? [`${auditNounOf(target.kind)}.${ACTIONS[operation]}`] : ownActions
   const request = { requestId: uid, sourceIp: '', userAgent: '' }
   const detail = { status: String(status), ...defined({ reason }) }
   const refusal = { resourceId: target.metadata.name, outcome, detail }

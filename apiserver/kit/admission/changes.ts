@@ -61,16 +61,16 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         requireUntouched(noun, before.spec, object.spec)
         if (isDeepStrictEqual(object.spec, before.spec)) return []
         noun.readable?.(object.spec)
-        const made = changesBetween(noun, before.spec, object.spec)
+        const matches = changesBetween(noun, before.spec, object.spec)
         const accountId = await requireAccount(parts, object, `${title}s`)
         const subject = { ...subjectOf(noun, object, before), accountId, before: before.spec }
-        for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+        for (const { allow } of matches) allow?.(subject, worldOf(parts.caches))
         const pending = ['always'] as const
-        const fields = made.flatMap(({ sets }): readonly string[] => sets)
+        const fields = matches.flatMap(({ sets }): readonly string[] => sets)
         requireReferences(parts, noun, object, { pending, fields, before: before.spec })
-        await requireNeeds(parts, made, subject.accountId)
-        await tryClaims(parts, made, { ...subject, spec: withoutPending(parts, noun, object, pending) })
-        return recordOf(noun, made, object.spec, before.spec)
+        await requireNeeds(parts, matches, subject.accountId)
+        await tryClaims(parts, matches, { ...subject, spec: withoutPending(parts, noun, object, pending) })
+        return recordOf(noun, matches, object.spec, before.spec)
       }),
     delete: (parts, before) =>
       inWords(WORDS.kubectl, async () => {
@@ -182,15 +182,15 @@ function withoutPending<Spec extends object, Status>(
  *  without one, each kind together. */
 function recordOf<Spec>(
   noun: Pick<Changeable<Spec, never, never>, 'name' | 'audited'>,
-  made: readonly (Pick<NamedChange<Spec, never>, 'action' | 'name' | 'operation'> & { readonly sets?: unknown })[],
+  matches: readonly (Pick<NamedChange<Spec, never>, 'action' | 'name' | 'operation'> & { readonly sets?: unknown })[],
   spec: Spec,
   before?: Spec,
 ): readonly AdmittedChange[] {
-  const isEdit = (change: (typeof made)[number]): change is NamedChange<Spec, never> =>
+  const isEdit = (change: (typeof matches)[number]): change is NamedChange<Spec, never> =>
     change.operation === undefined && change.sets !== undefined
-  const begun = made.filter((change) => !isEdit(change))
+  const begun = matches.filter((change) => !isEdit(change))
   const actions = new Set(begun.map((change) => change.operation ?? auditActionOf(noun, change)))
-  const edits = Map.groupBy(made.filter(isEdit), (change) => auditActionOf(noun, change))
+  const edits = Map.groupBy(matches.filter(isEdit), (change) => auditActionOf(noun, change))
   return [
     ...[...actions].map((action) => ({ action, changes: [] })),
     ...[...edits].map(([action, changes]) => ({

@@ -76,9 +76,9 @@ export async function startListener({
       else reply(response, 500, { message: 'The review could not be made now.' })
     })
   })
-  const taken = await listen(server, { host, port })
+  const boundPort = await listen(server, { host, port })
   return {
-    port: taken,
+    port: boundPort,
     drain: () => void (isDraining = true),
     stop: () =>
       new Promise((resolve) => {

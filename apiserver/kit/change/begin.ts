@@ -24,13 +24,17 @@ export const patchWithOperation = <Spec extends Operable['spec'], Status>(
   spec: Patch = {},
 ): Promise<KubeObject<Spec, Status>> => {
   const { arguments: earlier = {} } = target.spec.operation ?? {}
-  const { arguments: given, traceparent = null } = operation
+  const { arguments: parameters, traceparent = null } = operation
   return store.patch(resource, keyOf(target), {
     metadata: { resourceVersion: target.metadata.resourceVersion },
     spec: {
       ...spec,
       // null removes what the previous operation had
-      operation: { ...operation, traceparent, arguments: given === undefined ? null : replacing(earlier, given) },
+      operation: {
+        ...operation,
+        traceparent,
+        arguments: parameters === undefined ? null : replacing(earlier, parameters),
+      },
     },
   })
 }

@@ -43,7 +43,7 @@ const LOOK_MILLISECONDS = 2
 const NAMESPACES_MAXIMUM = 10_000
 
 export function openCatchUp({ store, caches, db, clock, hasPeers = false }: CatchUpOptions): CatchUp {
-  const kept = new Set<Cache>()
+  const writtenCaches = new Set<Cache>()
   /** Up to which all kinds of a namespace are known here. */
   const known = createVersions()
   /** Up to which every replica brings itself, because it is recorded. */
@@ -54,7 +54,7 @@ export function openCatchUp({ store, caches, db, clock, hasPeers = false }: Catc
 
   async function reach(namespace: string, version: string): Promise<void> {
     if (known.covers(namespace, version)) return
-    const behind = () => [...kept].filter(({ syncedVersion }) => isNewer(version, syncedVersion))
+    const behind = () => [...writtenCaches].filter(({ syncedVersion }) => isNewer(version, syncedVersion))
     const until = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
     while (behind().length > 0 && clock.monotonicMilliseconds() < until) await clock.sleep(LOOK_MILLISECONDS)
     await Promise.all(behind().map((cache) => listed(cache, namespace)))
@@ -70,7 +70,7 @@ export function openCatchUp({ store, caches, db, clock, hasPeers = false }: Catc
   }
 
   return {
-    include: (kind) => void (kind.scope === 'Namespaced' && kept.add(caches.of(kind))),
+    include: (kind) => void (kind.scope === 'Namespaced' && writtenCaches.add(caches.of(kind))),
     async account(accountId) {
       if (!hasPeers) return
       const shown = await listRecentWrites(db, accountId, SHOWN, clock.now())

@@ -92,7 +92,7 @@ export interface Verb<Target, Facts, Claims = void> extends Extent {
   readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
   readonly release?: (
     tx: Transaction<Tables>,
-    given: { readonly operation: OperationStanza; readonly stored: Target | undefined },
+    result: { readonly operation: OperationStanza; readonly stored: Target | undefined },
   ) => Promise<void>
   /** Creates what the change names, right before the write; may be called again. */
   readonly prepare?: (beginning: Pick<Beginning<Target, Claims>, 'target' | 'operation'>) => Promise<void>

@@ -17,16 +17,16 @@ const COMMA = Buffer.from(',')
 
 /** Caches the most recent pages, until together they are larger than `bytesMaximum`. */
 export function createEncodedPages(bytesMaximum: number): EncodedPages {
-  const kept = new Map<Buffer, Page>() // by the first piece; oldest first
+  const pages = new Map<Buffer, Page>() // by the first piece; oldest first
   let bytes = 0
   const drop = (first: Buffer) => {
-    bytes -= kept.get(first)?.json.length ?? 0
-    kept.delete(first)
+    bytes -= pages.get(first)?.json.length ?? 0
+    pages.delete(first)
   }
   return {
     join(pieces, nextCursor) {
       const [first] = pieces
-      const known = first && kept.get(first)
+      const known = first && pages.get(first)
       if (
         known?.nextCursor === nextCursor &&
         known.pieces.length === pieces.length &&
@@ -40,9 +40,9 @@ export function createEncodedPages(bytesMaximum: number): EncodedPages {
       ])
       if (first === undefined || json.length > bytesMaximum) return json
       drop(first)
-      kept.set(first, { pieces, nextCursor, json })
+      pages.set(first, { pieces, nextCursor, json })
       bytes += json.length
-      for (const oldest of kept.keys()) {
+      for (const oldest of pages.keys()) {
         if (bytes <= bytesMaximum) break
         drop(oldest)
       }

@@ -50,9 +50,9 @@ type Matches<View> = (view: View) => boolean
 /** Whether an item is one that the query asks for; undefined for a query without filters. */
 export function matchesOf({ filters }: Pick<Route, 'filters'>, query: unknown): Matches<Facets> | undefined {
   const values = query as Readonly<Record<string, unknown>> // the schema of every query is an object's
-  const given = Object.entries(values).filter(([name, value]) => value !== undefined && filters.includes(name))
-  if (given.length === 0) return undefined
-  const tests = given.map(([name, value]): Matches<Facets> => {
+  const entries = Object.entries(values).filter(([name, value]) => value !== undefined && filters.includes(name))
+  if (entries.length === 0) return undefined
+  const tests = entries.map(([name, value]): Matches<Facets> => {
     if (name === 'q') {
       const text = textOf(value).toLowerCase()
       return (facets) => contains(facets, text)

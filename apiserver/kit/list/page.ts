@@ -62,20 +62,20 @@ export async function readPage<Item, View>(
     return { items: await viewsOf(items), nextCursor: found.length > limit ? cursorAt(items.at(-1)) : null }
   }
   const matches = (view: View) => (isAsked?.(view) ?? true) && (isFiltered?.(facetsOf(view)) ?? true)
-  const kept: { readonly item: Item; readonly view: View }[] = []
+  const hits: { readonly item: Item; readonly view: View }[] = []
   for (let read = 0; ; ) {
     const found = await find(after, batchItems + 1)
     const batch = found.slice(0, batchItems)
     const views = await viewsOf(batch)
     for (const [index, item] of batch.entries()) {
       const view = views[index]
-      if (view !== undefined && matches(view)) kept.push({ item, view })
-      if (kept.length > limit) break
+      if (view !== undefined && matches(view)) hits.push({ item, view })
+      if (hits.length > limit) break
     }
     read += batch.length
-    const items = kept.slice(0, limit).map(({ view }) => view)
+    const items = hits.slice(0, limit).map(({ view }) => view)
     const last = batch.at(-1)
-    if (kept.length > limit) return { items, nextCursor: cursorAt(kept[limit - 1]?.item) }
+    if (hits.length > limit) return { items, nextCursor: cursorAt(hits[limit - 1]?.item) }
     if (found.length <= batchItems || last === undefined) return { items, nextCursor: null }
     if (read >= READ_ITEMS_MAXIMUM) return { items, nextCursor: cursorAt(last) }
     after = positionOf(last)

@@ -155,8 +155,9 @@ const acceptsHtml = ({ headers }: IncomingMessage): boolean => /\btext\/html\b/i
 function atPublicName(host: string | undefined, publicUrl: string | undefined, target: string): string | undefined {
   if (host === undefined || publicUrl === undefined || !target.startsWith('/')) return undefined
   const wanted = new URL(publicUrl)
-  const asked = URL.parse(`${wanted.protocol}//${host}`)
-  if (asked === null || asked.port !== wanted.port || asked.hostname === wanted.hostname) return undefined
-  const areLoopback = [asked, wanted].every(({ hostname }) => LOOPBACK_HOSTS.includes(hostname))
+  const requestUrl = URL.parse(`${wanted.protocol}//${host}`)
+  if (requestUrl === null || requestUrl.port !== wanted.port || requestUrl.hostname === wanted.hostname)
+    return undefined
+  const areLoopback = [requestUrl, wanted].every(({ hostname }) => LOOPBACK_HOSTS.includes(hostname))
   return areLoopback ? `${wanted.origin}${target}` : undefined
 }

@@ -95,8 +95,8 @@ async function create(parts: IdentityParts, call: Call<typeof createApiToken, Cu
       expiresAt,
     })
     if (!isCreated) {
-      const taken = await findTokenNamed(tx, caller.accountId, body.name)
-      throw nameTaken('The account has a token of this name.', taken && { type: 'api_token', id: taken.id })
+      const other = await findTokenNamed(tx, caller.accountId, body.name)
+      throw nameTaken('The account has a token of this name.', other && { type: 'api_token', id: other.id })
     }
     const changes = [
       { field: 'name', before: null, after: body.name },

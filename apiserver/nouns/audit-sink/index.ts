@@ -63,9 +63,9 @@ const AUDIT_SINK: RowNoun<AuditSinkRow> = {
   remove: removeAuditSink,
   lock: lockAuditSinks,
   async requireFree(queries, accountId, row) {
-    const taken = await findSinkNamed(queries, accountId, row)
-    if (taken !== undefined)
-      throw nameTaken('The account has an audit sink of this name.', { type: 'audit_sink', id: taken.id })
+    const other = await findSinkNamed(queries, accountId, row)
+    if (other !== undefined)
+      throw nameTaken('The account has an audit sink of this name.', { type: 'audit_sink', id: other.id })
   },
   toView: viewOf,
   createdDetail: ({ type, url }) => ({ type, url }),
@@ -124,11 +124,12 @@ function auditSinkEndpoints(parts: SinkParts): readonly Endpoint[] {
     customerEndpoint(createAuditSink, async (call) => {
       const answer = await create.handle(call)
       const { accountId } = call.caller
-      const made = ('body' in answer ? answer.body : {}) as { readonly audit_sink: AuditSinkView } // of the same route
-      const row = await findAuditSink(db, accountId, made.audit_sink.id)
+      // of the same route
+      const content = ('body' in answer ? answer.body : {}) as { readonly audit_sink: AuditSinkView }
+      const row = await findAuditSink(db, accountId, content.audit_sink.id)
       // Somebody else may have deleted it in the meantime.
       const secret = row === undefined ? '' : signingSecretOf(sealing, accountId, row)
-      return { ...answer, body: { audit_sink: row === undefined ? made.audit_sink : viewOf(row), secret } }
+      return { ...answer, body: { audit_sink: row === undefined ? content.audit_sink : viewOf(row), secret } }
     }),
     updateRow(parts, AUDIT_SINK, updateAuditSink, (before, { body, caller: { accountId }, now }) => {
       const { name = before.name, url = before.url, enabled = before.enabled, secret_access_key: accessKey } = body

@@ -132,7 +132,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
   requireNetwork(parts, accountId, networkId)
   await rehearseDatabase(parts, WORDS.rest, accountId, wanted)
   await ensureAuthority(parts.db, { ...parts, now })
-  const made: { id?: string } = {}
+  const result: { id?: string } = {}
   const answer = await create(parts, parts.databases, call, {
     kind: restoredFrom === undefined ? 'database.create' : 'database.restore',
     detail: {
@@ -143,7 +143,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
       ...defined({ database_id: restoredFrom?.databaseId, target_time: restoredFrom?.targetTime }),
     },
     claim: async (tx, databaseId) => {
-      made.id = databaseId
+      result.id = databaseId
       const id = { accountId, databaseId }
       await claimDatabase(tx, { ...id, zone, name, networkId, sealedPassword: newSealedPassword(parts, id) })
       if (restoredFrom !== undefined)
@@ -153,7 +153,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
     specOf: (operation): DatabaseSpec => ({ ...Database.spec.parse(wanted), operation }),
   })
   if (isRehearsing()) return answer
-  const database = await parts.databases.read(accountId, made.id ?? '')
+  const database = await parts.databases.read(accountId, result.id ?? '')
   const credentials = await credentialsOf(parts, accountId, database)
   const begun = 'body' in answer ? (answer.body as object) : {} // the database and the operation
   return { status: 202, body: { ...begun, credentials } }

@@ -44,7 +44,7 @@ export async function ownAdmin(
   if (status?.certificateAuthority !== undefined && status.admins === undefined)
     throw conflict('state_not_allowed', OLD_IMAGE, { resource: { type: 'dev_cluster', id: resourceId } })
   const region = caches.of(Zone).get({ name: spec.zone })?.spec.region ?? ''
-  const made = grantOf(reading, {
+  const grant = grantOf(reading, {
     resourceType: 'dev_cluster',
     resourceId,
     region,
@@ -54,7 +54,7 @@ export async function ownAdmin(
     accountRoles: rolesWith('operate'),
   })
   const uids = admins.map(({ uid }) => uid)
-  const own = await db.transaction().execute((tx) => takeKubeconfigGrant(tx, made, uids))
+  const own = await db.transaction().execute((tx) => takeKubeconfigGrant(tx, grant, uids))
   const admin = admins.find(({ uid }) => uid === own)
   if (admin === undefined)
     throw conflict('state_not_allowed', admins.length === 0 ? SILENT : ALL_TAKEN, {

@@ -40,9 +40,9 @@ const INIT_SCRIPT: RowNoun<InitScriptRow> = {
   remove: deleteInitScriptRow,
   lock: lockInitScripts,
   async requireFree(queries, accountId, script) {
-    const taken = await findInitScriptNamed(queries, accountId, script)
-    if (taken !== undefined)
-      throw nameTaken('The account has an init script of this name.', { type: 'init_script', id: taken.id })
+    const other = await findInitScriptNamed(queries, accountId, script)
+    if (other !== undefined)
+      throw nameTaken('The account has an init script of this name.', { type: 'init_script', id: other.id })
   },
   toView: ({ id, name, content, created_at, updated_at }) => ({
     id,

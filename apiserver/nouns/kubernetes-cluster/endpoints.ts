@@ -110,7 +110,7 @@ async function createEndpoint(
   const replicas = replicasFor(await requireHost(parts, region).offer())
   if (replicas === undefined)
     throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
-  const made = { controlPlaneId: newUuid(parts.random), release, replicas }
+  const controlPlane = { controlPlaneId: newUuid(parts.random), release, replicas }
   const answer = await create(parts, parts.kubernetesClusters, call, {
     kind: 'kubernetes_cluster.create',
     detail: {
@@ -120,7 +120,8 @@ async function createEndpoint(
       version: minorOf(release),
       ...(body.node_pools.length === 0 ? {} : { node_pools: body.node_pools.map((pool) => pool.name).join(',') }),
     },
-    claim: (tx, clusterId) => claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...made }),
+    claim: (tx, clusterId) =>
+      claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...controlPlane }),
     release: (tx, clusterId) => releaseCluster(tx, { accountId, clusterId }),
     specOf: (operation): KubernetesClusterSpec => ({
       ...KubernetesCluster.spec.parse({ zone, name, networkId, version: minorOf(release), publicIpv4, labels }),

@@ -74,7 +74,7 @@ export async function bootstrap(parts: HostParts, call: Bootstrap): Promise<Host
       }
       const metadata = { name: id, finalizers: [finalizerOf(KubernetesHost)] }
       return parts.store.create(KubernetesHost, { metadata, spec: { ...spec, operation: stanza } }).catch((error) => {
-        throw isAlreadyExists(error) ? taken(region) : error
+        throw isAlreadyExists(error) ? regionInUse(region) : error
       })
     },
   })
@@ -100,7 +100,7 @@ function requireReadable({ caches }: Parts, { region, zones, plan, version }: Bo
   if (!MINOR_PATTERN.test(version)) throw badField('version', 'must be a minor version such as 1.36')
 }
 
-const taken = (region: string) => conflict('state_not_allowed', `Region ${region} has a host of control planes.`)
+const regionInUse = (region: string) => conflict('state_not_allowed', `Region ${region} has a host of control planes.`)
 
 /** Throws 409 in a region that has a host, configured in the settings or created. */
 function requireNone({ controlPlanes = NONE, caches }: Parts, region: string): void {
@@ -109,13 +109,13 @@ function requireNone({ controlPlanes = NONE, caches }: Parts, region: string): v
     .of(KubernetesHost)
     .list()
     .some((host) => host.spec.region === region && isBegun(host))
-  if (isConfigured || known) throw taken(region)
+  if (isConfigured || known) throw regionInUse(region)
 }
 
 /** Throws 409 for a host that was started already or is being deleted, and for one with other machines. */
 function requireResumable(known: HostObject, spec: Omit<KubernetesHostSpec, 'operation'>): void {
   const { operation: _, ...before } = known.spec
-  if (isBegun(known)) throw taken(spec.region)
+  if (isBegun(known)) throw regionInUse(spec.region)
   const resource = { type: 'kubernetes_host', id: known.metadata.name } as const
   if (known.metadata.deletionTimestamp !== undefined)
     throw conflict('state_not_allowed', 'The host is being deleted.', { resource })

@@ -29,9 +29,9 @@ export function kubernetesHostEndpoints(parts: HostParts): readonly Endpoint[] {
       body: { kubernetes_host: await readHost(parts, id, now) },
     })),
     operatorEndpoint(routes.bootstrapKubernetesHost, async (call) => {
-      const made = await bootstrap(parts, call)
-      const operation = begunView(made, { type: 'kubernetes_host', id: made.metadata.name })
-      const host = await readHost(parts, made.metadata.name, call.now)
+      const object = await bootstrap(parts, call)
+      const operation = begunView(object, { type: 'kubernetes_host', id: object.metadata.name })
+      const host = await readHost(parts, object.metadata.name, call.now)
       return { status: 202, body: { kubernetes_host: host, operation } }
     }),
   ]
@@ -49,14 +49,14 @@ async function readHost(parts: Parts, id: string, now: Date): Promise<routes.Kub
 async function listHosts(parts: Parts, now: Date): Promise<readonly routes.KubernetesHostView[]> {
   const { controlPlanes = NONE } = parts
   const configured = configuredHostsOf(controlPlanes).flatMap(({ regions }) => regions)
-  const made = new Map(
+  const ownHosts = new Map(
     parts.caches
       .of(KubernetesHost)
       .list()
       .filter(({ spec }) => !configured.includes(spec.region))
       .map((host) => [host.spec.region, host]),
   )
-  const names = [...configured, ...made.keys()]
+  const names = [...configured, ...ownHosts.keys()]
   const [rows, hosted, offers] = await Promise.all([
     ensureKubernetesHosts(parts.db, names, { now, newId: () => newUuid(parts.random) }),
     countClustersOf(parts.db, names),
@@ -64,7 +64,7 @@ async function listHosts(parts: Parts, now: Date): Promise<readonly routes.Kuber
   ])
   return rows.map((row) =>
     viewOf(parts, row, {
-      made: made.get(row.region),
+      object: ownHosts.get(row.region),
       offer: offers.get(row.region),
       hosted: hosted.get(row.region) ?? 0,
     }),
@@ -73,19 +73,19 @@ async function listHosts(parts: Parts, now: Date): Promise<readonly routes.Kuber
 
 /** By region; undefined while its host does not answer. */
 async function offersOf({ controlPlanes = NONE }: Parts): Promise<ReadonlyMap<string, ControlPlaneOffer | undefined>> {
-  const asked = hostsOf(controlPlanes).map(async ({ control, regions }) => {
+  const offers = hostsOf(controlPlanes).map(async ({ control, regions }) => {
     const offer = await control.offer().catch((error: unknown) => {
       if (error instanceof Unavailable) return undefined
       throw error
     })
     return regions.map((region) => [region, offer] as const)
   })
-  return new Map((await Promise.all(asked)).flat())
+  return new Map((await Promise.all(offers)).flat())
 }
 
-interface Seen {
+interface HostSources {
   /** Undefined for a host from the settings. */
-  readonly made: HostObject | undefined
+  readonly object: HostObject | undefined
   readonly offer: ControlPlaneOffer | undefined
   readonly hosted: number
 }
@@ -93,7 +93,7 @@ interface Seen {
 function viewOf(
   { caches }: Parts,
   { id, region, createdAt }: KubernetesHostRow,
-  { made, offer, hosted }: Seen,
+  { object, offer, hosted }: HostSources,
 ): routes.KubernetesHostView {
   const zones = caches
     .of(Zone)
@@ -109,15 +109,15 @@ function viewOf(
     clusters_hosted: hosted,
     created_at: createdAt.toISOString(),
     version: newestMinor === undefined ? null : (newestRelease(newestMinor, offer?.releases ?? []) ?? null),
-    ...(offer === undefined ? silentView(made, hosted) : answeredView(offer, hosted)),
+    ...(offer === undefined ? silentView(object, hosted) : answeredView(offer, hosted)),
   }
 }
 
 type Answered = Pick<routes.KubernetesHostView, 'state' | 'node_count' | 'clusters_capacity' | 'etcd_capacity_bytes'>
 
-const silentView = (made: HostObject | undefined, hosted: number): Answered => ({
-  state: made !== undefined && made.status?.isMade !== true && isBegun(made) ? 'bootstrapping' : 'error',
-  node_count: made?.status?.nodesReady ?? 0,
+const silentView = (object: HostObject | undefined, hosted: number): Answered => ({
+  state: object !== undefined && object.status?.isMade !== true && isBegun(object) ? 'bootstrapping' : 'error',
+  node_count: object?.status?.nodesReady ?? 0,
   clusters_capacity: hosted,
   etcd_capacity_bytes: 0,
 })

@@ -44,11 +44,11 @@ export async function addCertificate(
     fingerprint: checked.fingerprint,
   }
   const add = ({ certificates }: LoadBalancerSpec) => {
-    const taken = certificates.find((one) => one.name === name)
-    if (taken !== undefined)
+    const other = certificates.find((one) => one.name === name)
+    if (other !== undefined)
       throw nameTaken('The load balancer has a certificate of this name.', {
         type: 'load_balancer_certificate',
-        id: taken.id,
+        id: other.id,
       })
     if (certificates.length >= CERTIFICATES_MAXIMUM)
       throw new Problem(422, `A load balancer has at most ${CERTIFICATES_MAXIMUM} certificates.`)

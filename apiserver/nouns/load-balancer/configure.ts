@@ -118,11 +118,11 @@ export async function addMember(
   const member = { ...body, id: newUuid(parts.random) }
   const { status } = await rewrite(parts, call, (spec) =>
     withMembers(spec, backend, (members) => {
-      const taken = members.find(({ name }) => name === member.name)
-      if (taken !== undefined)
+      const other = members.find(({ name }) => name === member.name)
+      if (other !== undefined)
         throw nameTaken(
           `The backend ${backend} has a member of this name.`,
-          taken.id === undefined ? undefined : { type: 'load_balancer_member', id: taken.id },
+          other.id === undefined ? undefined : { type: 'load_balancer_member', id: other.id },
         )
       if (members.length >= MEMBERS_OF_BACKEND_MAXIMUM)
         throw new Problem(422, `A backend has at most ${MEMBERS_OF_BACKEND_MAXIMUM} members.`)

@@ -135,7 +135,7 @@ async function provision(
     ...(body.cpu_pool == null ? {} : { cpuPool: body.cpu_pool }),
     ...(body.dedicated_account_id == null ? {} : { dedicatedAccountId: body.dedicated_account_id }),
   }
-  const made = await changeAsOperator(parts, call, {
+  const object = await changeAsOperator(parts, call, {
     resource,
     audit: { action: 'node.provision', detail: { zone: body.zone, rack: body.rack } },
     async write() {
@@ -148,8 +148,8 @@ async function provision(
       }
     },
   })
-  nodes.cache.apply(made)
-  return { status: 202, body: { node: await nodes.viewOf(made), operation: operationOf(made) } }
+  nodes.cache.apply(object)
+  return { status: 202, body: { node: await nodes.viewOf(object), operation: operationOf(object) } }
 }
 
 async function requireAccount({ db }: Parts, accountId: string | null | undefined): Promise<void> {
@@ -250,7 +250,7 @@ async function emptying(
   nodes: Nodes,
   { params, now, body }: Emptying,
   kind: 'node.drain' | 'node.maintenance',
-  given: Readonly<Record<string, string>>,
+  parameters: Readonly<Record<string, string>>,
 ): Promise<Verb> {
   const node = await nodes.read(params.id)
   requireDrainable(await nodeFacts(parts, node))
@@ -260,7 +260,7 @@ async function emptying(
     kind,
     validate: requireDrainable,
     spec: { isCordoned: true, isInMaintenance: true },
-    arguments: { mode, max_parallel: String(max_parallel), notify_hours: String(notify_hours), ...given },
+    arguments: { mode, max_parallel: String(max_parallel), notify_hours: String(notify_hours), ...parameters },
     deadlineAt: new Date(
       now.getTime() +
         notify_hours * HOUR_MILLISECONDS +

@@ -46,10 +46,11 @@ export async function markCancelled(
   if (isFinal(status)) throw hasEnded()
   if (!isCancellable(kind) || !isRequested(actor)) throw notCancellable(kind)
   if (kind === 'storage.create' && storage_id !== null)
-    return mark(parts, storages, call, storage_id, ({ spec, status: made }) => {
+    return mark(parts, storages, call, storage_id, ({ spec, status: storageStatus }) => {
       // an empty storage is created at once, and an attached one exists already
       if (spec.source === undefined || spec.isBoot) throw notCancellable(kind)
-      if (made?.state === 'online') throw conflict('state_not_allowed', 'The storage is made. Delete it instead.')
+      if (storageStatus?.state === 'online')
+        throw conflict('state_not_allowed', 'The storage is made. Delete it instead.')
     })
   if (kind === 'backup.verify' && backup_id !== null) return mark(parts, backups, call, backup_id)
   if (kind.startsWith('template.') && template_id !== null) return mark(parts, customImages, call, template_id)

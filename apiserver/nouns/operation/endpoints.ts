@@ -182,7 +182,7 @@ async function list(
       const finished = await listOperationRows(db, accountId, { ...filter, ids: ids?.filter(isUuid), after, limit })
       const namespace = accountNamespace(accountId)
       const views = listedViews(finished, cache.inNamespace(namespace).filter(isWanted), after)
-      return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
+      return Promise.all(views.map((view) => ends.viewFor(accountId, view, cache.get({ namespace, name: view.id }))))
     },
     operationPlace,
     { viewsOf: (views) => withActorNames(db, views), matches: matchesOf(call.query) },

@@ -19,7 +19,7 @@ export function operationFeed(parts: Parts & { readonly targets: Targets }): Fee
   const viewOf = async (accountId: string, id: string): Promise<OperationView | undefined> => {
     const object = cache.get({ namespace: accountNamespace(accountId), name: id })
     if (object !== undefined)
-      return isHiddenTarget(object.spec.target) ? undefined : ends.seen(accountId, ofObject(object), object)
+      return isHiddenTarget(object.spec.target) ? undefined : ends.viewFor(accountId, ofObject(object), object)
     const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
     return finished === undefined || isHiddenTarget(finished.target) ? undefined : ofHistory(finished)
   }

@@ -90,7 +90,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
         throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', {
           resource,
         })
-      const { cancel: _cancel, ...given } = failed.arguments ?? {}
+      const { cancel: _cancel, ...parameters } = failed.arguments ?? {}
       const operation = await beginOnNode(
         parts,
         nodes,
@@ -100,7 +100,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
           action: 'operation.retry',
           validate: (facts) => validateAgain(nodes, facts, failed),
           spec: SPEC_OF[failed.kind] ?? {},
-          arguments: given,
+          arguments: parameters,
           detail: { operation_id: id },
           deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
         },
@@ -111,10 +111,14 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
 }
 
 /** Validates as for a new request, except that its node may already be cordoned by the operation itself. */
-function validateAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: given = {} }: OperationStanza): void {
+function validateAgain(
+  { cache }: Nodes,
+  facts: NodeFacts,
+  { kind, arguments: parameters = {} }: OperationStanza,
+): void {
   requireNodeIdle(facts)
   if (kind === 'node.drain' || kind === 'node.maintenance') requireDrainable(facts)
-  if (kind === 'node.agent_upgrade') requireUpgradable(facts, given['version'] ?? '', othersOf(cache, facts))
+  if (kind === 'node.agent_upgrade') requireUpgradable(facts, parameters['version'] ?? '', othersOf(cache, facts))
 }
 
 /** The spec of a node whose operation is retried. */
@@ -178,11 +182,11 @@ async function list(
   call: Call<typeof listOperatorOperations, Operator>,
 ): Promise<Answer> {
   const { node_id: node, older_than: olderThan } = call.query
-  const asked = periodOf(call.query)
-  const bounds = [asked.before, olderThan === undefined ? undefined : new Date(olderThan)]
+  const filters = periodOf(call.query)
+  const bounds = [filters.before, olderThan === undefined ? undefined : new Date(olderThan)]
   const [before] = bounds.filter((at) => at !== undefined).sort((one, other) => one.getTime() - other.getTime())
   const filter: OperationFilter = {
-    ...asked,
+    ...filters,
     before,
     target: node === undefined ? undefined : { type: 'node', id: node },
   }

@@ -19,7 +19,7 @@ const RECENT_MILLISECONDS = 60_000
 
 export interface Ends {
   /** As `awaited`, without the wait. */
-  seen<View extends OperationView>(accountId: string, view: View, record: OperationObject | undefined): Promise<View>
+  viewFor<View extends OperationView>(accountId: string, view: View, record: OperationObject | undefined): Promise<View>
   /** The operation in the form that its account may see: under way until everything that it changed can be read, for
    *  which it waits a moment. `record` is its object as Kubernetes has it; undefined when only the history has the
    *  operation. */
@@ -49,7 +49,7 @@ export function openEnds({
   }
   const isRecent = ({ finished_at: finishedAt }: OperationView) =>
     finishedAt === null || clock.now().getTime() - Date.parse(finishedAt) < RECENT_MILLISECONDS
-  const seen: Ends['seen'] = async (accountId, view, record) => {
+  const viewFor: Ends['viewFor'] = async (accountId, view, record) => {
     if (!isSeen(view)) return underWay(view)
     if (!isFinal(view.status) || !isRecent(view)) return view
     // history may know more than the cached record
@@ -61,10 +61,10 @@ export function openEnds({
     return view
   }
   return {
-    seen,
+    viewFor,
     async awaited(accountId, view, record) {
       await wait(view)
-      return seen(accountId, view, record)
+      return viewFor(accountId, view, record)
     },
     async seenHere(view) {
       await wait(view)

@@ -49,7 +49,7 @@ function requirePayments({ payments }: PaymentParts): Payments {
 }
 
 /** Customers cannot do anything about a refusal: they get 503, and the log gets the cause. */
-async function asked<T>(request: Promise<T>): Promise<T> {
+async function answerFrom<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
   } catch (error) {
@@ -89,7 +89,7 @@ async function readMethods(parts: PaymentParts, accountId: string): Promise<Cust
   const { processor } = requirePayments(parts)
   const customerId = await findPaymentCustomer(parts.db, accountId)
   if (customerId === undefined) return NO_METHODS
-  const found = await asked(processor.readMethods(customerId))
+  const found = await answerFrom(processor.readMethods(customerId))
   await recordDefaultMethod(parts.db, customerId, defaultOf(found))
   return found
 }
@@ -140,7 +140,7 @@ async function remove(parts: PaymentParts, call: Call<typeof routes.removePaymen
   const { accountId } = call.caller
   const { id } = call.params
   const customerId = await requireMethod(parts, accountId, id)
-  if (!(await asked(processor.removeMethod(customerId, id)))) throw notFound('payment method')
+  if (!(await answerFrom(processor.removeMethod(customerId, id)))) throw notFound('payment method')
   await readMethods(parts, accountId)
   await audit(parts, call, id)
   return { status: 204 }
@@ -153,7 +153,7 @@ async function setDefault(
   const { processor } = requirePayments(parts)
   const { accountId } = call.caller
   const { id } = call.params
-  await asked(processor.setDefaultMethod(await requireMethod(parts, accountId, id), id))
+  await answerFrom(processor.setDefaultMethod(await requireMethod(parts, accountId, id), id))
   await readMethods(parts, accountId)
   await audit(parts, call, id)
   return { status: 204 }
@@ -171,10 +171,10 @@ async function setUp(
     (await recordPaymentCustomer(
       db,
       accountId,
-      await asked(processor.createCustomer(await readPayer(db, accountId))),
+      await answerFrom(processor.createCustomer(await readPayer(db, accountId))),
       call.now,
     ))
-  const url = await asked(processor.createSetupSession(customerId, `${origin}${RETURN_PATH}`, CURRENCY))
+  const url = await answerFrom(processor.createSetupSession(customerId, `${origin}${RETURN_PATH}`, CURRENCY))
   await audit(parts, call)
   return { status: 201, body: { url } }
 }

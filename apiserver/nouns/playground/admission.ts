@@ -31,8 +31,8 @@ async function validateCreation(
   await requireVerifiedOwner(parts, accountId)
   const now = parts.clock.now()
   await requireEligible(parts, accountId, now)
-  const made = rowOf(parts, { id: metadata.name, region, release: '' }, '', now)
-  await rehearse(parts, (tx) => claimPlayground(tx, accountId, made))
+  const draft = rowOf(parts, { id: metadata.name, region, release: '' }, '', now)
+  await rehearse(parts, (tx) => claimPlayground(tx, accountId, draft))
   return [{ action: 'playground.start', changes: [] }]
 }
 

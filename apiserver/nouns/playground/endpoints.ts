@@ -148,21 +148,21 @@ async function start(parts: Parts, call: Call<typeof startPlayground, Customer>)
   const region = requireRegion(parts, body.region ?? undefined)
   await requireEligible(parts, caller.accountId, now)
   const { release, domain } = await askHost(parts, region)
-  const made = rowOf(parts, { id: newOrderedUuid(parts.random, now), region, release }, domain, now)
+  const draft = rowOf(parts, { id: newOrderedUuid(parts.random, now), region, release }, domain, now)
   const { accountId } = caller
   let row: Row | undefined
   await createObject(parts, accountId, {
     changeId: newUuid(parts.random),
-    reference: { type: 'playground', id: made.id },
+    reference: { type: 'playground', id: draft.id },
     resource: Playground,
-    audit: auditEntryOf(call, { resourceId: made.id, detail: { name: made.name } }),
-    specOf: (): PlaygroundSpec => ({ region: made.region }),
+    audit: auditEntryOf(call, { resourceId: draft.id, detail: { name: draft.name } }),
+    specOf: (): PlaygroundSpec => ({ region: draft.region }),
     claim: async (tx) => {
-      row = await claimPlayground(tx, accountId, made)
+      row = await claimPlayground(tx, accountId, draft)
     },
-    release: (tx) => forgetPlayground(tx, { accountId, playgroundId: made.id }),
+    release: (tx) => forgetPlayground(tx, { accountId, playgroundId: draft.id }),
   })
-  return answerOf(201, row ?? (await find(parts.db, accountId, made.id)), now)
+  return answerOf(201, row ?? (await find(parts.db, accountId, draft.id)), now)
 }
 
 /** Ends the row and deletes the object. Throws 404, and 409 for one that has ended. */

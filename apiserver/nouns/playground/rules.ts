@@ -85,9 +85,9 @@ export async function askHost(
 
 export const rowOf = (
   { random }: Pick<Parts, 'random'>,
-  made: Pick<NewPlayground, 'id' | 'region' | 'release'>,
+  draft: Pick<NewPlayground, 'id' | 'region' | 'release'>,
   domain: string,
   now: Date,
 ): NewPlayground =>
-  newPlayground({ ...made, controlPlaneId: newUuid(random) }, { digits: newUuid(random).slice(-DIGITS), domain, now })
+  newPlayground({ ...draft, controlPlaneId: newUuid(random) }, { digits: newUuid(random).slice(-DIGITS), domain, now })
 const DIGITS = 12

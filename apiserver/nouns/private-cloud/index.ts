@@ -124,8 +124,8 @@ async function create(parts: Parts, call: Call<typeof routes.createPrivateCloudR
   const id = newUuid(parts.random)
   const { accountId, email: requestedByEmail } = caller
   return await parts.db.transaction().execute(async (tx) => {
-    const made = { id, accountId, ...amounts, region, notes, requestedByEmail, now }
-    const row = await insertPrivateCloudRequest(tx, made)
+    const request = { id, accountId, ...amounts, region, notes, requestedByEmail, now }
+    const row = await insertPrivateCloudRequest(tx, request)
     await mailStaff(tx, parts, accountId, mail('private_cloud_request', { request: id }))
     await appendAudit(tx, auditEntryOf(call, { resourceId: id }), parts)
     return { status: 201, body: { request: viewOf(row) } }

@@ -111,7 +111,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
     operation: stanzaOf(parts, call, 'create'),
   }
   requireSound(parts, spec, (field) => field)
-  const made = await changeAsOperator(parts, call, {
+  const object = await changeAsOperator(parts, call, {
     resource: { type: 'public_pool', id },
     audit: { action: 'public_pool.create', detail: { zone, cidr, use } },
     async write() {
@@ -119,7 +119,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
       return parts.store.create(PublicPool, { metadata: { name: id, finalizers: [finalizerOf(PublicPool)] }, spec })
     },
   })
-  return accepted(parts, made)
+  return accepted(parts, object)
 }
 
 async function found(parts: Parts, pool: PoolObject): Promise<Answer> {

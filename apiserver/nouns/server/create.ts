@@ -204,7 +204,7 @@ export async function chooseKeys(
   { title, hint }: KeyHolder = SERVER_WITH_KEYS,
 ): Promise<readonly string[]> {
   const errors: FieldError[] = []
-  const given = (body.ssh_keys ?? []).flatMap((text, index) => {
+  const inlineKeys = (body.ssh_keys ?? []).flatMap((text, index) => {
     const key = parsePublicKey(text)
     if (typeof key !== 'string') return [key.text]
     errors.push({ field: `ssh_keys.${index}`, detail: key })
@@ -225,7 +225,7 @@ export async function chooseKeys(
   const unknown = (body.ssh_key_ids ?? []).find((id) => !rows.some((row) => row.id === id))
   if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
   const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
-  const keys = [...new Set([...given, ...named])]
+  const keys = [...new Set([...inlineKeys, ...named])]
   if (keys.length === 0) throw badField('ssh_key_ids', `${title} needs at least one SSH key: ${hint}`)
   if (keys.length > SSH_KEYS_PER_SERVER_MAXIMUM)
     throw badField('ssh_key_ids', `${title} takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)

@@ -101,6 +101,6 @@ function settingEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
 async function shownBy(
   answer: Promise<Answer>,
 ): Promise<{ readonly server: ServerView; readonly operation: OperationView }> {
-  const given = await answer
-  return ('body' in given ? given.body : {}) as Awaited<ReturnType<typeof shownBy>> // one of them, by its route
+  const result = await answer
+  return ('body' in result ? result.body : {}) as Awaited<ReturnType<typeof shownBy>> // one of them, by its route
 }

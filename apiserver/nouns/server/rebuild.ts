@@ -37,7 +37,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     const template = body.custom_image_id == null ? (body.template ?? server.spec.template) : undefined
     const userData = await chooseUserData(parts, accountId, { ...body, template })
     const isUserDataKept = body.user_data === undefined && body.init_script_id === undefined
-    let made: string | undefined
+    let secretName: string | undefined
     const secretNameOf = ({ id }: OperationStanza): string => `${serverId}-user-data-${id}`
     return operate(parts, servers, call, {
       kind: 'server.rebuild',
@@ -47,8 +47,8 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
         ? {}
         : {
             prepare: async ({ target, operation }) => {
-              made = secretNameOf(operation)
-              await writeUserData(parts, { namespace, name: made, serverId, owner: target, text: userData })
+              secretName = secretNameOf(operation)
+              await writeUserData(parts, { namespace, name: secretName, serverId, owner: target, text: userData })
             },
           }),
       spec: ({ operation }) => ({
@@ -71,8 +71,8 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
         }),
       }),
     }).catch(async (error: unknown) => {
-      if (made !== undefined && !(error instanceof OutcomeUnknown))
-        await parts.store.delete(Secret, { namespace, name: made }).catch(() => {})
+      if (secretName !== undefined && !(error instanceof OutcomeUnknown))
+        await parts.store.delete(Secret, { namespace, name: secretName }).catch(() => {})
       throw error
     })
   })

@@ -22,12 +22,12 @@ const SSH_KEY: RowNoun<SshKeyRow> = {
   insert: insertSshKey,
   remove: deleteSshKeyRow,
   async requireFree(queries, accountId, key) {
-    const taken = await findTakenBy(queries, accountId, key)
-    if (taken === undefined) return
-    const resource = { type: 'ssh_key', id: taken.id }
-    throw taken.name === key.name
+    const other = await findTakenBy(queries, accountId, key)
+    if (other === undefined) return
+    const resource = { type: 'ssh_key', id: other.id }
+    throw other.name === key.name
       ? nameTaken('The account has a key of this name.', resource)
-      : conflict('in_use', `The account has this key under the name ${taken.name}.`, { resource })
+      : conflict('in_use', `The account has this key under the name ${other.name}.`, { resource })
   },
   toView: ({ created_at, ...key }) => ({ ...key, created_at: created_at.toISOString() }),
   createdDetail: ({ fingerprint }) => ({ fingerprint }),

@@ -68,7 +68,7 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
     throw badField('valid_until', 'must be after valid_from')
   const code = body.code.toLowerCase()
   return await parts.db.transaction().execute(async (tx) => {
-    const made = await tx
+    const coupon = await tx
       .insertInto('coupon')
       .values({
         id: newUuid(parts.random),
@@ -85,16 +85,16 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
       .onConflict((conflicting) => conflicting.column('code').doNothing())
       .returning(COLUMNS)
       .executeTakeFirst()
-    if (made === undefined) {
-      const taken = await tx.selectFrom('coupon').where('code', '=', code).select('id').executeTakeFirst()
-      throw nameTaken('There is a coupon of this code.', taken && { type: 'coupon', id: taken.id })
+    if (coupon === undefined) {
+      const other = await tx.selectFrom('coupon').where('code', '=', code).select('id').executeTakeFirst()
+      throw nameTaken('There is a coupon of this code.', other && { type: 'coupon', id: other.id })
     }
     await auditStaff(tx, parts, call, {
       action: 'coupon.create',
-      resourceId: made.id,
-      detail: { code: made.code, amount_cents: String(made.amount_cents) },
+      resourceId: coupon.id,
+      detail: { code: coupon.code, amount_cents: String(coupon.amount_cents) },
     })
-    return { status: 201, body: { coupon: toView(made) } }
+    return { status: 201, body: { coupon: toView(coupon) } }
   })
 }
 

@@ -49,7 +49,7 @@ const consentView = (row: ConsentRow) => viewOf(routes.SupportConsent, row, {})
 
 async function grant(parts: IdentityParts, call: Call<typeof routes.grantSupportConsent, Customer>): Promise<Answer> {
   const { caller, body, now } = call
-  const made = {
+  const consent = {
     id: newUuid(parts.random),
     accountId: caller.accountId,
     mode: body.mode,
@@ -61,20 +61,20 @@ async function grant(parts: IdentityParts, call: Call<typeof routes.grantSupport
   await parts.db.transaction().execute(async (tx) => {
     if ((await lockLiveConsent(tx, caller.accountId, body.mode, now)) !== undefined)
       throw conflict('state_not_allowed', 'A consent of this mode is live already.')
-    await grantConsent(tx, made)
+    await grantConsent(tx, consent)
     await appendAudit(
       tx,
       auditEntryOf(call, {
         resourceType: 'support_consent',
-        resourceId: made.id,
-        detail: { mode: body.mode, expires_at: made.expiresAt.toISOString() },
+        resourceId: consent.id,
+        detail: { mode: body.mode, expires_at: consent.expiresAt.toISOString() },
       }),
       parts,
     )
   })
   return {
     status: 201,
-    body: { support_consent: consentView({ ...made, createdAt: now, revokedAt: null, sessions: 0 }) },
+    body: { support_consent: consentView({ ...consent, createdAt: now, revokedAt: null, sessions: 0 }) },
   }
 }
 

@@ -72,7 +72,7 @@ async function create(parts: Parts, call: Call<typeof routes.createTemplate, Ope
     image: { url, checksum: checksum.toLowerCase() },
     operation: newStanza(parts, 'template.create', { actor: caller.actor, requestId: request.requestId, now }),
   }
-  const made = await changeAsOperator(parts, call, {
+  const object = await changeAsOperator(parts, call, {
     resource: { type: 'template', id: name },
     audit: { action: 'template.create', detail: { url, zones: spec.zones.join(' ') } },
     async write() {
@@ -84,7 +84,7 @@ async function create(parts: Parts, call: Call<typeof routes.createTemplate, Ope
       }
     },
   })
-  return accepted(parts, made)
+  return accepted(parts, object)
 }
 
 function accepted(parts: Parts, template: TemplateObject): Answer {

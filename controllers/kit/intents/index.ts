@@ -97,9 +97,9 @@ async function resolveIntent(parts: Parts, intent: ChangeIntent, handler: Intent
   await orUnavailable(
     withdrawing(db, intent.accountId, {
       look: async () => (wasApplied ? undefined : handler.look?.(parts, intent)),
-      async work(tx, seen) {
+      async work(tx, state) {
         isOurs = await closeIntent(tx, intent.operationId)
-        if (isOurs && !wasApplied) await handler.release(tx, intent, seen)
+        if (isOurs && !wasApplied) await handler.release(tx, intent, state)
       },
       async end(tx) {
         if (isOurs) await appendAudit(tx, audit, parts)

@@ -49,7 +49,7 @@ export function startFor(
   const { kind, spec = {}, arguments: args } = start
   const operation = derivedStanza(kind, { seed: seedOf(metadata, metadata.generation ?? 0, start), ...by })
   const attempt = hasFailed(root, start) ? { [ATTEMPT]: String(attemptOf(root) + 1) } : undefined
-  const given = args === undefined && attempt === undefined ? undefined : { ...args, ...attempt }
+  const parameters = args === undefined && attempt === undefined ? undefined : { ...args, ...attempt }
   return {
     do: 'change',
     patch: {
@@ -58,7 +58,7 @@ export function startFor(
         // A merge patch keeps the members of the previous stanza: those that this one lacks are set to null.
         operation: {
           ...operation,
-          arguments: given === undefined ? null : replacing(root.spec.operation?.arguments ?? {}, given),
+          arguments: parameters === undefined ? null : replacing(root.spec.operation?.arguments ?? {}, parameters),
         },
       },
     },

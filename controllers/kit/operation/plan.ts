@@ -69,9 +69,9 @@ export function planOperations<
 >(noun: OperatedNoun<Root, Observed, Input, Decision, Action>): OperationPlan<Root, Observed, Action> {
   const plan = (root: Root, observed: Observed, now: Date) => {
     const awaited = awaitedByDeletion(noun, root, observed)
-    const seen = awaited === undefined ? root : withoutDeletion(root)
-    const input = noun.inputOf(seen, observed, now)
-    const actions = noun.first?.(input) ?? [...(noun.always?.(input) ?? []), ...decide(noun, seen, input, now)]
+    const view = awaited === undefined ? root : withoutDeletion(root)
+    const input = noun.inputOf(view, observed, now)
+    const actions = noun.first?.(input) ?? [...(noun.always?.(input) ?? []), ...decide(noun, view, input, now)]
     const condition = waitingCondition(root, awaited)
     return condition === undefined
       ? actions
@@ -99,8 +99,8 @@ function awaitedByDeletion<Root extends KubeObject & Operable, Observed>(
 }
 
 const DELETING_ACTIONS: readonly (string | undefined)[] = ['delete', 'release']
-const isDeletion = ({ kind, arguments: given }: OperationStanza): boolean =>
-  kind.endsWith('.delete') || kind === 'server.force_release' || DELETING_ACTIONS.includes(given?.['action'])
+const isDeletion = ({ kind, arguments: parameters }: OperationStanza): boolean =>
+  kind.endsWith('.delete') || kind === 'server.force_release' || DELETING_ACTIONS.includes(parameters?.['action'])
 
 function withoutDeletion<Root extends KubeObject>(root: Root): Root {
   const { deletionTimestamp: _, ...metadata } = root.metadata

@@ -105,14 +105,14 @@ async function recordOf(
     stepCount: stepsOf(progress.kind).length,
   }
   try {
-    const made = await store.create(Operation, { metadata, spec })
-    caches.apply(Operation, made)
-    return made
+    const object = await store.create(Operation, { metadata, spec })
+    caches.apply(Operation, object)
+    return object
   } catch (error) {
     if (isTerminating(error)) return { apiVersion: apiVersionOf(Operation), kind: Operation.kind, metadata, spec }
-    const made = isAlreadyExists(error) ? await store.get(Operation, key) : undefined
-    if (made === undefined) throw error
-    return made
+    const object = isAlreadyExists(error) ? await store.get(Operation, key) : undefined
+    if (object === undefined) throw error
+    return object
   }
 }
 

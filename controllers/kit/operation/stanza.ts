@@ -51,7 +51,7 @@ export const derivedIdOf = (kind: OperationKind, seed: string): string => derive
 /** A stanza that no request wrote: its request id is its own id, so its reconciler writes the audit entry. */
 export function derivedStanza(
   kind: OperationKind,
-  { seed, actor, now, gibibytes, arguments: given }: DerivedStanza,
+  { seed, actor, now, gibibytes, arguments: parameters }: DerivedStanza,
 ): OperationStanza {
   const id = derivedIdOf(kind, seed)
   return {
@@ -61,7 +61,7 @@ export function derivedStanza(
     deadlineAt: deadlineOf(kind, now, { gibibytes }).toISOString(),
     actor,
     requestId: id,
-    ...(given === undefined ? {} : { arguments: { ...given } }),
+    ...(parameters === undefined ? {} : { arguments: { ...parameters } }),
   }
 }
 

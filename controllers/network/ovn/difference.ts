@@ -119,12 +119,12 @@ export interface KnownRows {
 export function rowOperations(bundle: EncodedBundle, known: KnownRows): readonly OvsdbOperation[] {
   const wanted = [...bundle.rows.values()].flatMap((row) => bring(row, known))
   const stale = [...known.own].filter(({ uuid }) => !bundle.rows.has(uuid))
-  const gone = new Set(stale.map(({ uuid }) => uuid))
+  const staleIds = new Set(stale.map(({ uuid }) => uuid))
   // A holder may be created after the row that it holds, but a reference to the row may be added only after the row
   // exists.
   const [holding, others] = [wanted.filter(({ op }) => op === 'mutate'), wanted.filter(({ op }) => op !== 'mutate')]
   const needs = wanted.length === 0 ? [] : bundle.needs.map(mustExist)
-  return [...needs, ...stale.flatMap((row) => remove(row, gone)), ...others, ...holding]
+  return [...needs, ...stale.flatMap((row) => remove(row, staleIds)), ...others, ...holding]
 }
 
 function bring(row: EncodedRow, known: KnownRows): readonly OvsdbOperation[] {
@@ -151,11 +151,11 @@ function isHeldWeakly({ table, uuid, parent }: EncodedRow, known: KnownRows): bo
   return setMembers(holder?.columns[parent.column]).some((member) => Array.isArray(member) && member[1] === uuid)
 }
 
-function remove(row: CopiedRow, gone: ReadonlySet<string>): readonly OvsdbOperation[] {
+function remove(row: CopiedRow, staleIds: ReadonlySet<string>): readonly OvsdbOperation[] {
   const { table, uuid } = row
   if (isTable(table) && tableShape(table).isRoot) return [{ op: 'delete', table, where: [is(uuid)] }]
   const holder = holderOf(row)
-  if (holder !== undefined) return gone.has(holder.uuid) ? [] : [hold('delete', holder, uuid)]
+  if (holder !== undefined) return staleIds.has(holder.uuid) ? [] : [hold('delete', holder, uuid)]
   // The row was written before rows recorded their holder.
   return HOLDERS.map(([holding, column]) => ({
     op: 'mutate',

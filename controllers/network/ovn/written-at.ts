@@ -24,8 +24,8 @@ export function openWrittenAt(emptiedMaximum = EMPTIED_MAXIMUM): WrittenAt {
       const owner = nameOfOwner(bundle)
       filled.delete(owner)
       emptied.delete(owner)
-      const [kept, [oldest]] = [bundle.rows.size === 0 ? emptied : filled, emptied.keys()]
-      kept.set(owner, sequence)
+      const [target, [oldest]] = [bundle.rows.size === 0 ? emptied : filled, emptied.keys()]
+      target.set(owner, sequence)
       if (emptied.size > emptiedMaximum && oldest !== undefined) emptied.delete(oldest)
     },
   }

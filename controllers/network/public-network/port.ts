@@ -149,16 +149,16 @@ function cidrOf(address: string, prefix: number): string {
  *  else a free one. */
 export function openLinkLocals(ovn: Ovn) {
   /** Addresses that are being written to the database, by zone and address: the port of each. */
-  const given = new Map<string, string>()
+  const grants = new Map<string, string>()
   async function addressOf(zone: string, { name, macAddress }: PublicPort): Promise<string | undefined> {
     const own = (await ovn.addressesOf({ zone, owner: publicPortOwner(name) })).get(name)
     if (own !== undefined && isLinkLocal(own)) return own
     const held = await ovn.addressesIn(zone)
     const address = freeLinkLocal(
       macAddress,
-      (ipv4) => held.has(ipv4) || (given.get(`${zone} ${ipv4}`) ?? name) !== name,
+      (ipv4) => held.has(ipv4) || (grants.get(`${zone} ${ipv4}`) ?? name) !== name,
     )
-    if (address !== undefined) given.set(`${zone} ${address}`, name)
+    if (address !== undefined) grants.set(`${zone} ${address}`, name)
     return address
   }
   return {

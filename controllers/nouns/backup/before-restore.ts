@@ -17,7 +17,7 @@ const DAY_MILLISECONDS = 86_400_000
 export const safetyName = (operationId: string): string => derivedId(`${operationId}/safety`)
 
 /** The content of the disk is kept for some days, in case the restore was a mistake. */
-export const kept: Rule = (input) => {
+export const isContentKept: Rule = (input) => {
   const { safety, jobs, isKeepable, isDiskFree, accountId = '' } = input.observed
   if (jobs.length > 0 || !isDiskFree || isKeepable !== true || safety?.status?.state === 'online') return undefined
   if (safety?.status?.state === 'error')

@@ -19,7 +19,7 @@ import { detectPointEdit, isLeft, pointActions, isRemoved, standingOf } from '..
 import { failed, reconciling, removeFirst } from '../../kit/synced.ts'
 import { isGranted, refusalOf } from '../../kit/refusal.ts'
 import { type BackupAction, CLAIMED, KEY_SHARED, PLACES_OPENED } from './actions.ts'
-import { kept, keptEvents } from './before-restore.ts'
+import { isContentKept, keptEvents } from './before-restore.ts'
 import { copied } from './copy.ts'
 import type { Decision, OperationInput, ReconcileInput, Rule } from './decision.ts'
 import type { BackupObject, JobObject, Observed } from './observed.ts'
@@ -374,7 +374,15 @@ const pointEvents = (job: JobObject | undefined): readonly OperationEvent[] => {
 function restore(input: OperationInput): Decision {
   return endOfRestore(
     input,
-    firstDecision(input, [hasStorage, isInZone, othersEnded, noted, kept, working('restore', 'restored'), restored]),
+    firstDecision(input, [
+      hasStorage,
+      isInZone,
+      othersEnded,
+      noted,
+      isContentKept,
+      working('restore', 'restored'),
+      restored,
+    ]),
   )
 }
 
@@ -444,7 +452,7 @@ function remove(input: OperationInput): Decision {
   const { backup, observed } = input
   const { accountId } = observed
   const wasPlaced = backup.status?.state !== undefined && observed.zone !== undefined && accountId !== undefined
-  const gone: Rule = () => ({
+  const release: Rule = () => ({
     ...reconciling('Deleting'),
     step: 'released',
     outcome: 'succeeded',
@@ -460,7 +468,7 @@ function remove(input: OperationInput): Decision {
     unread,
     othersEnded,
     ...(wasPlaced ? [working('remove', 'removed')] : []),
-    gone,
+    release,
   ])
   const { outcome, error } = decision
   // A host that could not remove it now may do so later: a deletion continues until it is done.
@@ -489,6 +497,6 @@ function toActions(input: ReconcileInput, decision: Decision): readonly BackupAc
   const isCreationFailed =
     isFailed && activeOperation(backup)?.kind === KINDS.create && backup.status?.state !== 'online'
   // A complete backup stays complete.
-  const kept = isFailed && !isCreationFailed ? { ...decision, ...unchanged(input) } : decision
-  return pointActions(backup, kept, { zone: observed.zone, region: observed.region }, isCreationFailed)
+  const result = isFailed && !isCreationFailed ? { ...decision, ...unchanged(input) } : decision
+  return pointActions(backup, result, { zone: observed.zone, region: observed.region }, isCreationFailed)
 }

@@ -85,8 +85,10 @@ export async function recordGone(
   const found = await orUnavailable(findRecorded(db, types, uid))
   const recorded = new Map(found.map(({ resourceType, isOpen }) => [resourceType, isOpen]))
   const { lookedAt } = await orUnavailable(readMetering(db))
-  const seen = billables.flatMap((billable) => seenOf(billable, root, caches, { now, lookedAt: lookedAt ?? now }) ?? [])
-  const begun = seen.filter(({ resourceType }) => recorded.get(resourceType) !== false)
+  const lives = billables.flatMap(
+    (billable) => seenOf(billable, root, caches, { now, lookedAt: lookedAt ?? now }) ?? [],
+  )
+  const begun = lives.filter(({ resourceType }) => recorded.get(resourceType) !== false)
   const ended = [...recorded].flatMap(([resourceType, isOpen]) =>
     isOpen && !begun.some((each) => each.resourceType === resourceType) ? [{ resourceType, uid }] : [],
   )
@@ -112,15 +114,15 @@ export function openLooks({ caches, clock, db }: LifeParts): () => Promise<void>
     recorded ??= new Map((await orUnavailable(listOpenLives(db))).map((life) => [keyOf(life), contentOf(life)]))
     const known = recorded
     const lookedAt = (await orUnavailable(readMetering(db))).lookedAt ?? now
-    const seen = BILLABLES.flatMap((billable) =>
+    const lives = BILLABLES.flatMap((billable) =>
       caches
         .of(billable.kind)
         .list()
         .flatMap((object) => seenOf(billable, object, caches, { now, lookedAt }) ?? []),
     )
-    const there = new Set(seen.map(keyOf))
-    const gone = [...known.keys()].filter((key) => !there.has(key))
-    const changed = seen.filter((each) =>
+    const there = new Set(lives.map(keyOf))
+    const endedKeys = [...known.keys()].filter((key) => !there.has(key))
+    const changed = lives.filter((each) =>
       each.until === undefined ? known.get(keyOf(each)) !== contentOf(each) : known.has(keyOf(each)),
     )
     for (let start = 0; start < changed.length; start += BATCH) {
@@ -130,8 +132,8 @@ export function openLooks({ caches, clock, db }: LifeParts): () => Promise<void>
         if (each.until === undefined) known.set(keyOf(each), contentOf(each))
         else known.delete(keyOf(each))
     }
-    for (let start = 0; start < gone.length; start += BATCH) {
-      const batch = gone.slice(start, start + BATCH)
+    for (let start = 0; start < endedKeys.length; start += BATCH) {
+      const batch = endedKeys.slice(start, start + BATCH)
       await orUnavailable(db.transaction().execute((tx) => recordVanished(tx, batch.map(resourceKey), lookedAt)))
       for (const key of batch) known.delete(key)
     }

@@ -119,12 +119,12 @@ async function lookAt(
   const list = () => orUnavailable(kind.list(db, clock.now()))
   const all = await list()
   const own = all.filter(({ zone }) => (zone === undefined ? shard.hasCommonWork : shard.ownsZone(zone)))
-  const gone = await withoutObject(parts, kind, own)
-  const removals = gone.length === 0 ? [] : await orUnavailable(listOpenRemovals(db, kind.type.kind))
+  const orphans = await withoutObject(parts, kind, own)
+  const removals = orphans.length === 0 ? [] : await orUnavailable(listOpenRemovals(db, kind.type.kind))
   const ofRemovals = Map.groupBy(removals, ({ namespace, name }) => `${namespace}/${name}`)
   const ordered: Ordered[] = []
   const missing: Claimant[] = []
-  for (const claimant of gone) {
+  for (const claimant of orphans) {
     const of = ofRemovals.get(`${namespaceOf(claimant)}/${claimant.name}`)
     if (of === undefined) missing.push(claimant)
     else ordered.push({ claimant, removals: of })
@@ -163,9 +163,9 @@ async function withoutObject(
     const there = new Set(items.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`))
     return settled.filter((claimant) => !there.has(`${namespaceOf(claimant)}/${claimant.name}`))
   }
-  const gone: Claimant[] = []
-  for (const claimant of settled) if ((await store.get(type, keyIn(claimant))) === undefined) gone.push(claimant)
-  return gone
+  const orphans: Claimant[] = []
+  for (const claimant of settled) if ((await store.get(type, keyIn(claimant))) === undefined) orphans.push(claimant)
+  return orphans
 }
 
 /** A claimant that cannot be released yet does not block the others. */

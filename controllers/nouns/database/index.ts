@@ -186,8 +186,8 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
   }),
   async certify(input) {
     const secrets = { sealing: sealingOf(parts), random: parts.random, now: parts.clock.now() }
-    const made = await orUnavailable(newServerCertificate(parts.db, secrets, input))
-    await orUnavailable(keepServerCertificate(parts.db, input, made))
+    const certificate = await orUnavailable(newServerCertificate(parts.db, secrets, input))
+    await orUnavailable(keepServerCertificate(parts.db, input, certificate))
     return undefined
   },
   async deliver(delivery, database) {

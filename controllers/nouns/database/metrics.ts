@@ -14,33 +14,33 @@ export function openDatabaseMetrics(
   clock: Pick<Clock, 'now'>,
 ): void {
   const gauge = gaugesIn(registry)
-  const made = () => databases().filter(({ status }) => status?.isMade === true)
+  const existing = () => databases().filter(({ status }) => status?.isMade === true)
   const secondsTo = (text: string) => (Date.parse(text) - clock.now().getTime()) / 1_000
   gauge(
     'svccloud_databases_unhealthy',
     'Databases whose machine does not run PostgreSQL as configured',
     // The owner must repair what the owner did to the credentials.
-    () => made().filter(({ status }) => status?.isHealthy !== true && status?.hasStaleCredentials !== true).length,
+    () => existing().filter(({ status }) => status?.isHealthy !== true && status?.hasStaleCredentials !== true).length,
   )
   gauge(
     'svccloud_databases_archive_failing',
     'Databases that cannot be restored to now: their archive fails, or they have none',
-    () => made().filter(({ status }) => isArchiveFailing(status)).length,
+    () => existing().filter(({ status }) => isArchiveFailing(status)).length,
   )
   gauge(
     'svccloud_databases_archive_nearly_full',
     'Databases whose archive holds nine tenths of what it may, or more',
-    () => made().filter(isArchiveNearlyFull).length,
+    () => existing().filter(isArchiveNearlyFull).length,
   )
   gauge(
     'svccloud_databases_archive_paused',
     'Databases whose archiving is paused, or has no full backup yet since it was',
-    () => made().filter(({ status }) => status?.backups?.pause !== undefined).length,
+    () => existing().filter(({ status }) => status?.backups?.pause !== undefined).length,
   )
   gauge(
     'svccloud_databases_archive_lag_seconds',
     'Of the database that is furthest behind: since the last moment that it can be restored to',
-    () => Math.max(0, ...present(made(), ({ status }) => -secondsTo(status?.backups?.latestAt ?? ''))),
+    () => Math.max(0, ...present(existing(), ({ status }) => -secondsTo(status?.backups?.latestAt ?? ''))),
   )
   new Gauge({
     name: 'svccloud_databases_certificate_seconds',
@@ -49,7 +49,7 @@ export function openDatabaseMetrics(
     registers: [registry],
     collect() {
       this.reset()
-      for (const [zone, seconds] of soonest(made(), secondsTo)) this.set({ zone }, seconds)
+      for (const [zone, seconds] of soonest(existing(), secondsTo)) this.set({ zone }, seconds)
     },
   })
   new Gauge({

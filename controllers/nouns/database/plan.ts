@@ -307,9 +307,9 @@ const NOTHING: DatabaseBackups = {
 function leftOf({ spec, status }: DatabaseObject): { readonly origin: DatabaseOrigin; readonly keptDays: number } {
   const { name, networkId, plan, storageGibibytes, databaseName, ownerName, operation } = spec
   const backups = status?.backups ?? NOTHING
-  const asked = operation?.kind === LIFE.deletes ? operation.arguments?.['keepBackupsDays'] : undefined
+  const keepDays = operation?.kind === LIFE.deletes ? operation.arguments?.['keepBackupsDays'] : undefined
   return {
     origin: { name, networkId, plan, storageGibibytes, databaseName, ownerName, backups },
-    keptDays: backups.latestAt === undefined ? 0 : Number(asked ?? KEEP_BACKUPS_DAYS.default),
+    keptDays: backups.latestAt === undefined ? 0 : Number(keepDays ?? KEEP_BACKUPS_DAYS.default),
   }
 }

@@ -48,14 +48,14 @@ export function plan(cluster: DevClusterObject, observed: Observed, now: Date): 
   ]
 }
 
-const actionsOf = ({ actions = [], status = {}, ...said }: Decision): readonly DevClusterAction[] => [
+const actionsOf = ({ actions = [], status = {}, ...facts }: Decision): readonly DevClusterAction[] => [
   ...actions,
   {
     do: 'status',
     status: { ...status },
-    conditions: healthConditions(said.health, said.reason, truncated(said.message)),
+    conditions: healthConditions(facts.health, facts.reason, truncated(facts.message)),
   },
-  { do: 'wait', seconds: said.waitSeconds ?? LOOK_SECONDS, for: 'a change' },
+  { do: 'wait', seconds: facts.waitSeconds ?? LOOK_SECONDS, for: 'a change' },
 ]
 
 function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decision {
@@ -156,18 +156,18 @@ interface Following {
 
 /** Its status shows what its server reports. */
 function followed(cluster: DevClusterObject, observed: Observed, { machine, actions }: Following): Decision {
-  const said = machine.report?.devCluster
+  const clusterReport = machine.report?.devCluster
   // A cluster that was created reports its own state, also while it receives another configuration.
   const isTold =
     cluster.status?.isMade === true ||
     isSameConfiguration(machine.running, devClusterDemand(cluster, observed).configuration)
   const isRunning = machine.state === 'started' && isTold
   // A simulated host reports that all is well, and nothing about a cluster.
-  const isSimulated = machine.isHealthy && said === undefined
-  const isReady = isRunning && (said?.isReady === true || isSimulated)
+  const isSimulated = machine.isHealthy && clusterReport === undefined
+  const isReady = isRunning && (clusterReport?.isReady === true || isSimulated)
   const detail = detailOf(machine, { isReady, isSimulated })
   // Without its node it would count as running, while every pod of its owner waits.
-  const isUp = isReady && (isSimulated || said?.isNodeReady === true)
+  const isUp = isReady && (isSimulated || clusterReport?.isNodeReady === true)
   const isMade = cluster.status?.isMade === true || isUp
   return {
     health: !isMade ? 'reconciling' : 'ready',
@@ -180,10 +180,10 @@ function followed(cluster: DevClusterObject, observed: Observed, { machine, acti
       ipv4Address: cluster.spec.publicIpv4 ? machine.publicIpv4 : undefined,
       ...(isMade ? { isMade } : {}),
       ...(isSimulated ? { isSimulated } : {}),
-      ...(isReady && said !== undefined ? saidOf(cluster, said) : {}),
+      ...(isReady && clusterReport !== undefined ? saidOf(cluster, clusterReport) : {}),
       health: {
         apiServer: isSimulated || machine.reportedAt === undefined ? 'unknown' : isReady ? 'healthy' : 'unhealthy',
-        isNodeReady: isRunning && said?.isNodeReady === true,
+        isNodeReady: isRunning && clusterReport?.isNodeReady === true,
         ...defined({ observedAt: machine.reportedAt }),
         detail: truncated(detail),
       },
@@ -209,8 +209,8 @@ interface Judged {
 function detailOf({ state, stateDetail, detail, report }: Machine, { isReady, isSimulated }: Judged): string {
   if (isSimulated) return SIMULATED_DETAIL
   if (state !== 'started') return `Its server is ${state}${stateDetail === '' ? '' : `: ${stateDetail}`}`
-  const said = report?.devCluster?.detail ?? ''
-  if (said !== '') return said
+  const text = report?.devCluster?.detail ?? ''
+  if (text !== '') return text
   return detail === '' && !isReady ? 'Its server has not said yet that its API is ready' : detail
 }
 

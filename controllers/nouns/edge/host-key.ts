@@ -20,8 +20,8 @@ export async function keptHostKey(
   if (sealing?.isAvailable !== true) return undefined
   const { publicKey, privateKey } = hostKeyOf(random.bytes(HOST_KEY_SEED_BYTES))
   const owner = hostKeyOwner(id)
-  const made = { hostKey: publicKey, sealedHostKey: sealing.seal(privateKey, owner) }
-  const row = await orUnavailable(keepHostKey(db, id, made))
+  const keyPair = { hostKey: publicKey, sealedHostKey: sealing.seal(privateKey, owner) }
+  const row = await orUnavailable(keepHostKey(db, id, keyPair))
   if (row === undefined) throw new Unavailable(`what edge ${id.edgeId} has claimed`, undefined)
   return sealing.open(row.sealedHostKey, owner)
 }

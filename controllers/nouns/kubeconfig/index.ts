@@ -95,11 +95,11 @@ async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly
   // Another cluster of the same name has none of the credentials.
   const admins = found.metadata.uid === controlPlaneId ? (found.status?.admins ?? []) : []
   const has = new Set(admins.map(({ uid }) => uid))
-  const [there, gone] = [grants.filter(({ id }) => has.has(id)), grants.filter(({ id }) => !has.has(id))]
+  const [there, orphans] = [grants.filter(({ id }) => has.has(id)), grants.filter(({ id }) => !has.has(id))]
   const endedIds = there.map(({ id }) => id).join()
   if (there.length > 0 && found.metadata.annotations?.[ENDED_KUBECONFIGS_ANNOTATION] !== endedIds)
     await store.patch(DevCluster, key, { metadata: { annotations: { [ENDED_KUBECONFIGS_ANNOTATION]: endedIds } } })
-  for (const { id } of gone) yield id
+  for (const { id } of orphans) yield id
 }
 
 const endOf = ({ id, accountId, resourceType, resourceId, userId, tokenId }: KubeconfigGrant, requestId: string) => ({

@@ -48,19 +48,19 @@ export async function grantToken(
   { claim, control }: { readonly claim: ClusterClaim; readonly control: ControlPlanes },
 ): Promise<void> {
   const createdAt = clock.now()
-  const made = { id: newUuid(random), program: addon, createdAt }
+  const grant = { id: newUuid(random), program: addon, createdAt }
   const token = formatClusterToken(newBase62(random, TOKEN_SECRET_CHARACTERS))
   const expiresAt = new Date(createdAt.getTime() + LIFETIME_MILLISECONDS)
   await orUnavailable(
     db.transaction().execute(async (tx) => {
-      await keepOneClusterToken(tx, id, { id: tokenId ?? made.id, program: addon })
-      await createClusterToken(tx, id, { ...made, token, scopes: ADDON_SCOPES[addon], expiresAt })
+      await keepOneClusterToken(tx, id, { id: tokenId ?? grant.id, program: addon })
+      await createClusterToken(tx, id, { ...grant, token, scopes: ADDON_SCOPES[addon], expiresAt })
     }),
   )
   const { clusterId } = id
-  await control.grant(claim.controlPlaneId, addon, { tokenId: made.id, token, clusterId, zone: claim.zone })
+  await control.grant(claim.controlPlaneId, addon, { tokenId: grant.id, token, clusterId, zone: claim.zone })
   // Tokens that no host has end at once.
-  if (tokenId === null) await orUnavailable(keepOneClusterToken(db, id, made))
+  if (tokenId === null) await orUnavailable(keepOneClusterToken(db, id, grant))
   const at = new Date(createdAt.getTime() + OVERLAP_MILLISECONDS)
-  await orUnavailable(endOtherClusterTokens(db, id, { ...made, at }))
+  await orUnavailable(endOtherClusterTokens(db, id, { ...grant, at }))
 }

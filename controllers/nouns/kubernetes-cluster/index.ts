@@ -263,8 +263,8 @@ async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Pr
   if (release === undefined) throw unavailable('not_configured', `Kubernetes ${version} is not offered.`)
   if (replicas === undefined)
     throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
-  const made = { controlPlaneId: newUuid(random), release, replicas }
-  const demand = { ...id, zone, region, name, networkId, ...made }
+  const controlPlane = { controlPlaneId: newUuid(random), release, replicas }
+  const demand = { ...id, zone, region, name, networkId, ...controlPlane }
   await orUnavailable(db.transaction().execute((tx) => claimCluster(tx, demand, 'spec.networkId')))
   return grantedCondition(CLAIMED)
 }

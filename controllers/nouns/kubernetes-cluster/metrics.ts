@@ -23,16 +23,16 @@ export function openKubernetesMetrics(
   clock: Pick<Clock, 'now'>,
 ): void {
   const gauge = gaugesIn(registry)
-  const made = () => clusters().filter(({ status }) => status?.isMade === true)
+  const existing = () => clusters().filter(({ status }) => status?.isMade === true)
   gauge(
     'svccloud_kubernetes_clusters_unhealthy',
     'Clusters of Kubernetes whose control plane does not serve as configured',
-    () => made().filter(isUnhealthy).length,
+    () => existing().filter(isUnhealthy).length,
   )
   gauge(
     'svccloud_kubernetes_clusters_snapshot_overdue',
     'Clusters whose last snapshot by their schedule failed, or was due half an hour ago',
-    () => made().filter((cluster) => isOverdue(cluster, clock.now())).length,
+    () => existing().filter((cluster) => isOverdue(cluster, clock.now())).length,
   )
   gauge(
     'svccloud_node_pools_short',

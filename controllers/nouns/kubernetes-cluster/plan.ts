@@ -30,7 +30,7 @@ import {
 } from './observed.ts'
 import { dueGrants } from './grants.ts'
 import { forgettingNodes } from './nodes.ts'
-import { dueSnapshot, kindOf, noted, placing, snapshotUpkeep, storedSnapshotIds, taken } from './snapshots.ts'
+import { dueSnapshot, kindOf, noted, placing, snapshotUpkeep, storedSnapshotIds, snapshotStep } from './snapshots.ts'
 import {
   deregistrationRules,
   dueRegistration,
@@ -54,7 +54,7 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
   creates: 'kubernetes_cluster.create',
   deletes: 'kubernetes_cluster.delete',
   flows: {
-    'kubernetes_cluster.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, hosted, made]),
+    'kubernetes_cluster.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, hosted, isMade]),
     'kubernetes_cluster.upgrade': (input) => firstDecision(input, [reachable, savedForUpgrade, rolled, upgraded]),
     'kubernetes_cluster.snapshot': (input) => firstDecision(input, [reachable, takenNow, saved]),
     'kubernetes_cluster.restore': (input) =>
@@ -135,7 +135,7 @@ const hosted: Rule = (input) => {
       })
 }
 
-const made: Rule = (input) => ({
+const isMade: Rule = (input) => ({
   health: 'ready',
   reason: 'Running',
   step: 'control_plane',
@@ -175,7 +175,7 @@ const recovered: Rule = ({ root, operation, observed, ...input }) => {
 const savedForUpgrade: Rule = (input) =>
   input.observed.claim?.release === targetOf(input)
     ? undefined
-    : taken(input, { id: derivedId(`${input.operation.id}/pre_upgrade`), kind: 'pre_upgrade' }, 'saved')
+    : snapshotStep(input, { id: derivedId(`${input.operation.id}/pre_upgrade`), kind: 'pre_upgrade' }, 'saved')
 
 /** The release that the operation names, or the newest of the edited version. */
 function targetOf({ root, operation, observed }: OperationInput): string | undefined {
@@ -223,7 +223,8 @@ const upgraded: Rule = (input) => ({
   status: { ...seenOf(input), version: versionOf(input.observed.claim), fault: undefined, failedVersion: undefined },
 })
 
-const takenNow: Rule = (input) => taken(input, { id: input.operation.id, kind: kindOf(input.operation) }, 'taken')
+const takenNow: Rule = (input) =>
+  snapshotStep(input, { id: input.operation.id, kind: kindOf(input.operation) }, 'taken')
 
 const saved: Rule = (input) => ({
   health: 'ready',
@@ -238,7 +239,11 @@ const savedForRestore: Rule = (input) => {
   const plane = hostOf(input.observed)?.plane
   const hasBegun = plane?.restoreId === input.operation.id || plane?.phase === 'restoring'
   if (hasBegun || plane?.hasEtcdQuorum !== true) return undefined
-  const decision = taken(input, { id: derivedId(`${input.operation.id}/pre_restore`), kind: 'pre_restore' }, 'saved')
+  const decision = snapshotStep(
+    input,
+    { id: derivedId(`${input.operation.id}/pre_restore`), kind: 'pre_restore' },
+    'saved',
+  )
   return decision?.outcome === 'failed' ? undefined : decision
 }
 

@@ -9,25 +9,28 @@ import { findInternalPlace, type InternalPlace, openInternalTenant } from '../..
 import type { Parts } from '../../kit/parts.ts'
 
 type PlaceParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'> & BackupAccess
-type Kept = Pick<ClusterClaim, 'zone' | 'controlPlaneId'> & { readonly accountId: string }
+type ClusterReference = Pick<ClusterClaim, 'zone' | 'controlPlaneId'> & { readonly accountId: string }
 
 const KEY_BYTES = 32
-const idOf = ({ controlPlaneId: owner, zone }: Kept) => ({ purpose: 'clusters', owner, zone }) as const
+const idOf = ({ controlPlaneId: owner, zone }: ClusterReference) => ({ purpose: 'clusters', owner, zone }) as const
 
 /** The place as it was last opened, without asking the store; undefined before. Throws Unavailable. */
-export async function findSnapshotPlace(parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace | undefined> {
+export async function findSnapshotPlace(
+  parts: PlaceParts,
+  cluster: ClusterReference,
+): Promise<SnapshotPlace | undefined> {
   const place = await findInternalPlace(parts, idOf(cluster))
   return place && (await snapshotPlaceOf(parts, cluster, place))
 }
 
 /** Creates the place where needed, and configures the store with its key. Throws 503 where there is no object storage,
  *  and Unavailable while a store is unavailable that does not know it yet. */
-export const openSnapshotPlace = async (parts: PlaceParts, cluster: Kept): Promise<SnapshotPlace> =>
+export const openSnapshotPlace = async (parts: PlaceParts, cluster: ClusterReference): Promise<SnapshotPlace> =>
   snapshotPlaceOf(parts, cluster, await openInternalTenant(parts, idOf(cluster)))
 
 async function snapshotPlaceOf(
   parts: PlaceParts,
-  { accountId, zone, controlPlaneId }: Kept,
+  { accountId, zone, controlPlaneId }: ClusterReference,
   { store, bucket, accessKeyId, secretAccessKey }: InternalPlace,
 ): Promise<SnapshotPlace> {
   const key = Buffer.from(await accountKey(parts, accountId), 'hex')

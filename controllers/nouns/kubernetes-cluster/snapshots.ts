@@ -16,7 +16,7 @@ export const kindOf = ({ arguments: { kind } = {} }: OperationStanza): SnapshotK
   isSnapshotKind(kind) ? kind : 'manual'
 
 /** Undefined once the snapshot of that id is taken and recorded. */
-export function taken(
+export function snapshotStep(
   input: Input,
   { id, kind }: { readonly id: string; readonly kind: SnapshotKind },
   step: NonNullable<Decision['step']>,

@@ -18,7 +18,7 @@ import type { HostClusters } from './host-clusters.ts'
 import { NAMESPACE } from './parts.ts'
 
 type Process = NonNullable<KubernetesHostStatus['process']>
-type Seen = Omit<Process, 'digest' | 'appliedAt'>
+type ProcessState = Omit<Process, 'digest' | 'appliedAt'>
 
 export interface Installation {
   readonly hostClusters: HostClusters
@@ -32,7 +32,7 @@ const TOKEN_SECONDS = 600
 
 /** The state after it was applied: a refusal of the cluster is its detail. Throws Unavailable while the cluster does
  *  not answer. */
-export async function install(parts: Parts, installation: Installation): Promise<Seen> {
+export async function install(parts: Parts, installation: Installation): Promise<ProcessState> {
   const { hostClusters, clusterId } = installation
   const { endpoint, certificateAuthority: ca } =
     parts.caches.of(KubernetesCluster).get({ namespace: NAMESPACE, name: clusterId })?.status ?? {}
@@ -97,7 +97,7 @@ const Pod: ResourceType<unknown, PodStatus> = {
   scope: 'Namespaced',
 }
 
-async function seenOf(store: Store, { settings: { manifests, service: place } }: HostClusters): Promise<Seen> {
+async function seenOf(store: Store, { settings: { manifests, service: place } }: HostClusters): Promise<ProcessState> {
   const service = await read<ServiceStatus>(store, manifests, 'Service', place)
   const set = await read<SetStatus>(store, manifests, 'StatefulSet', place)
   const { observedGeneration = 0, updatedReplicas = 0, readyReplicas = 0 } = set?.status ?? {}

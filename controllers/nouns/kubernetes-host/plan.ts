@@ -201,11 +201,11 @@ function idle(input: Input): Decision {
     return { health: 'stalled', reason: 'Error', message: root.status?.operation?.error ?? 'It was not made.' }
   const { address } = root.status.process ?? {}
   const isMoved = address !== undefined && observed.silence === '' && observed.row?.url !== urlOf(address)
-  const said = observed.silence ?? 'it has no address'
+  const problem = observed.silence ?? 'it has no address'
   return {
     health: 'ready',
-    reason: said === '' ? 'Running' : 'Silent',
-    message: truncated(said),
+    reason: problem === '' ? 'Running' : 'Silent',
+    message: truncated(problem),
     actions: [
       ...installing(input),
       ...(isMoved

@@ -87,7 +87,7 @@ async function observe(
   } = balancer
   const accountId = await findAccountOf(db, namespace)
   const loadBalancer = accountId === undefined ? undefined : { accountId, loadBalancerId: id }
-  const kept = spec.certificates.map((certificate) => certificate.id)
+  const certificateIds = spec.certificates.map((certificate) => certificate.id)
   const requests = await newRequests(db, balancer)
   const edit = detectLife(balancer, LIFE)
   return {
@@ -98,7 +98,9 @@ async function observe(
     machines: machines.observe({ namespace, id }),
     lost: await findLostMachines(parts, { type: 'load_balancer', namespace, id, accountId }),
     unusedCertificates:
-      loadBalancer === undefined ? [] : await orUnavailable(listUnusedCertificates(db, loadBalancer, kept, now)),
+      loadBalancer === undefined
+        ? []
+        : await orUnavailable(listUnusedCertificates(db, loadBalancer, certificateIds, now)),
     edits: editsOf(requests),
     editor:
       edit === undefined

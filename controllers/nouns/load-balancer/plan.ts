@@ -16,7 +16,7 @@ import { hasAccount, type SyncInput } from '../../kit/synced-plan.ts'
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
 type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect, KindOf<'load_balancer'>>
-type Seen = SyncInput<LoadBalancerObject, Observed>
+type ClaimInput = SyncInput<LoadBalancerObject, Observed>
 type Rule<Input = OperationInput> = (input: Input) => Decision | undefined
 
 /** Reports wake it; this interval is for what nobody reports. */
@@ -40,8 +40,10 @@ export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerS
 const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
   claim !== undefined || isThere ? undefined : networkAwaited(root.spec.networkId)
 
-const isClaimed: Rule<ReconcileInput> = claimed(loadBalancerChanges, ({ root: { spec }, observed: { claim } }: Seen) =>
-  claim === undefined ? undefined : { ...spec, name: claim.name },
+const isClaimed: Rule<ReconcileInput> = claimed(
+  loadBalancerChanges,
+  ({ root: { spec }, observed: { claim } }: ClaimInput) =>
+    claim === undefined ? undefined : { ...spec, name: claim.name },
 )
 
 const routed: Rule = ({ observed }) => {

@@ -112,7 +112,7 @@ async function observe(
     lost: await findLostMachines(parts, { type: 'node_pool', namespace, id: nodePoolId, accountId }),
     removed: await removedServers(parts, pool, own),
     scaling: 'obstacle' in api ? undefined : await scalingOf(parts, pool, { clusterClaim, region, memory }),
-    taken: takenNumbers(pool, own, api),
+    numbersInUse: takenNumbers(pool, own, api),
     edits: [],
     editor: begun === undefined ? await findEditor(store, NodePool, pool, '') : editorActor(begun.username),
   }

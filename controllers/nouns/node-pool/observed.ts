@@ -64,7 +64,7 @@ export interface Observed {
   /** Undefined for a pool without autoscaling or with an operation under way, and while the cluster does not report. */
   readonly scaling: Scaling | undefined
   /** Numbers of nodes of which anything exists. */
-  readonly taken: readonly number[]
+  readonly numbersInUse: readonly number[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
   /** The actor of the edit that has no operation. */

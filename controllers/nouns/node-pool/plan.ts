@@ -40,10 +40,10 @@ export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Obser
   type: NodePool,
   ...LIFE,
   flows: {
-    'node_pool.sync': (input) => firstDecision(input, [hasAccount, hasCluster, claimed, brought, done]),
+    'node_pool.sync': (input) => firstDecision(input, [hasAccount, hasCluster, claimed, isBrought, done]),
   },
-  auditedAs: ({ kind, arguments: given }) =>
-    kind === 'node_pool.delete' ? kind : given === undefined ? 'node_pool.create' : 'node_pool.update',
+  auditedAs: ({ kind, arguments: parameters }) =>
+    kind === 'node_pool.delete' ? kind : parameters === undefined ? 'node_pool.create' : 'node_pool.update',
   detectMore(input) {
     const { root, observed } = input
     if (activeOperation(root) !== undefined || root.status?.followed === undefined) return undefined
@@ -103,22 +103,22 @@ const withheldOf = (input: Pick<Input, 'root' | 'observed'>): string => {
 }
 
 /** Its nodes are as desired. */
-const brought: Rule = (input) => {
+const isBrought: Rule = (input) => {
   const { root, observed } = input
   const status = { followed: followed(root), grantedCount: countOf(input) }
   const withheld = withheldOf(input)
   if (withheld !== '') return { ...failed('servers', withheld), status }
   if ('obstacle' in observed.api) return { ...waiting('servers', observed.api.obstacle), status }
-  const kept = maintained(input, countOf(input))
-  if (kept.waitFor === '') return undefined
+  const upkeep = maintained(input, countOf(input))
+  if (upkeep.waitFor === '') return undefined
   return {
     health: 'reconciling',
     reason: 'Following',
-    message: truncated(`Waiting for ${kept.waitFor}`),
-    step: stepOf(kept.slots),
-    actions: kept.actions,
-    status: { ...kept.status, ...status },
-    waitFor: kept.waitFor,
+    message: truncated(`Waiting for ${upkeep.waitFor}`),
+    step: stepOf(upkeep.slots),
+    actions: upkeep.actions,
+    status: { ...upkeep.status, ...status },
+    waitFor: upkeep.waitFor,
     waitSeconds: BUSY_LOOK_SECONDS,
   }
 }
@@ -349,19 +349,19 @@ function idle(input: Input): Decision {
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   if ('obstacle' in observed.api)
     return { ...waiting('servers', observed.api.obstacle), health: status?.isMade === true ? 'ready' : 'reconciling' }
-  const kept = maintained(input, countOf(input))
-  const isSettled = kept.waitFor === ''
+  const upkeep = maintained(input, countOf(input))
+  const isSettled = upkeep.waitFor === ''
   const isMade = isSettled || status?.isMade === true
   const fault = isSettled ? undefined : status?.fault
-  const isServerMissing = kept.slots.some(({ isMissing }) => isMissing)
+  const isServerMissing = upkeep.slots.some(({ isMissing }) => isMissing)
   const isInError = fault !== undefined || !isMade
   return {
     health: isInError || isServerMissing ? 'stalled' : 'ready',
     reason: isServerMissing ? 'ServerMissing' : isInError ? 'Error' : isSettled ? 'Running' : 'Maintaining',
-    message: truncated(isServerMissing ? kept.waitFor : (fault ?? (isSettled ? withheldOf(input) : kept.waitFor))),
-    actions: kept.actions,
-    status: { ...kept.status, fault, grantedCount: countOf(input), ...(isMade ? { isMade } : {}) },
-    waitFor: kept.waitFor === '' ? 'a change' : kept.waitFor,
+    message: truncated(isServerMissing ? upkeep.waitFor : (fault ?? (isSettled ? withheldOf(input) : upkeep.waitFor))),
+    actions: upkeep.actions,
+    status: { ...upkeep.status, fault, grantedCount: countOf(input), ...(isMade ? { isMade } : {}) },
+    waitFor: upkeep.waitFor === '' ? 'a change' : upkeep.waitFor,
     waitSeconds: !isSettled
       ? BUSY_LOOK_SECONDS
       : pool.spec.autoscaling === undefined
@@ -388,10 +388,10 @@ function remove(input: Input): Decision {
   } else if (accountId !== undefined) {
     // All nodes are deleted, also those that autoscaling has released and kept.
     const all = { ...pool, spec: { ...pool.spec, skipped: [] } }
-    const kept = maintained({ ...input, root: all }, 0)
+    const upkeep = maintained({ ...input, root: all }, 0)
     const isRevoked = pool.status?.join === undefined
-    if (kept.waitFor !== '' || !isRevoked)
-      return { ...going, actions: kept.actions, status: kept.status, waitFor: kept.waitFor }
+    if (upkeep.waitFor !== '' || !isRevoked)
+      return { ...going, actions: upkeep.actions, status: upkeep.status, waitFor: upkeep.waitFor }
   }
   return {
     health: 'reconciling',

@@ -116,7 +116,9 @@ export function dueScaling({ root, observed, now }: Input): (OperationStart & { 
   const growth = judgeGrowth(load, pools)
   if (growth !== undefined && !mayGrow) return undefined
   if (growth !== undefined)
-    return growth.poolId === root.metadata.name ? started('grow', grown(root, growth.by, observed.taken)) : undefined
+    return growth.poolId === root.metadata.name
+      ? started('grow', grown(root, growth.by, observed.numbersInUse))
+      : undefined
   const leaving = judgeShrinking(load, pools, { since, now })
   return leaving?.poolId === root.metadata.name ? started('shrink', without(root, [leaving.name])) : undefined
 }
@@ -130,9 +132,13 @@ const started = (action: string, spec: Pick<NodePoolSpec, 'count' | 'skipped'>) 
 
 /** Released numbers are used again first, once nothing of their nodes is left: at most as many as the pool grows by, so
  *  that no existing node has to make room. */
-function grown(pool: NodePoolObject, by: number, taken: readonly number[]): Pick<NodePoolSpec, 'count' | 'skipped'> {
+function grown(
+  pool: NodePoolObject,
+  by: number,
+  numbersInUse: readonly number[],
+): Pick<NodePoolSpec, 'count' | 'skipped'> {
   const before = pool.spec.skipped ?? []
-  const back = before.filter((number) => !taken.includes(number)).slice(0, by)
+  const back = before.filter((number) => !numbersInUse.includes(number)).slice(0, by)
   return { count: pool.spec.count + by, skipped: before.filter((number) => !back.includes(number)) }
 }
 

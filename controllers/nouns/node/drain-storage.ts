@@ -102,8 +102,8 @@ function moveStorages({ node, observed, operation }: OperationInput): Decision {
 
 /** How often this drain has started to move it; 0 when another operation followed. */
 function startedMoves({ storage }: TenantStorage, operationId: string): number {
-  const given = storage?.spec.operation?.arguments
-  return given?.['node_operation_id'] === operationId ? Number(given['node_operation_turn'] ?? 1) : 0
+  const parameters = storage?.spec.operation?.arguments
+  return parameters?.['node_operation_id'] === operationId ? Number(parameters['node_operation_turn'] ?? 1) : 0
 }
 
 const canStartMove = (one: TenantStorage, operationId: string): boolean =>

@@ -76,17 +76,17 @@ export function ensureStorage(
 ): ServerAction {
   // What the owner has changed on an existing storage stays; a rebuild keeps its backup schedule.
   const before = observed.storage?.spec
-  const kept = observed.storage?.metadata.name === name ? before : undefined
+  const previous = observed.storage?.metadata.name === name ? before : undefined
   const backupSchedule = before === undefined ? server.spec.backupSchedule : before.backupSchedule
   const spec: StorageSpec = {
     zone: before?.zone ?? server.spec.zone,
-    title: kept?.title ?? server.spec.title,
+    title: previous?.title ?? server.spec.title,
     sizeGibibytes: claims.placement.storageGibibytes,
     tier: 'standard',
     isBoot: true,
     serverId: server.metadata.name,
     labels: {},
-    isProtected: kept?.isProtected ?? false,
+    isProtected: previous?.isProtected ?? false,
     ...defined({ backupSchedule }),
     ...sourceOf(server),
   }

@@ -88,6 +88,6 @@ export function releasedInterfaces(
       status?.interfaces?.includes(id) !== true
     )
   }
-  const gone = leaving.filter(isGone).map(({ id }) => id)
-  return gone.length === 0 ? [] : [{ do: 'effect', name: 'leave', input: { accountId, ids: gone } }]
+  const departures = leaving.filter(isGone).map(({ id }) => id)
+  return departures.length === 0 ? [] : [{ do: 'effect', name: 'leave', input: { accountId, ids: departures } }]
 }

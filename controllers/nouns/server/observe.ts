@@ -328,16 +328,17 @@ async function observeUserData(
     return { userData: undefined, hasUserDataCopy: true }
   const { namespace = '' } = server.metadata
   const copy = node === undefined ? undefined : await store.get(Secret, userDataKey(server, node))
-  const given = (await store.get(Secret, { namespace, name }))?.data
+  const secretData = (await store.get(Secret, { namespace, name }))?.data
   const template =
     server.spec.template === undefined ? undefined : caches.of(Template).get({ name: server.spec.template })
   const read =
-    given?.['userData'] === undefined
+    secretData?.['userData'] === undefined
       ? undefined
-      : readUserData(Buffer.from(given['userData'], 'base64'), {
+      : readUserData(Buffer.from(secretData['userData'], 'base64'), {
           isProgramsOnly: runsProgramsOnly(template?.spec.image.built),
         })
-  const userData = read !== undefined && 'bytes' in read ? { ...given, userData: read.bytes.toString('base64') } : given
+  const userData =
+    read !== undefined && 'bytes' in read ? { ...secretData, userData: read.bytes.toString('base64') } : secretData
   return {
     userData,
     ...(read !== undefined && 'fault' in read ? { userDataFault: read.fault } : {}),

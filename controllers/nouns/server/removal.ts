@@ -44,10 +44,10 @@ export function removal({ server, observed }: ReconcileInput): Decision {
     server.spec.userDataSecretName !== undefined && node !== undefined
       ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]
       : []
-  const { userDataSecretName: given } = server.spec
+  const { userDataSecretName: secretName } = server.spec
   const own: readonly ServerAction[] =
-    given !== undefined && isManagedUserData(server.metadata.name, given)
-      ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }]
+    secretName !== undefined && isManagedUserData(server.metadata.name, secretName)
+      ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: secretName } }]
       : []
   // Also when it no longer holds anything: a change that was accepted since has its audit entry by then.
   const release: readonly ServerAction[] =

@@ -73,8 +73,8 @@ function watches({ caches }: Parts): readonly Watch[] {
       ? snapshots
           .by(OF_STORAGE, `${namespace}/${name}`)
           .filter(({ metadata, status: shown }) => {
-            const taken = status?.snapshots?.find((each) => each.name === metadata.uid)
-            return taken?.usedBytes !== undefined && taken.usedBytes !== shown?.usedBytes
+            const report = status?.snapshots?.find((each) => each.name === metadata.uid)
+            return report?.usedBytes !== undefined && report.usedBytes !== shown?.usedBytes
           })
           .map(keyOf)
       : []

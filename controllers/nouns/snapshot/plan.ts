@@ -103,7 +103,7 @@ const heldNoLonger = ({ snapshot, observed: { accountId = '' } }: ReconcileInput
 ]
 
 function create(input: OperationInput): Decision {
-  return firstDecision(input, [hasAccount, hasStorage, claimed, taken])
+  return firstDecision(input, [hasAccount, hasStorage, claimed, isTaken])
 }
 
 const hasAccount: Rule = ({ observed }) =>
@@ -154,10 +154,10 @@ const claimed: Rule = ({ snapshot, observed: { accountId = '', storage } }) => {
   }
 }
 
-type Taken = NonNullable<VolumeStatus['snapshots']>[number]
+type SnapshotReport = NonNullable<VolumeStatus['snapshots']>[number]
 
 /** From the report of a host. */
-const takenOf = ({ snapshot, observed }: ReconcileInput): Taken | undefined =>
+const takenOf = ({ snapshot, observed }: ReconcileInput): SnapshotReport | undefined =>
   observed.volumes.flatMap(({ status }) => status?.snapshots ?? []).find(({ name }) => name === snapshot.metadata.uid)
 
 /** The host changes no disk while a backup reads it. */
@@ -174,7 +174,7 @@ const waitingForHost = (
 const isLost = ({ snapshot, observed }: ReconcileInput): boolean =>
   observed.volumes.some(({ status }) => status?.lostSnapshots?.includes(snapshot.metadata.uid ?? '') === true)
 
-const taken: Rule = (input) => {
+const isTaken: Rule = (input) => {
   const point = takenOf(input)
   if (point === undefined && isLost(input)) return failed('taken', LOST)
   if (point === undefined)
@@ -204,7 +204,7 @@ const taken: Rule = (input) => {
 }
 
 function remove(input: OperationInput): Decision {
-  return { ...firstDecision(input, [unread, removed, gone]), status: { state: 'deleting' } }
+  return { ...firstDecision(input, [unread, removed, release]), status: { state: 'deleting' } }
 }
 
 /** Storages that are being created from it read it. */
@@ -245,7 +245,7 @@ const removed: Rule = (input) => {
       }
 }
 
-const gone: Rule = ({ snapshot, observed: { accountId } }) => ({
+const release: Rule = ({ snapshot, observed: { accountId } }) => ({
   ...reconciling('Deleting'),
   step: 'released',
   outcome: 'succeeded',

@@ -62,7 +62,7 @@ const cancelled: Rule = (input) => {
       }
 }
 
-const made: Rule = (input) => {
+const isDataMade: Rule = (input) => {
   const { storage, observed } = input
   // Once it is attached, its volumes follow its server.
   if (observed.claim?.phase !== 'detached') return undefined
@@ -104,7 +104,7 @@ const assigned =
   }
 
 /** The data is where the server is. */
-const brought =
+const isBrought =
   (step: Decision['step']): Rule =>
   (input) => {
     const { storage, observed } = input
@@ -252,7 +252,7 @@ const volumesRemoved: Rule = (input) => {
 }
 
 /** Nothing is released before the host has removed the data. */
-const given: Rule = (input) => ({
+const releaseClaims: Rule = (input) => ({
   ...reconciling('deleting', 'Deleting'),
   step: 'released',
   outcome: 'succeeded',
@@ -261,13 +261,21 @@ const given: Rule = (input) => ({
 })
 
 export const create = (input: OperationInput): Decision =>
-  firstDecision(input, [cancelled, claimed, made, isAttachWanted, assigned('attached'), brought('attached'), guestHas])
+  firstDecision(input, [
+    cancelled,
+    claimed,
+    isDataMade,
+    isAttachWanted,
+    assigned('attached'),
+    isBrought('attached'),
+    guestHas,
+  ])
 export const attach = (input: OperationInput): Decision =>
-  firstDecision(input, [assigned('claimed'), brought('brought'), guestHas])
+  firstDecision(input, [assigned('claimed'), isBrought('brought'), guestHas])
 export const detach = (input: OperationInput): Decision => firstDecision(input, [released, guestReleased, detached])
 export const resize = (input: OperationInput): Decision => firstDecision(input, [roomHeld, grown])
 export const remove = (input: OperationInput): Decision =>
-  firstDecision(input, [released, guestReleased, unheld, volumesRemoved, given])
+  firstDecision(input, [released, guestReleased, unheld, volumesRemoved, releaseClaims])
 
 /** How an operation that passed its deadline leaves the storage. */
 export function overdue(input: OperationInput, decision: Decision, error: string): Decision {

@@ -43,8 +43,8 @@ const forgotten = (volumes: readonly VolumeObject[]): Decision | undefined =>
 export function layOut(storage: StorageObject, observed: Observed): Decision {
   const { spec } = storage
   const { node } = observed
-  const kept = node === undefined ? forgotten(observed.volumes) : undefined
-  if (kept !== undefined) return kept
+  const fallback = node === undefined ? forgotten(observed.volumes) : undefined
+  if (fallback !== undefined) return fallback
   if (node === undefined)
     return {
       ...reconciling('creating', 'Waiting', 'It has no room on any host yet.'),

@@ -27,10 +27,10 @@ interface MoveRequest {
   /** How a running server may be moved for it; by the server's policy when undefined. */
   readonly mode: string | undefined
 }
-const requestOf = ({ arguments: given = {} }: OperationStanza): MoveRequest => ({
-  source: given['source_node_id'],
-  target: given['target_node_id'],
-  mode: given['mode'],
+const requestOf = ({ arguments: parameters = {} }: OperationStanza): MoveRequest => ({
+  source: parameters['source_node_id'],
+  target: parameters['target_node_id'],
+  mode: parameters['mode'],
 })
 
 /** Whether its data is on the tier that the move requests; true when it requests none. */
@@ -54,7 +54,7 @@ const isArrivedOn = (input: OperationInput, node: string | undefined): boolean =
 
 /** `storage.move`: the first rule that applies decides. */
 export const move = (input: OperationInput): Decision =>
-  firstDecision(input, isDetached(input) ? [reserved, brought, cleaned] : [serverMoved, cleaned])
+  firstDecision(input, isDetached(input) ? [reserved, isBrought, cleaned] : [serverMoved, cleaned])
 
 const isDetached = ({ storage, observed: { claim } }: ReconcileInput): boolean =>
   !storage.spec.isBoot && claim?.phase === 'detached'
@@ -96,7 +96,7 @@ const reserved: Rule = (input) => {
 }
 
 /** The data is complete on the other node before anything is removed from its source. */
-const brought: Rule = (input) => {
+const isBrought: Rule = (input) => {
   const { storage, observed, operation } = input
   const { claim, volumes } = observed
   const node = claim?.targetNode

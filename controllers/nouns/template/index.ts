@@ -88,14 +88,14 @@ async function observe({ caches, store }: Parts, template: TemplateObject): Prom
 function useIn(caches: Parts['caches'], template: string, zone: string): ZoneUse {
   const storages = caches.of(Storage).by(MADE_OF, inZone(template, zone))
   const isBuilt = caches.of(Zone).get({ name: zone })?.status?.builtTemplates?.includes(template) === true
-  const asked = storages
+  const times = storages
     .filter(isStorageBeingMade)
     .map(({ metadata }) => metadata.creationTimestamp ?? '')
     .sort()
   return {
     zone,
     isMade: isBuilt || storages.some(({ status }) => status?.state === 'online'),
-    newestAt: asked.at(-1),
+    newestAt: times.at(-1),
     detail: storages.find(({ status }) => status?.state === 'error')?.status?.stateDetail,
   }
 }

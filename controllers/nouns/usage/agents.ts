@@ -20,7 +20,7 @@ const ANSWER_MILLISECONDS_MAXIMUM = 10_000
 /** Asks each agent itself, and trusts only the certificate of its node. Throws Unavailable when one does not answer. */
 export function usageFromAgents({ store, clock }: { readonly store: Store; readonly clock: Clock }): UsageSource {
   // A resumed TLS session shows no certificate, so none is resumed.
-  const kept = new Agent({
+  const keepAliveAgent = new Agent({
     keepAlive: true,
     maxSockets: CONNECTIONS_MAXIMUM,
     maxCachedSessions: 0,
@@ -48,7 +48,7 @@ export function usageFromAgents({ store, clock }: { readonly store: Store; reado
     const late = new AbortController()
     const cancel = clock.after(ANSWER_MILLISECONDS_MAXIMUM, () => late.abort())
     try {
-      const response = await askPinned(target, { method: 'GET', agent: kept, signal: late.signal })
+      const response = await askPinned(target, { method: 'GET', agent: keepAliveAgent, signal: late.signal })
       const body = await readWhole(response, ANSWER_BYTES_MAXIMUM)
       if (response.statusCode === 200) return Answer.parse(JSON.parse(body.toString())).guests
     } finally {

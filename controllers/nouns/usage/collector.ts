@@ -63,10 +63,10 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
   return async () => {
     const isAsked = ({ spec, status }: KubeObject<NodeSpec, NodeStatus>) =>
       shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable'
-    const { asked: nodes = [], left = [] } = Object.groupBy(caches.of(Node).list(), (node) =>
-      isAsked(node) ? 'asked' : 'left',
+    const { nodes = [], rest = [] } = Object.groupBy(caches.of(Node).list(), (node) =>
+      isAsked(node) ? 'nodes' : 'rest',
     )
-    for (const { metadata } of left) outages.over(metadata.name)
+    for (const { metadata } of rest) outages.over(metadata.name)
     const work = async () => {
       for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
         const { name } = node.metadata
@@ -85,7 +85,7 @@ function ownersOf(
   earlier: GuestOwners,
 ): GuestOwners {
   const spokenOf = new Set(usages.map(({ instance }) => instance))
-  const gone = [...earlier].filter(([name]) => spokenOf.has(name))
+  const absent = [...earlier].filter(([name]) => spokenOf.has(name))
   const present = caches
     .of(Instance)
     .inNamespace(nodeNamespace(node))
@@ -95,5 +95,5 @@ function ownersOf(
         ? []
         : [[name, { accountId, serverId: server.name, serverUid: server.uid, serverName: hostname }] as const]
     })
-  return new Map([...gone, ...present])
+  return new Map([...absent, ...present])
 }

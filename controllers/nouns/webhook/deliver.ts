@@ -14,7 +14,12 @@ import {
 } from '../../../db/webhook/index.ts'
 import { mail } from '../../../domain/mail/mails.ts'
 import { en } from '../../../domain/mail/en.ts'
-import { GONE, isDelivered, PAUSE_AFTER_MILLISECONDS, retryAfterMilliseconds } from '../../../domain/webhook/rules.ts'
+import {
+  HTTP_GONE,
+  isDelivered,
+  PAUSE_AFTER_MILLISECONDS,
+  retryAfterMilliseconds,
+} from '../../../domain/webhook/rules.ts'
 import { SECRET_BYTES, secretText, signedHeaders } from '../../../domain/webhook/signature.ts'
 import type { TestTrust } from '../../../integrations/public-internet/lookup.ts'
 import { sendToPublic } from '../../../integrations/public-internet/send.ts'
@@ -97,7 +102,7 @@ async function deliver(parts: DeliverParts, delivery: DueDelivery, signal: Abort
     db.transaction().execute(async (tx) => {
       const failingSince = await recordAttempt(tx, delivery, { now, status, error, nextAttemptAt })
       if (failingSince == null) return
-      const isGone = status === GONE
+      const isGone = status === HTTP_GONE
       const isLong = now.getTime() - failingSince.getTime() >= PAUSE_AFTER_MILLISECONDS
       if (!isGone && !isLong) return
       const pause = isGone ? 'gone' : 'failing'

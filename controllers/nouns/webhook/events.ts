@@ -88,9 +88,9 @@ export function watchStates({ caches }: Pick<EventParts, 'caches'>): Changed {
   )
   return {
     take() {
-      const taken = changed
+      const batch = changed
       changed = new Set()
-      return taken
+      return batch
     },
     close: () => stops.forEach((stop) => stop()),
   }
@@ -224,8 +224,8 @@ async function eventsOfStates(
   )
   const differing = found.filter(({ type, id, state }) => known.get(`${type}/${id}`)?.state !== state)
   const present = new Set(found.map(({ type, id }) => `${type}/${id}`))
-  const gone = [...known].flatMap(([key, one]) => (present.has(key) ? [] : [one]))
-  await noteStates(tx, accountId, { set: differing, gone, isFirst: !hasStates })
+  const deletions = [...known].flatMap(([key, one]) => (present.has(key) ? [] : [one]))
+  await noteStates(tx, accountId, { set: differing, deletions, isFirst: !hasStates })
   const at = now.toISOString()
   return differing.flatMap(({ type, id, state, isOlder }) => {
     if (isOlder && !hasStates) return []

@@ -56,18 +56,18 @@ export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<
 /** Headers that the inner request takes over from the outer one. The address was resolved already. */
 const FORWARDED = ['authorization', 'user-agent', 'traceparent', 'tracestate'] as const
 
-function requestOf({ route, arguments: given, request }: ToolCall): HttpRequest {
+function requestOf({ route, arguments: values, request }: ToolCall): HttpRequest {
   const { path, query } = placesOf(route)
   const names = path.map(({ argument }) => argument)
-  const missing = names.filter((name) => !isText(given[name]))
+  const missing = names.filter((name) => !isText(values[name]))
   if (missing.length > 0)
     throw refusal(
-      missing.map((field) => ({ field, detail: given[field] === undefined ? 'is required' : 'must be a string' })),
+      missing.map((field) => ({ field, detail: values[field] === undefined ? 'is required' : 'must be a string' })),
     )
   const target = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
-    encodeURIComponent(String(given[path.find((one) => one.name === name)?.argument ?? name]).toWellFormed()),
+    encodeURIComponent(String(values[path.find((one) => one.name === name)?.argument ?? name]).toWellFormed()),
   )
-  const rest = Object.entries(given).filter(([name, value]) => !names.includes(name) && value !== undefined)
+  const rest = Object.entries(values).filter(([name, value]) => !names.includes(name) && value !== undefined)
   const isInQuery = (name: string) => query.includes(name) || route.body === null
   const search = new URLSearchParams(
     rest.filter(([name]) => isInQuery(name)).flatMap(([name, value]) => queryEntries(name, value)),

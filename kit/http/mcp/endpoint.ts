@@ -165,9 +165,9 @@ async function callTool(
   options: McpOptions,
   tools: readonly Tool[],
   call: McpCall,
-  { name, arguments: given }: { readonly name: string; readonly arguments: Members },
+  { name, arguments: values }: { readonly name: string; readonly arguments: Members },
 ): Promise<ToolResult | undefined> {
-  const step = call.view.isSearch ? searchStep(name, given, offered(tools, call)) : undefined
+  const step = call.view.isSearch ? searchStep(name, values, offered(tools, call)) : undefined
   if (step !== undefined && 'fault' in step) return wrong(step.fault)
   if (step !== undefined && 'found' in step)
     return {
@@ -186,7 +186,7 @@ async function callTool(
   return dispatch(options, {
     request: call.request,
     route: target.route,
-    arguments: step?.arguments ?? given,
+    arguments: step?.arguments ?? values,
     hasOutputSchema,
   })
 }

@@ -7,18 +7,18 @@ export interface Prompt {
   readonly description: string
   readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[]
   /** The text for the model. Arguments that are not required may be missing. */
-  render(given: Readonly<Record<string, string>>): string
+  render(values: Readonly<Record<string, string>>): string
 }
 
 /** Maximum length of an argument of a prompt. */
 const LENGTH_MAXIMUM = 1_000
 
 /** The fault of the arguments; undefined when there is none. */
-export function promptFault(prompt: Prompt, given: Members): string | undefined {
-  const unknown = Object.keys(given).find((name) => !prompt.arguments.some((argument) => argument.name === name))
+export function promptFault(prompt: Prompt, values: Members): string | undefined {
+  const unknown = Object.keys(values).find((name) => !prompt.arguments.some((argument) => argument.name === name))
   if (unknown !== undefined) return `The prompt ${prompt.name} has no argument ${unknown}.`
   for (const { name, required } of prompt.arguments) {
-    const value = given[name]
+    const value = values[name]
     if (value === undefined ? required : typeof value !== 'string' || value.length > LENGTH_MAXIMUM)
       return `The argument ${name} must be a text of at most ${LENGTH_MAXIMUM} characters.`
   }

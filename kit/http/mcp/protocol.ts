@@ -182,10 +182,10 @@ function decideTools({ method, params }: Request, id: MessageId, isStateless: bo
     return { kind: 'answer', id, isStateless, request: { method, cursor } }
   }
   if (method === 'tools/call' || method === 'prompts/get') {
-    const { name, arguments: given = {} } = params
+    const { name, arguments: values = {} } = params
     if (typeof name !== 'string') return failed(id, INVALID_PARAMS, 'name must be a string.')
-    if (!isObject(given)) return failed(id, INVALID_PARAMS, 'arguments must be an object.')
-    return { kind: 'answer', id, isStateless, request: { method, name, arguments: given } }
+    if (!isObject(values)) return failed(id, INVALID_PARAMS, 'arguments must be an object.')
+    return { kind: 'answer', id, isStateless, request: { method, name, arguments: values } }
   }
   return failed(id, METHOD_NOT_FOUND, `There is no method ${method}.`)
 }

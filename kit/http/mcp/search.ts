@@ -66,15 +66,15 @@ export type SearchStep =
 
 /** The effect of a call of one of the three; undefined for other names. `offered` are the tools that the caller may
  *  use. */
-export function searchStep(name: string, given: Members, offered: readonly Tool[]): SearchStep | undefined {
+export function searchStep(name: string, values: Members, offered: readonly Tool[]): SearchStep | undefined {
   if (name === SEARCH_TOOLS.search.name) {
-    const parsed = SearchArguments.safeParse(given)
+    const parsed = SearchArguments.safeParse(values)
     return parsed.success
       ? { found: find(parsed.data.query, offered) }
       : { fault: 'query is required and must be a text' }
   }
   if (name !== SEARCH_TOOLS.read.name && name !== SEARCH_TOOLS.write.name) return undefined
-  const parsed = CallArguments.safeParse(given)
+  const parsed = CallArguments.safeParse(values)
   if (!parsed.success) return { fault: 'name is required and must be a text; arguments must be an object' }
   return {
     call: parsed.data.name,

@@ -69,6 +69,6 @@ export const migrationEffects = (parts: Parts): EffectsOn<MigrationEffects, Serv
 })
 
 async function copySecret(parts: Parts, [source, target]: SecretCopy): Promise<void> {
-  const given = (await parts.store.get(Secret, source))?.data
-  if (given !== undefined) await writeSecret(parts, target, given)
+  const data = (await parts.store.get(Secret, source))?.data
+  if (data !== undefined) await writeSecret(parts, target, data)
 }

@@ -209,7 +209,7 @@ function rebuildFailed(input: OperationInput, step: NonNullable<Decision['step']
     })
   }
   const before = (name: string): string | null => args[name] ?? null
-  const given = server.spec.userDataSecretName
+  const secretName = server.spec.userDataSecretName
   return whileStopped(step, {
     outcome: 'failed',
     error: `${error} The server has its boot storage as before.`,
@@ -217,10 +217,10 @@ function rebuildFailed(input: OperationInput, step: NonNullable<Decision['step']
       ...(newStorage === undefined
         ? []
         : [{ do: 'remove', type: Storage, key: { ...storageKey(server), name: operation.id } } as const]),
-      ...(given !== undefined &&
-      given !== before('previous_user_data_secret') &&
-      isManagedUserData(server.metadata.name, given)
-        ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } } as const]
+      ...(secretName !== undefined &&
+      secretName !== before('previous_user_data_secret') &&
+      isManagedUserData(server.metadata.name, secretName)
+        ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: secretName } } as const]
         : []),
       {
         do: 'change',

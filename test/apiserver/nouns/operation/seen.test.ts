@@ -81,7 +81,7 @@ const recordOf = ({ kind, status }: OperationView, resourceVersion = '5'): Opera
   status: { status, step: '', stepIndex: 1, error: '' },
 })
 const show = (target: Target | undefined, view: OperationView, record = recordOf(view)) =>
-  endsWith(() => target).seen('account', view, record)
+  endsWith(() => target).viewFor('account', view, record)
 const seen = async (target: Target | undefined, view: OperationView) => (await show(target, view)).status
 
 test.each(OPERATION_KINDS)('%s ends when its end can be read', async (kind) => {
@@ -125,11 +125,13 @@ describe('one that has ended just now', () => {
   })
   test('is under way while the record that is known here has not ended', async () => {
     expect(await show(target, done, recordOf(viewOf('server.start', 'running')))).toMatchObject({ status: 'running' })
-    expect(await endsWith(() => target).seen('account', done, undefined)).toMatchObject({ status: 'running' })
+    expect(await endsWith(() => target).viewFor('account', done, undefined)).toMatchObject({ status: 'running' })
   })
   test('costs nothing a minute later', async () => {
     upTo.length = 0
-    expect(await endsWith(() => target).seen('account', viewOf('server.start', 'succeeded'), undefined)).toMatchObject({
+    expect(
+      await endsWith(() => target).viewFor('account', viewOf('server.start', 'succeeded'), undefined),
+    ).toMatchObject({
       status: 'succeeded',
     })
     expect(upTo).toEqual([])

@@ -66,7 +66,7 @@ function changeOf(
   pool: NodePoolObject,
   pods: readonly Partial<LoadPod>[],
   minutes = 0,
-  taken: readonly number[] = [],
+  numbersInUse: readonly number[] = [],
   mayGrow = true,
 ) {
   const memory = new Map()
@@ -76,7 +76,7 @@ function changeOf(
   lookAt(NOW)
   const later = new Date(at(minutes))
   const scaling = lookAt(later)
-  const { change } = decide(pool, { ...running(pool, wholeOf(pool)), scaling, taken, mayGrow }, later)
+  const { change } = decide(pool, { ...running(pool, wholeOf(pool)), scaling, numbersInUse, mayGrow }, later)
   return (change as { spec: NodePoolObject['spec'] } | undefined)?.spec
 }
 

@@ -147,7 +147,7 @@ export const observedWith = ({ nodes = [], requests = [], ...more }: World = {})
   edits: [],
   editor: 'user:ada',
   scaling: undefined,
-  taken: [],
+  numbersInUse: [],
   mayGrow: true,
   clusterClaim: {
     zone: 'eu-1a',

@@ -166,7 +166,7 @@ test('events and states of more rows than a statement has parameters for are sto
   expect((await countPending(database.db, accountId)).get('hook')).toBe(PENDING_MAXIMUM)
   const states = await database.db.transaction().execute(async (tx) => {
     const set = Array.from({ length: count }, (_, index) => ({ type: 'server', id: `s${index}`, state: 'started' }))
-    await noteStates(tx, accountId, { set, gone: [], isFirst: true })
+    await noteStates(tx, accountId, { set, deletions: [], isFirst: true })
     return await listStates(tx, accountId)
   })
   expect(states).toHaveLength(count)
