@@ -66,7 +66,7 @@ export function planBackupJob(job: JobObject, { course, known }: ObservedJob): r
           { do: 'status', status: { state: status?.state ?? 'running', isRemoved: true } },
         ]
   if (status?.state === 'done' || status?.state === 'failed') return []
-  if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
+  if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN_DETAIL }), conditions: [nameTaken(TAKEN_DETAIL)] }]
   // Work that failed may be requested again, by another object.
   if (known?.job?.report !== undefined && (known.job.report.state === 'done' || known.uid === (metadata.uid ?? '')))
     return [report(known.job.report)]
@@ -82,7 +82,7 @@ const isOfAnother = ({ metadata: { uid }, spec }: JobObject, known: BytesEntry |
   known.uid !== uid &&
   known.job?.work !== workOf(spec) &&
   !(known.state === 'removed' && known.job?.report === undefined)
-const TAKEN = 'Other work was done on this host for another object of this name. Nothing is done for this one.'
+const TAKEN_DETAIL = 'Other work was done on this host for another object of this name. Nothing is done for this one.'
 const ENDED = 'The work was ended on this host before it was done, as was asked. It is not begun again.'
 
 const workOf = ({ work, backup, volume = '', copyOf }: BackupJobSpec): string =>

@@ -109,14 +109,14 @@ export class ByteQueue {
 
   /** Returns how many of the bytes had arrived already. */
   #takeHeld(place: Buffer): number {
-    let taken = 0
-    while (taken < place.length) {
+    let offset = 0
+    while (offset < place.length) {
       const part = this.#parts.shift()
       if (part === undefined) break
-      const copied = part.copy(place, taken)
-      taken += copied
+      const copied = part.copy(place, offset)
+      offset += copied
       if (copied < part.length) this.#parts.unshift(part.subarray(copied))
     }
-    return taken
+    return offset
   }
 }

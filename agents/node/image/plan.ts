@@ -76,7 +76,7 @@ export function planImage(image: ImageObject, observed: ObservedImage): Action[]
       { do: 'status', status: { state: status?.state ?? 'creating', isRemoved: true } },
     ]
   }
-  if (isTaken) return [{ ...report('error', { detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
+  if (isTaken) return [{ ...report('error', { detail: TAKEN_DETAIL }), conditions: [nameTaken(TAKEN_DETAIL)] }]
   if (held !== undefined && (bytes?.state !== 'made' || bytes.uid !== metadata.uid))
     return [effect('noteMade', {}), requeue]
   if (held !== undefined) return planHeld(image, observed, held)
@@ -107,7 +107,7 @@ function planHeld(
 /** The image on the host was created for another object of the name. */
 const isOfAnother = ({ metadata: { uid } }: ImageObject, { held, bytes }: ObservedImage): boolean =>
   held !== undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
-const TAKEN = 'An image that was made for another object of this name is on the host. It stays.'
+const TAKEN_DETAIL = 'An image that was made for another object of this name is on the host. It stays.'
 
 const wasMade = ({ bytes }: ObservedImage): boolean => bytes?.madeFor !== undefined
 const LOST = 'The image was made from the disk once, and is no longer on this host.'

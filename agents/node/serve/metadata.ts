@@ -73,7 +73,7 @@ export function metaDataText(document: MetadataDocument): string {
  *  requests the rest from the network, including routes. One line for each field, so that a shell can read it too. */
 export function networkConfigText(document: MetadataDocument): string {
   const interfaces = document.interfaces.flatMap(({ mac, ipv4, ipv6 }, index) => {
-    const addresses = [ipv4, ipv6].flatMap((given) => (given === null ? [] : [`${given.address}/${given.prefix}`]))
+    const addresses = [ipv4, ipv6].flatMap((one) => (one === null ? [] : [`${one.address}/${one.prefix}`]))
     return [
       `  net${index}:`,
       `    match: {macaddress: "${mac}"}`,

@@ -85,7 +85,7 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
     if (user !== undefined) return [waitForRelease(user)]
     return [effect(spec.isRetained === true ? 'release' : 'remove', {}), removed(status)]
   }
-  if (isTaken) return [{ ...failed(TAKEN), conditions: [nameTaken(TAKEN)] }]
+  if (isTaken) return [{ ...failed(TAKEN_DETAIL), conditions: [nameTaken(TAKEN_DETAIL)] }]
   if (held === undefined) return planMaking(volume, observed)
   if (observed.isSuperseded === true) return [lost('Its server was moved to another host, which has the newer data.')]
   if (observed.isOlderThanServing === true) return [lost(OLDER)]
@@ -117,8 +117,8 @@ function nextSnapshot(
   known: readonly string[],
 ): Action | undefined {
   const isThere = (name: string) => there.some((known) => known.name === name)
-  const gone = wanted.find(({ name, shall }) => shall === 'go' && isThere(name))
-  if (gone !== undefined) return effect('removeSnapshot', { name: gone.name })
+  const removal = wanted.find(({ name, shall }) => shall === 'go' && isThere(name))
+  if (removal !== undefined) return effect('removeSnapshot', { name: removal.name })
   const missing = wanted.find(({ name, shall }) => shall === 'be' && !isThere(name) && !known.includes(name))
   return missing && effect('takeSnapshot', { name: missing.name })
 }
@@ -141,7 +141,7 @@ const lostSnapshots = (
 /** Whether the disk was created for another object of the name. In a pool, the name itself shows whose disk it is. */
 const isOfAnother = ({ metadata: { uid } }: VolumeObject, { held, bytes }: ObservedVolume): boolean =>
   held !== undefined && held.pool === undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
-const TAKEN = 'A disk that was made for another object of this name is on the host. It stays.'
+const TAKEN_DETAIL = 'A disk that was made for another object of this name is on the host. It stays.'
 
 const OLDER =
   'The disk was given to another host after this state of its object was written. That host may have newer data. ' +
@@ -249,7 +249,7 @@ interface Contents {
   readonly snapshots: readonly HeldSnapshot[]
   readonly lost: readonly string[]
 }
-const ready = ({ sizeGibibytes, source }: HeldVolume, { serving, snapshots, lost: gone }: Contents): StatusAction => ({
+const ready = ({ sizeGibibytes, source }: HeldVolume, { serving, snapshots, lost }: Contents): StatusAction => ({
   do: 'status',
   status: {
     ...status('ready'),
@@ -257,6 +257,6 @@ const ready = ({ sizeGibibytes, source }: HeldVolume, { serving, snapshots, lost
     origin: source,
     serving,
     snapshots: snapshots.length === 0 ? undefined : snapshots.slice(0, SNAPSHOTS_MAXIMUM),
-    lostSnapshots: gone.length === 0 ? undefined : gone,
+    lostSnapshots: lost.length === 0 ? undefined : lost,
   },
 })

@@ -146,18 +146,18 @@ export class GuestDevices {
   async #keepInterface(
     name: string,
     attachment: Attached,
-    { isLeaving: _isLeaving, ...kept }: GuestInterface,
+    { isLeaving: _isLeaving, ...guestInterface }: GuestInterface,
     user: number | undefined,
   ): Promise<void> {
     await this.closeReleasedInterfaces(name, attachment)
-    const { slot } = kept
+    const { slot } = guestInterface
     if (slot === undefined || !attachment.interfaces.some((each) => each.slot === slot)) return
     if (isOvn(this.#options.network))
-      await plugIn(this.#options.network, name, [{ index: slot, portName: portNameOf(name, kept) }], user)
+      await plugIn(this.#options.network, name, [{ index: slot, portName: portNameOf(name, guestInterface) }], user)
     await this.#noteInterfaces(
       name,
       attachment,
-      attachment.interfaces.map((each) => (each.slot === slot ? kept : each)),
+      attachment.interfaces.map((each) => (each.slot === slot ? guestInterface : each)),
     )
   }
 
@@ -228,10 +228,10 @@ export class GuestDevices {
   async #readDisks(name: string, attachment: Attached): Promise<void> {
     const { pid, qmp, disks, user } = attachment
     const { found, cutOff, unheld } = await readSlots(qmp, user)
-    const gone = [...disks].filter(([slot]) => !found.has(slot))
+    const removals = [...disks].filter(([slot]) => !found.has(slot))
     let isChanged = attachment.cutOff.some((slot) => !cutOff.includes(slot))
     Object.assign(attachment, { cutOff, unheld })
-    for (const [slot, path] of gone) {
+    for (const [slot, path] of removals) {
       if (await hasOpen(pid, path)) {
         this.#options.log.error('disk is still open after its release', { guest: name, slot })
         continue

@@ -19,7 +19,7 @@ export const OWN_FOLDER = 'own'
 const READABLE = 0o640
 const WRITABLE = 0o660
 const MAKING = 0o770
-const MADE = 0o710
+const READY_MODE = 0o710
 
 export interface GuestFilesOptions {
   /** The guest's folder. */
@@ -121,6 +121,6 @@ export class GuestFiles {
     if (user === undefined) return
     const folder = this.#options.folderOf(name)
     await lchown(folder, 0, user.id)
-    await chmod(folder, mayMake ? MAKING : MADE)
+    await chmod(folder, mayMake ? MAKING : READY_MODE)
   }
 }

@@ -9,10 +9,10 @@ export interface PortRange {
 }
 
 /** A port that nobody listens on now, from the range if there is one. Rejects when there is none. */
-export async function freePort(host: string, range?: PortRange, taken: readonly number[] = []): Promise<number> {
+export async function freePort(host: string, range?: PortRange, portsInUse: readonly number[] = []): Promise<number> {
   if (range === undefined) return tryPort(host, 0)
   for (let port = range.first; port <= range.last; port++) {
-    const free = taken.includes(port) ? undefined : await tryPort(host, port).catch(() => undefined)
+    const free = portsInUse.includes(port) ? undefined : await tryPort(host, port).catch(() => undefined)
     if (free !== undefined) return free
   }
   throw new Error(`no port from ${range.first} to ${range.last} is free`)
@@ -27,7 +27,7 @@ const LISTENING = '0A'
 export async function freePortInside(
   namespace: string,
   { first, last }: PortRange = PORTS_INSIDE,
-  taken: readonly number[] = [],
+  portsInUse: readonly number[] = [],
 ): Promise<number> {
   const sockets = (await runInside(namespace)('cat', ['/proc/self/net/tcp', '/proc/self/net/tcp6'])).split('\n')
   const used = new Set(
@@ -36,7 +36,7 @@ export async function freePortInside(
       return state === LISTENING ? [Number.parseInt(local.split(':')[1] ?? '', 16)] : []
     }),
   )
-  for (let port = first; port <= last; port++) if (!used.has(port) && !taken.includes(port)) return port
+  for (let port = first; port <= last; port++) if (!used.has(port) && !portsInUse.includes(port)) return port
   throw new Error(`no port from ${first} to ${last} is free`)
 }
 

@@ -413,10 +413,10 @@ class QemuHypervisor implements Hypervisor {
     const { migrationHost: host, migrationPorts } = this.#options
     const attachment = this.#attachments.get(record.name)
     if (attachment === undefined) throw new Error('QEMU has ended')
-    const free = (taken: readonly number[]) =>
+    const free = (portsInUse: readonly number[]) =>
       this.#namespace === undefined
-        ? freePort(host, migrationPorts, taken)
-        : freePortInside(this.#namespace, migrationPorts, taken)
+        ? freePort(host, migrationPorts, portsInUse)
+        : freePortInside(this.#namespace, migrationPorts, portsInUse)
     const port = await free([])
     const diskPort = move.mirroredDisks.length === 0 ? undefined : await free([port])
     const listening: Move = { ...move, host, port, diskPort }

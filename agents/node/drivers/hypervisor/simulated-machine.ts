@@ -15,21 +15,21 @@ export function answerAsMachine(
   request: Buffer,
   take: (configuration: MachineConfiguration) => void,
 ): Buffer {
-  const asked = Request.parse(JSON.parse(request.toString()))
-  if (asked.do === 'status') return answer(configuration, '')
-  const { machine, generation, fingerprint, postgresql } = asked.document
+  const command = Request.parse(JSON.parse(request.toString()))
+  if (command.do === 'status') return answer(configuration, '')
+  const { machine, generation, fingerprint, postgresql } = command.document
   if (configuration !== undefined && configuration.machine !== machine)
     return answer(configuration, `the document is of machine ${machine}`)
   if (configuration !== undefined && generation < configuration.generation)
     return answer(configuration, `generation ${generation} is older than what runs`)
-  const taken = {
+  const next = {
     machine,
     generation,
     fingerprint,
     ...defined({ passwordGeneration: postgresql?.passwordGeneration }),
   }
-  take(taken)
-  return answer(taken, '')
+  take(next)
+  return answer(next, '')
 }
 
 function answer(configuration: MachineConfiguration | undefined, detail: string): Buffer {

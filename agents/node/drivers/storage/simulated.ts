@@ -22,7 +22,7 @@ export interface SimulatedStorage {
 }
 
 /** A volume as the host's disk or the pool stores it. */
-type KeptVolume = HeldVolume & { readonly kept?: readonly HeldSnapshot[] }
+type KeptVolume = HeldVolume & { readonly snapshots?: readonly HeldSnapshot[] }
 
 export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({
   pools: new Map(pools.map((id) => [id, new Map()])),
@@ -51,14 +51,14 @@ function simulatedPlaces(
     const pool = held.get(name)?.pool
     const lying = keptIn(name, pool)
     if (lying === undefined) return undefined
-    const { kept: _kept, ...volume } = lying
+    const { snapshots: _kept, ...volume } = lying
     return pool === undefined ? volume : { ...volume, pool }
   }
-  const snapshotsOf = (name: string): readonly HeldSnapshot[] => keptIn(name, held.get(name)?.pool)?.kept ?? []
-  const keep = (name: string, kept: readonly HeldSnapshot[]) => {
+  const snapshotsOf = (name: string): readonly HeldSnapshot[] => keptIn(name, held.get(name)?.pool)?.snapshots ?? []
+  const keep = (name: string, snapshots: readonly HeldSnapshot[]) => {
     const pool = held.get(name)?.pool
     const lying = keptIn(name, pool)
-    const record: KeptVolume | undefined = lying && { ...lying, kept }
+    const record: KeptVolume | undefined = lying && { ...lying, snapshots }
     if (record !== undefined) (pool === undefined ? held : poolOf(pool))?.set(name, record)
   }
   return { keptIn, inspect, snapshotsOf, keep }
@@ -77,7 +77,7 @@ export function simulatedVolumes(
     id !== undefined && mounted.includes(id) ? storage.pools.get(id) : undefined
   const { keptIn, inspect, snapshotsOf, keep } = simulatedPlaces(held, poolOf)
   const requireSnapshot = ({ volume, pool, snapshot }: SnapshotOf) => {
-    if (!keptIn(volume, pool)?.kept?.some(({ name }) => name === snapshot))
+    if (!keptIn(volume, pool)?.snapshots?.some(({ name }) => name === snapshot))
       throw new SourceLost(`volume ${volume} has no snapshot ${snapshot}`)
   }
   const pathOf = (name: string) => ['', 'simulated', ...[held.get(name)?.pool ?? []].flat(), name].join('/')
@@ -110,7 +110,7 @@ export function simulatedVolumes(
       const lying = keptIn(name, pool)
       if (lying !== undefined) (pool === undefined ? held : poolOf(pool))?.set(name, { ...lying, sizeGibibytes })
     },
-    ...simulatedSnapshots({ inspect, pathOf, kept: snapshotsOf, keep }),
+    ...simulatedSnapshots({ inspect, pathOf, snapshotsOf, keep }),
     copySnapshot: async (of) => requireSnapshot(of),
     async remove(name) {
       await serving.stopServing(name)
@@ -150,34 +150,34 @@ const simulatedOwners = (
 interface Keeping {
   readonly inspect: (name: string) => HeldVolume | undefined
   readonly pathOf: (name: string) => string
-  readonly kept: (name: string) => readonly HeldSnapshot[]
-  readonly keep: (name: string, kept: readonly HeldSnapshot[]) => void
+  readonly snapshotsOf: (name: string) => readonly HeldSnapshot[]
+  readonly keep: (name: string, snapshots: readonly HeldSnapshot[]) => void
 }
 
 const simulatedSnapshots = ({
   inspect,
   pathOf,
-  kept,
+  snapshotsOf,
   keep,
 }: Keeping): Pick<VolumeStore, 'snapshots' | 'takeSnapshot' | 'removeSnapshot'> => ({
-  snapshots: async (name) => kept(name),
+  snapshots: async (name) => snapshotsOf(name),
   async takeSnapshot(name, snapshot, by) {
     const volume = inspect(name)
     if (volume === undefined) throw new Error(`volume ${name} is not here`)
-    if (kept(name).some((each) => each.name === snapshot)) return
+    if (snapshotsOf(name).some((each) => each.name === snapshot)) return
     let isFrozen = false
     await by?.(pathOf(name), (is) => {
       isFrozen = is
       return snapshot
     })
-    keep(name, [...kept(name), { name: snapshot, sizeGibibytes: volume.sizeGibibytes, isFrozen }])
+    keep(name, [...snapshotsOf(name), { name: snapshot, sizeGibibytes: volume.sizeGibibytes, isFrozen }])
   },
   async removeSnapshot(name, snapshot, by) {
-    if (!kept(name).some((each) => each.name === snapshot)) return
+    if (!snapshotsOf(name).some((each) => each.name === snapshot)) return
     await by?.(pathOf(name), snapshot)
     keep(
       name,
-      kept(name).filter((each) => each.name !== snapshot),
+      snapshotsOf(name).filter((each) => each.name !== snapshot),
     )
   },
 })

@@ -173,8 +173,8 @@ export async function convertDisk(
     ),
   )
   // The image may have attacked qemu-img, so this verifies that the result refers to no other file.
-  const made = await readHeader(to)
-  if (made.format !== 'qcow2' || made.virtualBytes !== virtualBytes)
+  const header = await readHeader(to)
+  if (header.format !== 'qcow2' || header.virtualBytes !== virtualBytes)
     throw new ImageRefused('The image was not converted.')
   await syncToDisk(to)
   return { path: to, format, virtualBytes: Number(virtualBytes) }
