@@ -59,10 +59,10 @@ export async function startBmcSimulator({
       .then(([status, body]) => send(response, status, body))
       .catch(() => response.destroy())
   })
-  const taken = await listen(server, { host, port })
+  const boundPort = await listen(server, { host, port })
   return {
-    url: `https://${host}:${taken}`,
-    port: taken,
+    url: `https://${host}:${boundPort}`,
+    port: boundPort,
     stop: () => closeNow(server),
   }
 }

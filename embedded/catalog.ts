@@ -22,10 +22,10 @@ export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =
 /** Nodes in the folder from earlier starts that `--nodes` does not name. They continue to run with their guests until
  *  they are removed: omitting a node does not stop it. */
 export async function nodesLeftOut(folder: string, zones: readonly NodeCount[]): Promise<readonly PlannedNode[]> {
-  const asked = new Set(planNodes(zones).map(({ name }) => name))
+  const names = new Set(planNodes(zones).map(({ name }) => name))
   return (await readdir(folder)).flatMap((name) => {
     const zone = /^(.+)-\d+$/.exec(name)?.[1]
-    return zone === undefined || asked.has(name) ? [] : [{ name, zone }]
+    return zone === undefined || names.has(name) ? [] : [{ name, zone }]
   })
 }
 

@@ -604,7 +604,7 @@ export class Cloud {
     name: string,
     file: string,
     { settings, environment: own = {} }: ComponentStart<Settings>,
-    made: (component: Component) => void = () => {},
+    onCreated: (component: Component) => void = () => {},
   ): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
     const { clock, random, print, folder, aheadMilliseconds } = this.#options
@@ -623,7 +623,7 @@ export class Cloud {
       { clock, random, print, onProcessesChanged: () => this.#recordProcesses() },
     )
     this.#components.push(component)
-    made(component)
+    onCreated(component)
     return component.start()
   }
 

@@ -134,17 +134,15 @@ const FLAGS: readonly Flag[] = [
 
 const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().replaceAll('-', '_')}`
 
-type Given = ReadonlyMap<string, string>
+type FlagValues = ReadonlyMap<string, string>
 
 /** npm consumes flags before `--` and passes them on as its own settings. */
 function requireSeparator(environment: Readonly<Record<string, string | undefined>>): void {
   if (environment['npm_lifecycle_event'] !== 'start') return
-  const taken = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined)
-  if (taken === undefined) return
-  const example = `--${taken.name}${taken.value === undefined ? '' : ` ${taken.value}`}`
-  throw new UsageError(
-    `npm took --${taken.name} for itself. Write two dashes before the flags: npm start -- ${example}`,
-  )
+  const flag = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined)
+  if (flag === undefined) return
+  const example = `--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}`
+  throw new UsageError(`npm took --${flag.name} for itself. Write two dashes before the flags: npm start -- ${example}`)
 }
 
 const SWITCH_VALUES: ReadonlyMap<string, string> = new Map([
@@ -158,7 +156,7 @@ function switchValue(text: string, source: string): string {
   return value
 }
 
-function readFlags(texts: readonly string[]): Given {
+function readFlags(texts: readonly string[]): FlagValues {
   const { tokens } = parseArgs({
     args: [...texts],
     // the checks below give consistent messages
@@ -172,22 +170,22 @@ function readFlags(texts: readonly string[]): Given {
       ]),
     ),
   })
-  const given = new Map<string, string>()
+  const values = new Map<string, string>()
   for (const token of tokens) {
     const flag = token.kind === 'option' ? FLAGS.find(({ name }) => `--${name}` === token.rawName) : undefined
     if (token.kind !== 'option' || flag === undefined)
       throw new UsageError(`${texts[token.index]} is not known. See: npm start -- --help`)
     const { rawName, value, inlineValue } = token
-    if (flag.value === undefined) given.set(flag.name, switchValue(value ?? 'true', rawName))
+    if (flag.value === undefined) values.set(flag.name, switchValue(value ?? 'true', rawName))
     else if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('--')))
       throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
-    else given.set(flag.name, value)
+    else values.set(flag.name, value)
   }
-  return given
+  return values
 }
 
-function readVariables(environment: Readonly<Record<string, string | undefined>>): Given {
-  const given = new Map<string, string>()
+function readVariables(environment: Readonly<Record<string, string | undefined>>): FlagValues {
+  const values = new Map<string, string>()
   const read = (variable: string): string | undefined => {
     const text = environment[variable]
     if (text === '') throw new UsageError(`${variable} is empty. Give it a value, or remove it.`)
@@ -196,11 +194,11 @@ function readVariables(environment: Readonly<Record<string, string | undefined>>
   for (const flag of FLAGS) {
     const text = read(variableOf(flag.name))
     if (text === undefined) continue
-    given.set(flag.name, flag.value === undefined ? switchValue(text, variableOf(flag.name)) : text)
+    values.set(flag.name, flag.value === undefined ? switchValue(text, variableOf(flag.name)) : text)
   }
   const databaseUrl = read('DATABASE_URL')
-  if (databaseUrl !== undefined && !given.has('database-url')) given.set('database-url', databaseUrl)
-  return given
+  if (databaseUrl !== undefined && !values.has('database-url')) values.set('database-url', databaseUrl)
+  return values
 }
 
 const PORT_MAXIMUM = 65_535
@@ -274,8 +272,8 @@ export function parseOptions(
   requireSeparator(environment)
   const fromFlags = readFlags(flags)
   if (fromFlags.get('help') === 'true') return 'help'
-  const given = new Map([...readVariables(environment), ...fromFlags])
-  const text = (name: string) => given.get(name) ?? FLAGS.find((flag) => flag.name === name)?.default ?? ''
+  const values = new Map([...readVariables(environment), ...fromFlags])
+  const text = (name: string) => values.get(name) ?? FLAGS.find((flag) => flag.name === name)?.default ?? ''
   const optional = (name: string) => text(name) || undefined
   const isEphemeral = text('ephemeral') === 'true'
   if (fromFlags.has('webhook-host') && optional('kubeconfig') === undefined)

@@ -247,9 +247,10 @@ async function initialise(
     ])
     await run(file, flags, { ...ids, cwd: dirname(data) })
   } catch (error) {
-    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trimEnd().split('\n').at(-1) : error
+    const reason =
+      error instanceof Error && 'stderr' in error ? String(error.stderr).trimEnd().split('\n').at(-1) : error
     throw new StartRefused(
-      `The database could not be made in ${dirname(data)} (${String(said)}). Choose another folder: npm start -- ` +
+      `The database could not be made in ${dirname(data)} (${String(reason)}). Choose another folder: npm start -- ` +
         '--data DIR, or give a PostgreSQL: npm start -- --database-url URL',
     )
   } finally {

@@ -20,8 +20,8 @@ export async function readSealingKeys(
   }: { readonly databaseUrl: string; readonly acceptedLosses: readonly string[]; readonly random: Random },
 ): Promise<string> {
   const file = folder.sealingKeysFile
-  const kept = await readIfThere(file)
-  if (kept !== undefined && kept.trim() !== '') return kept.trim()
+  const text = await readIfThere(file)
+  if (text !== undefined && text.trim() !== '') return text.trim()
   const lost = (await usesIn(databaseUrl)).filter(({ keyId }) => !acceptedLosses.includes(keyId))
   const ids = [...new Set(lost.map(({ keyId }) => keyId))]
   if (ids.length > 0)
@@ -30,9 +30,9 @@ export async function readSealingKeys(
         `with a new key and give these secrets up for good: SVCCLOUD_LOST_SEALING_KEYS=${ids.join(',')}`,
     )
   // A new id that no earlier key had.
-  const made = `embedded-${newBase62(random, ID_LETTERS)}:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
-  await writeDurably(file, `${made}\n`)
-  return made
+  const key = `embedded-${newBase62(random, ID_LETTERS)}:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
+  await writeDurably(file, `${key}\n`)
+  return key
 }
 
 async function usesIn(databaseUrl: string) {

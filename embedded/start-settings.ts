@@ -124,7 +124,7 @@ export function passedOn<Settings>(
   fields: readonly (keyof Settings & string)[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Partial<Settings> {
-  const given = fields.map((field) => [field, environment[variableOf(field)]] as const)
-  const set = given.filter(([, value]) => value !== undefined)
+  const pairs = fields.map((field) => [field, environment[variableOf(field)]] as const)
+  const set = pairs.filter(([, value]) => value !== undefined)
   return Object.fromEntries(set) as Partial<Settings> // texts, which the component parses
 }

@@ -87,9 +87,10 @@ export class Component {
       if (full !== undefined) throw new StartRefused(full)
       if (error instanceof StartRefused) throw error
       const reason = error instanceof Error ? error.message : String(error)
-      const said = await lastLogged(this.logFile)
+      const lastLine = await lastLogged(this.logFile)
       throw new StartRefused(
-        `${this.name} did not start: ${reason}${said === '' ? '' : ` (${said})`}. Its log says more: ${this.logFile}`,
+        `${this.name} did not start: ${reason}${lastLine === '' ? '' : ` (${lastLine})`}. Its log says more: ` +
+          this.logFile,
       )
     } finally {
       cancel()

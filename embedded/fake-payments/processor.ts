@@ -81,10 +81,10 @@ export class FakePayments {
     for (const [name, { at }] of Object.entries(this.state.answers))
       if (now - at > KEYS_KEPT_MILLISECONDS) delete this.state.answers[name]
     const digest = createHash('sha256').update(`${request.path}\n${request.body}`).digest('hex')
-    const kept = this.state.answers[key]
-    if (kept !== undefined)
-      return kept.request === digest
-        ? kept
+    const earlierAnswer = this.state.answers[key]
+    if (earlierAnswer !== undefined)
+      return earlierAnswer.request === digest
+        ? earlierAnswer
         : refusal(400, 'idempotency_error', 'Keys for idempotent requests can only be used with the same parameters')
     const answer = this.#answer(request)
     this.keepAnswer(request, answer)

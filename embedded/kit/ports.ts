@@ -46,9 +46,9 @@ const isChosen = (port: number): boolean => port >= CHOSEN_PORTS.first && port <
 /** Reserves the port until this process exits, through the UDP port of the same number, which the system gives to only
  *  one process. Throws EADDRINUSE when another process holds it. */
 export async function holdPort(port: number): Promise<void> {
-  const taken = held.get(port) ?? takeSocket(port)
-  held.set(port, taken)
-  await taken.catch((error: unknown) => {
+  const socket = held.get(port) ?? takeSocket(port)
+  held.set(port, socket)
+  await socket.catch((error: unknown) => {
     held.delete(port)
     throw error
   })

@@ -78,12 +78,12 @@ const forClients = (rawHeaders: readonly string[]): string[] =>
   })
 
 export function withoutHops(rawHeaders: readonly string[]): string[] {
-  const kept: string[] = []
+  const headers: string[] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
-    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, rawHeaders[index + 1] ?? '')
+    if (!HOP_HEADERS.has(name.toLowerCase())) headers.push(name, rawHeaders[index + 1] ?? '')
   }
-  return kept
+  return headers
 }
 
 /** Reads what the client still sends, up to a limit. */

@@ -78,7 +78,7 @@ class AllEngines implements Engines {
   readonly #stopping = new AbortController()
   readonly #looking: Promise<void>
   /** Number of running and starting engines. */
-  #taken = 0
+  #liveCount = 0
   #starts = 0
   #failures = 0
   #healed = 0
@@ -142,7 +142,7 @@ class AllEngines implements Engines {
 
   counts(): EngineCounts {
     const faulty = [...this.#lives.values()].filter(({ fault }) => fault !== undefined).length
-    return { live: this.#taken, faulty, starts: this.#starts, failures: this.#failures, healed: this.#healed }
+    return { live: this.#liveCount, faulty, starts: this.#starts, failures: this.#failures, healed: this.#healed }
   }
 
   async stop(): Promise<void> {
@@ -171,7 +171,7 @@ class AllEngines implements Engines {
         log[life.isResting ? 'warn' : 'info']('the engine of a tenant failed', { tenant: id, error })
       },
       usersLost: () => (this.#healed += 1),
-      over: () => (this.#taken -= 1),
+      over: () => (this.#liveCount -= 1),
     })
     this.#lives.set(id, life)
     return life
@@ -201,7 +201,7 @@ class AllEngines implements Engines {
     if (this.#stopping.signal.aborted || life.isResting || !isTold) throw unavailable()
     await life.end()
     await this.#makeRoom(id)
-    this.#taken += 1
+    this.#liveCount += 1
     await life.start().catch(() => {
       throw unavailable()
     })
@@ -211,8 +211,8 @@ class AllEngines implements Engines {
   /** Stops idle engines until there is a free place. Throws SlowDown when all are busy. */
   async #makeRoom(id: string): Promise<void> {
     const { liveMaximum } = this.#options
-    const kept = isInternal(id) ? 0 : Math.max(1, Math.floor(liveMaximum / INTERNAL_SHARE))
-    while (this.#taken >= liveMaximum - kept) {
+    const reserve = isInternal(id) ? 0 : Math.max(1, Math.floor(liveMaximum / INTERNAL_SHARE))
+    while (this.#liveCount >= liveMaximum - reserve) {
       const idle = [...this.#lives.values()]
         .filter(({ live }) => live?.holders === 0)
         .toSorted((one, other) => (one.live?.usedAt ?? 0) - (other.live?.usedAt ?? 0))[0]

@@ -160,8 +160,8 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   const { request, response, isWaiting } = exchange
   const { method = '', url: target = '', rawHeaders } = request
   const raw = { method, target, rawHeaders }
-  const asked = readRequest(raw)
-  const { operation, signature } = asked
+  const s3Request = readRequest(raw)
+  const { operation, signature } = s3Request
   // An unproven caller must not use a tenant's places.
   const { tenant, secret } = identify(parts, raw, signature)
   exchange.isProven = secret !== undefined
@@ -183,11 +183,11 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     tenant.writing -= changes
   })
   const isHere = tenant.upstream === undefined
-  if (isHere) checkForEngine(asked)
+  if (isHere) checkForEngine(s3Request)
   const bytesOfDocument = checkDocumentLength(operation, request)
   if (bytesOfDocument > LARGE_DOCUMENT_BYTES)
     places.push(takePlace(parts.counts.documents, tenant.id, LARGE_DOCUMENTS_OF_TENANT_MAXIMUM))
-  release = await admit(parts, tenant, asked)
+  release = await admit(parts, tenant, s3Request)
   // For a tenant that has moved, the other store is used instead of an engine.
   const at = tenant.upstream ?? (await parts.engines.hold(tenant.id))
   const held = 'release' in at ? at : undefined
@@ -198,14 +198,14 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     throw new Error('the client has gone')
   }
   parts.metrics.admitted(operation)
-  const bytesMaximum = wireBytesMaximum(asked.bytes)
+  const bytesMaximum = wireBytesMaximum(s3Request.bytes)
   await forward(parts, parts.targets.of(tenant, at, hasBody(request)), request, response, {
-    isBodyReadBySuccess: asked.isWhole,
+    isBodyReadBySuccess: s3Request.isWhole,
     bytesMaximum: operation.rule.body === 'bytes' ? bytesMaximum : undefined,
     outgoing: isHere && secret !== undefined ? outgoingOf(raw, signature, secret) : raw,
-    ...(isDocument(operation) ? { check: documentCheck(raw, asked, { isHere, secret }) } : {}),
+    ...(isDocument(operation) ? { check: documentCheck(raw, s3Request, { isHere, secret }) } : {}),
     ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
-    failure: () => engineFailure(asked),
+    failure: () => engineFailure(s3Request),
     begin: () => {
       if (isWaiting) response.writeContinue()
     },

@@ -66,7 +66,7 @@ export async function openOrders(channel: Socket, tenants: string): Promise<Orde
 
 class Conversation {
   readonly #channel: Socket
-  readonly #asked = new Map<number, PromiseWithResolvers<unknown>>()
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #ends = new Map<number, PromiseWithResolvers<string>>()
   #last = 0
 
@@ -76,10 +76,10 @@ class Conversation {
 
   /** Throws the other process's errors, and SlowDown when too many orders are open. */
   ask(order: NewOrder): Promise<unknown> {
-    if (this.#asked.size >= ORDERS_OPEN_MAXIMUM) return Promise.reject(slowDown())
+    if (this.#pending.size >= ORDERS_OPEN_MAXIMUM) return Promise.reject(slowDown())
     const number = (this.#last += 1)
     const answer = Promise.withResolvers<unknown>()
-    this.#asked.set(number, answer)
+    this.#pending.set(number, answer)
     this.#channel.write(`${JSON.stringify({ number, ...order })}\n`)
     return answer.promise
   }
@@ -105,16 +105,16 @@ class Conversation {
     }
   }
 
-  #hear(said: SupervisorMessage): boolean {
-    if ('stop' in said) return false
-    if ('ended' in said) {
-      this.#endOf(said.ended).resolve(said.how)
+  #hear(message: SupervisorMessage): boolean {
+    if ('stop' in message) return false
+    if ('ended' in message) {
+      this.#endOf(message.ended).resolve(message.how)
       return true
     }
-    const answer = this.#asked.get(said.number)
-    this.#asked.delete(said.number)
-    if ('failed' in said) answer?.reject(said.isLost ? new PlaceLost(said.failed) : new Error(said.failed))
-    else answer?.resolve(said.done)
+    const answer = this.#pending.get(message.number)
+    this.#pending.delete(message.number)
+    if ('failed' in message) answer?.reject(message.isLost ? new PlaceLost(message.failed) : new Error(message.failed))
+    else answer?.resolve(message.done)
     return true
   }
 }

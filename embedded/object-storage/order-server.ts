@@ -27,7 +27,7 @@ export interface OrderServer {
   readonly ready: Promise<number>
   /** Process id of the tenant's engine; undefined when it does not run. */
   pid(id: string): number | undefined
-  say(said: SupervisorMessage): void
+  say(message: SupervisorMessage): void
   /** Resolves when no engine runs. */
   endAll(): Promise<void>
 }
@@ -39,8 +39,8 @@ const TEXT_CHARACTERS_MAXIMUM = 2_000
 export function serveOrders(options: OrderServerOptions): OrderServer {
   const { channel, log } = options
   const ready = Promise.withResolvers<number>()
-  const say = (said: SupervisorMessage): void => {
-    if (channel.writable) channel.write(`${JSON.stringify(said)}\n`)
+  const say = (message: SupervisorMessage): void => {
+    if (channel.writable) channel.write(`${JSON.stringify(message)}\n`)
   }
   const runs = new Runs(options, say)
   const carryOut = carrierOf(options, runs, ready.resolve)
@@ -111,7 +111,7 @@ function carrierOf({ cells, places }: Carried, runs: Runs, ready: (port: number)
 /** The running engines. */
 class Runs {
   readonly #options: OrderServerOptions
-  readonly #say: (said: SupervisorMessage) => void
+  readonly #say: (message: SupervisorMessage) => void
   readonly #runs = new Map<number, { readonly id: string; readonly engine: StartedEngine }>()
   /** Runs whose starts are not answered yet: the client does not know their numbers, so their ends are not reported. */
   readonly #begun: number[] = []
@@ -121,7 +121,7 @@ class Runs {
   #last = 0
   #isOver = false
 
-  constructor(options: OrderServerOptions, say: (said: SupervisorMessage) => void) {
+  constructor(options: OrderServerOptions, say: (message: SupervisorMessage) => void) {
     this.#options = options
     this.#say = say
   }

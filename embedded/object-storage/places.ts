@@ -181,8 +181,8 @@ class AllPlaces implements Places {
     const { users } = this.#options
     const maximum = Math.min(NUMBERS_MAXIMUM, (users?.count ?? NUMBERS_MAXIMUM + 1) - 1)
     if (this.#lastNumber < maximum) return (this.#lastNumber += 1)
-    const taken = new Set([...this.#numbers(), ...(await this.#strangers())])
-    for (let number = 1; number <= maximum; number++) if (!taken.has(number)) return number
+    const numbersInUse = new Set([...this.#numbers(), ...(await this.#strangers())])
+    for (let number = 1; number <= maximum; number++) if (!numbersInUse.has(number)) return number
     throw new Error(`there are no more than ${maximum} tenants on one host`)
   }
 

@@ -132,13 +132,13 @@ async function missingOf(
   begun: Awaited<ReturnType<typeof inodesOf>>,
 ): Promise<string | undefined> {
   const now = await inodesOf(cell)
-  const gone = KEPT.find((_name, index) => now[index] === undefined || now[index] !== begun[index])
-  return gone ?? ((await inodeOf(join(run, 'users', 'users.json'))) === undefined ? 'users' : undefined)
+  const missing = FOLDERS.find((_name, index) => now[index] === undefined || now[index] !== begun[index])
+  return missing ?? ((await inodeOf(join(run, 'users', 'users.json'))) === undefined ? 'users' : undefined)
 }
 
 /** Folders of a tenant that outlive an engine. */
-const KEPT = ['data', 'versions'] as const
-const inodesOf = ({ folder }: Cell) => Promise.all(KEPT.map((name) => inodeOf(join(folder, name))))
+const FOLDERS = ['data', 'versions'] as const
+const inodesOf = ({ folder }: Cell) => Promise.all(FOLDERS.map((name) => inodeOf(join(folder, name))))
 const inodeOf = (path: string): Promise<number | undefined> =>
   lstat(path).then(
     ({ ino }) => ino,

@@ -72,14 +72,14 @@ interface PoolOptions {
 /** Connections to one server. Node's own pool creates a name from the options of each request, which takes a fifth of
  *  the time of a small request; this class replaces it. */
 class Pool extends Agent {
-  readonly #given: PoolOptions
+  readonly #options: PoolOptions
   readonly #all = new Set<Connection>()
   /** The connection that was freed last is reused first. */
   readonly #free: Connection[] = []
 
-  constructor(given: PoolOptions) {
+  constructor(options: PoolOptions) {
     super({ keepAlive: true })
-    this.#given = given
+    this.#options = options
   }
 
   /** Node requests a connection through this. */
@@ -96,7 +96,7 @@ class Pool extends Agent {
 
   #open(): Connection {
     if (this.#all.size >= CONNECTIONS_MAXIMUM) throw slowDown()
-    const socket = this.#given.connect()
+    const socket = this.#options.connect()
     const connection: Connection = { socket, isFree: false }
     this.#all.add(connection)
     const endIfFree = () => {
@@ -111,14 +111,14 @@ class Pool extends Agent {
       this.#all.delete(connection)
       const index = this.#free.indexOf(connection)
       if (index >= 0) this.#free.splice(index, 1)
-      if (this.#all.size === 0) this.#given.whenEmpty()
+      if (this.#all.size === 0) this.#options.whenEmpty()
     })
     return connection
   }
 
   #keep(connection: Connection): void {
     const { socket } = connection
-    const { hasBodies, freeMaximum } = this.#given
+    const { hasBodies, freeMaximum } = this.#options
     const free = Math.min(FREE_MILLISECONDS, (announced.get(socket) ?? Infinity) - AHEAD_MILLISECONDS)
     // Each request must be marked separately.
     const isRead = clean.delete(socket) || !hasBodies

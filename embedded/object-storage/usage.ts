@@ -119,11 +119,11 @@ async function walkFolder(
   root: Buffer,
   isWanted: (name: Buffer) => boolean,
 ): Promise<{ readonly files: number; readonly folders: number; readonly bytes: number }> {
-  let [files, bytes, seen] = [0, 0, 0]
+  let [files, bytes, folderCount] = [0, 0, 0]
   const folders = [root]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const here = folder
-    seen += 1
+    folderCount += 1
     const entries = (await entriesOf(here)).filter(({ name }) => here !== root || isWanted(name))
     folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => below(here, name)))
     const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
@@ -135,7 +135,7 @@ async function walkFolder(
       bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0)
     }
   }
-  return { files, folders: seen, bytes }
+  return { files, folders: folderCount, bytes }
 }
 
 /** Data that are removed during the walk count as nothing. */

@@ -52,9 +52,9 @@ export const nodeAddresses = (number: number) => ({
  */
 export function numberZones(
   zones: readonly string[],
-  kept: Readonly<Record<string, number>>,
+  previous: Readonly<Record<string, number>>,
 ): Readonly<Record<string, number>> {
-  const numbers = { ...kept }
+  const numbers = { ...previous }
   for (const zone of zones)
     if (numbers[zone] === undefined) {
       const used = new Set(Object.values(numbers))

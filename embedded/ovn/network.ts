@@ -58,7 +58,7 @@ const LOOPBACK = '127.0.0.1'
 /** File with the decisions of the first start with the network. */
 export const planFile = (folder: DataFolder): string => join(folder.network, 'plan.json')
 
-interface Kept {
+interface StoredPlan {
   /** Port of the proxy. */
   readonly doorPort: number
   readonly zones: Readonly<Record<string, number>>
@@ -176,10 +176,10 @@ async function keep(folder: DataFolder, nodes: readonly PlannedNode[]) {
   await makeFolder(folder.network, 0o700)
   const file = planFile(folder)
   const previous = await readFile(file, 'utf8').then(
-    (text) => JSON.parse(text) as Kept, // written below only
+    (text) => JSON.parse(text) as StoredPlan, // written below only
     () => undefined,
   )
-  const plan: Kept = {
+  const plan: StoredPlan = {
     doorPort: await (previous === undefined ? probePort(LOOPBACK, 0) : keepPort(previous.doorPort, 'which zones name')),
     zones: numberZones([...new Set(nodes.map(({ zone }) => zone))], previous?.zones ?? {}),
   }

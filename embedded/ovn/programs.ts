@@ -53,8 +53,8 @@ export const schemaFile = (shared: readonly string[], name: string): string =>
 
 /** Programs of the machine; the path of an ordinary user lacks some of their folders. */
 function systemPath(): string {
-  const given = (environment()['PATH'] ?? '').split(':').filter((folder) => folder !== '')
-  return [...given, ...SYSTEM_FOLDERS.filter((folder) => !given.includes(folder))].join(':')
+  const folders = (environment()['PATH'] ?? '').split(':').filter((folder) => folder !== '')
+  return [...folders, ...SYSTEM_FOLDERS.filter((folder) => !folders.includes(folder))].join(':')
 }
 
 const programsOfMachine = (): Programs => ({ path: systemPath(), shared: [SYSTEM_SHARED] })
@@ -110,8 +110,9 @@ export async function findPrograms(needs: ProgramNeeds): Promise<Programs | stri
 
 /** The last line of output of a failed program. */
 export function lastLineOf(error: unknown): string {
-  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n').at(-1) : undefined
-  return said === undefined || said === '' ? (error instanceof Error ? error.message : String(error)) : said
+  const lastLine =
+    error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n').at(-1) : undefined
+  return lastLine === undefined || lastLine === '' ? (error instanceof Error ? error.message : String(error)) : lastLine
 }
 
 /** Completely or not at all: the folder has `bin` when everything is there. */

@@ -57,9 +57,9 @@ export interface SpacePlace {
 
 /** Opens the namespace of the guests below the folder, which have outlived its holder; a new one when there is none. */
 export async function openSpace(place: SpacePlace, clock: Clock): Promise<Space> {
-  const kept = place.guests === undefined ? undefined : await processWithSpace(place.guests)
+  const guestProcess = place.guests === undefined ? undefined : await processWithSpace(place.guests)
   const [first = '', ...rest] = [
-    ...(kept === undefined ? await newSpace(place) : entering(namespacesOf(kept))),
+    ...(guestProcess === undefined ? await newSpace(place) : entering(namespacesOf(guestProcess))),
     ...tied(['sleep', 'infinity']),
   ]
   const path = environment()['PATH']

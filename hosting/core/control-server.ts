@@ -43,6 +43,6 @@ async function answer(planes: ControlPlanes, request: IncomingMessage, { pathnam
   const values = CALLS[name].takes.safeParse(tryJson(body))
   if (!values.success) return { status: 400, text: values.error.message }
   // The schema of this method has validated the arguments.
-  const call = planes[name] as (...taken: readonly unknown[]) => Promise<unknown>
+  const call = planes[name] as (...args: readonly unknown[]) => Promise<unknown>
   return { status: 200, text: JSON.stringify(await call(...values.data)) ?? '' }
 }

@@ -68,8 +68,8 @@ async function openLeaf(
 }
 
 async function openAuthority({ folder, clock, random }: LeafOptions, name: string): Promise<Certificate> {
-  const made = { commonName: `svccloud-${name}`, days: AUTHORITY_DAYS, isAuthority: true, now: clock.now(), random }
-  return (await readPair(folder, name)) ?? writePair(folder, name, await makeCertificate(made))
+  const request = { commonName: `svccloud-${name}`, days: AUTHORITY_DAYS, isAuthority: true, now: clock.now(), random }
+  return (await readPair(folder, name)) ?? writePair(folder, name, await makeCertificate(request))
 }
 
 /** Certificate of another client of the API. The credentials of the cluster must exist. */

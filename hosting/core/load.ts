@@ -26,7 +26,7 @@ const PRIORITY_LEAST = -10
 const Words = z.record(z.string(), z.string())
 const Quantities = z.record(
   z.string(),
-  z.union([z.string(), z.number()]).transform((given) => String(given)),
+  z.union([z.string(), z.number()]).transform((value) => String(value)),
 )
 
 const Node = z.object({

@@ -77,7 +77,7 @@ export async function markNode(api: KubeApi, name: string, marks: NodeMarks): Pr
   const before = marksOf(node)
   const isOwn = (taint: { readonly key: string; readonly effect: string }) =>
     [...before.taints, ...marks.taints].some(({ key, effect }) => key === taint.key && effect === taint.effect)
-  const given: z.infer<typeof Marks> = {
+  const annotation: z.infer<typeof Marks> = {
     digest: marks.digest,
     labels: Object.keys(marks.labels),
     taints: marks.taints.map(({ key, effect }) => ({ key, effect })),
@@ -87,7 +87,7 @@ export async function markNode(api: KubeApi, name: string, marks: NodeMarks): Pr
       metadata: {
         resourceVersion: node.metadata.resourceVersion,
         labels: { ...Object.fromEntries(before.labels.map((label) => [label, null])), ...marks.labels },
-        annotations: { [MARKS]: JSON.stringify(given) },
+        annotations: { [MARKS]: JSON.stringify(annotation) },
       },
       spec: { taints: [...node.spec.taints.filter((taint) => !isOwn(taint)), ...marks.taints] },
     },

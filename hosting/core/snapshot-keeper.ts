@@ -111,8 +111,8 @@ export class SnapshotKeeper {
 
   /** Newest last. */
   async list(): Promise<readonly ControlPlaneSnapshot[]> {
-    const kept = (await listSnapshots(this.folder)).filter(({ isForgotten }) => !isForgotten)
-    return kept.map((each) => ControlPlaneSnapshot.parse(each))
+    const snapshots = (await listSnapshots(this.folder)).filter(({ isForgotten }) => !isForgotten)
+    return snapshots.map((each) => ControlPlaneSnapshot.parse(each))
   }
 
   /** Takes a snapshot in the background, unless one of that id exists. */
@@ -144,13 +144,13 @@ export class SnapshotKeeper {
 
   /** Deletes it from the folder, and from the store as soon as that answers. */
   async remove(id: string): Promise<void> {
-    await this.#change(id, async (kept) => {
-      if (kept.sha256 === null || (!kept.isStored && this.#store === undefined)) {
+    await this.#change(id, async (record) => {
+      if (record.sha256 === null || (!record.isStored && this.#store === undefined)) {
         await removeSnapshot(this.folder, id)
         return undefined
       }
       await rm(snapshotFile(this.folder, id), { force: true })
-      return { ...kept, isForgotten: true }
+      return { ...record, isForgotten: true }
     })
     this.#wake.abort()
   }
@@ -158,12 +158,12 @@ export class SnapshotKeeper {
   /** The file of a snapshot, fetched from the store when the folder lacks it. Throws StoreAway, and an error when the
    *  file is damaged. */
   async fileOf(id: string): Promise<string> {
-    const kept = (await listSnapshots(this.folder)).find((each) => each.id === id)
+    const record = (await listSnapshots(this.folder)).find((each) => each.id === id)
     const file = snapshotFile(this.folder, id)
     const digest = await digestOfFile(file)
-    const isWhole = kept?.sha256 === null ? digest !== undefined : digest === kept?.sha256
-    if (kept !== undefined && isWhole) return file
-    if (kept?.isStored !== true) throw new Error('the file of the snapshot is not what was taken')
+    const isWhole = record?.sha256 === null ? digest !== undefined : digest === record?.sha256
+    if (record !== undefined && isWhole) return file
+    if (record?.isStored !== true) throw new Error('the file of the snapshot is not what was taken')
     if (this.#store === undefined) throw new StoreAway('the object storage of the snapshot is not known')
     await fetchSnapshot(this.#store, id, file)
     return file
@@ -179,10 +179,10 @@ export class SnapshotKeeper {
   }
 
   /** Writes the record that `to` returns; undefined writes nothing. Does nothing when the snapshot does not exist. */
-  #change(id: string, to: (kept: KeptSnapshot) => Promise<KeptSnapshot | undefined>): Promise<void> {
+  #change(id: string, to: (record: KeptSnapshot) => Promise<KeptSnapshot | undefined>): Promise<void> {
     return this.#changes.run(async () => {
-      const kept = (await listSnapshots(this.folder)).find((each) => each.id === id)
-      const next = kept && (await to(kept))
+      const record = (await listSnapshots(this.folder)).find((each) => each.id === id)
+      const next = record && (await to(record))
       if (next !== undefined) await writeSnapshot(this.folder, next)
     })
   }
@@ -200,7 +200,7 @@ export class SnapshotKeeper {
     for (let tries = 0; tries < TRIES && !this.#stopping.signal.aborted; ) {
       try {
         const content = await take(this.folder, id)
-        await this.#change(id, async (kept) => ({ ...kept, ...content, phase: 'done' }))
+        await this.#change(id, async (record) => ({ ...record, ...content, phase: 'done' }))
         const isLetGo = (await listSnapshots(this.folder)).every((each) => each.id !== id)
         if (isLetGo) await removeSnapshot(this.folder, id)
         return this.#wake.abort()
@@ -213,7 +213,7 @@ export class SnapshotKeeper {
     }
     if (this.#stopping.signal.aborted) return // taken at the next start
     log.warn('no snapshot', { controlPlane, error: failure })
-    await this.#change(id, async (kept) => ({ ...kept, phase: 'failed', detail: textOf(failure) }))
+    await this.#change(id, async (record) => ({ ...record, phase: 'failed', detail: textOf(failure) }))
   }
 
   /** Repeatedly updates the store to match the records. */
@@ -244,7 +244,7 @@ export class SnapshotKeeper {
     for (const snapshot of await listSnapshots(this.folder)) {
       if (this.#stopping.signal.aborted) return
       if (isCheckDue && snapshot.isStored && !(await isStoredIn(store, snapshot.id)))
-        await this.#change(snapshot.id, async (kept) => ({ ...kept, isStored: false }))
+        await this.#change(snapshot.id, async (record) => ({ ...record, isStored: false }))
     }
     if (isCheckDue) [this.#checkedAt, this.#areKeysStored] = [now, false]
     if (!this.#areKeysStored) this.#areKeysStored = await this.#bringKeys(store)
@@ -280,7 +280,7 @@ export class SnapshotKeeper {
       await storeSnapshot(store, { ...snapshot, sha256 }, snapshotFile(this.folder, id), () => {
         if (this.#stopping.signal.aborted || this.#store !== store) throw new Over('the snapshot is not wanted there')
       })
-      await this.#change(id, async (kept) => ({ ...kept, isStored: true }))
+      await this.#change(id, async (record) => ({ ...record, isStored: true }))
     } catch (error) {
       if (!(error instanceof Over)) throw error
     }

@@ -67,8 +67,8 @@ const own = (
   more: Readonly<Record<string, string>>,
 ) => {
   const { clusterId = '', zone = '' } = addons[addon] ?? {}
-  const given = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
-  const env = Object.entries({ ...given, ...more }).map(([variable, value]) => ({ name: variable, value }))
+  const variables = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
+  const env = Object.entries({ ...variables, ...more }).map(([variable, value]) => ({ name: variable, value }))
   return containerOf({ ...container, image: images.platform, more: { env } })
 }
 

@@ -80,8 +80,8 @@ export class RunningAddons extends PlaneAddons {
   /** Starts the add-ons that have a token. */
   async start(round: AddonsRound): Promise<void> {
     for (const addon of this.#options.addons) {
-      const told = round.record.addons[addon.name]
-      if (told === undefined) continue
+      const addonRecord = round.record.addons[addon.name]
+      if (addonRecord === undefined) continue
       const { apiUrl, run } = this.#options
       if (!this.#applied.has(addon.name)) {
         await this.#apply(addon, round)
@@ -90,14 +90,14 @@ export class RunningAddons extends PlaneAddons {
       for (const program of addon.programs) {
         const place: AddonPlace = {
           apiUrl,
-          clusterId: told.clusterId,
-          zone: told.zone,
+          clusterId: addonRecord.clusterId,
+          zone: addonRecord.zone,
           tokenFile: tokenFile(addon.name),
           kubeconfig: kubeconfigFile(program.name),
         }
         const certificate = this.#certificates.get(program.name)
-        const given = program.environment(place)
-        const environment = certificate === undefined ? given : withCredentials(given, certificate)
+        const variables = program.environment(place)
+        const environment = certificate === undefined ? variables : withCredentials(variables, certificate)
         await run(program.name, program.command(place), { environment, handed: handedToOwn() })
       }
     }

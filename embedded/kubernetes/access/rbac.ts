@@ -118,14 +118,14 @@ function rulesOfRole(store: Store, reference: JsonObject, namespace: string): re
 const ownRules = (role: KubeObject | undefined): readonly JsonObject[] => asList(role?.rules).map(asObject)
 
 /** The rules of all cluster roles whose labels match one of the selectors, including roles that those aggregate. */
-function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>()): readonly JsonObject[] {
-  seen.add(role.metadata.name)
+function aggregatedRules(store: Store, role: KubeObject, roles = new Set<string>()): readonly JsonObject[] {
+  roles.add(role.metadata.name)
   const selectors = asList(at(role, 'aggregationRule', 'clusterRoleSelectors'))
   if (selectors.length === 0) return []
   return [...store.table(RBAC_KEYS.clusterRoles).entries()].flatMap(([name, other]) =>
-    seen.has(name) || !selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {}))
+    roles.has(name) || !selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {}))
       ? []
-      : [...ownRules(other), ...aggregatedRules(store, other, seen)],
+      : [...ownRules(other), ...aggregatedRules(store, other, roles)],
   )
 }
 

@@ -46,9 +46,9 @@ export function issueAccountToken(
  *  otherwise. */
 export function accountOfToken(engine: Engine, token: string): User | undefined {
   const [header = '', payload = '', signature = '', ...rest] = token.split('.')
-  const given = Buffer.from(signature, 'base64url')
+  const actual = Buffer.from(signature, 'base64url')
   const expected = signatureOf(engine.tokenKey, `${header}.${payload}`)
-  if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  if (rest.length > 0 || actual.length !== expected.length || !timingSafeEqual(actual, expected)) return undefined
   // the signature proves that we wrote it
   const claims = asObject(JSON.parse(Buffer.from(payload, 'base64url').toString()) as Json)
   const isFor = Array.isArray(claims.aud) && claims.aud.includes(ISSUER)

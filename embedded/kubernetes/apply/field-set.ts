@@ -16,8 +16,8 @@ export const isEmpty = (set: FieldSet): boolean => !set.isMember && set.children
 
 /** Drops empty branches. */
 export function fieldSet(isMember: boolean, children: Iterable<readonly [string, FieldSet]>): FieldSet {
-  const kept = new Map([...children].filter(([, child]) => !isEmpty(child)))
-  return kept.size === 0 ? (isMember ? LEAF : EMPTY) : { isMember, children: kept }
+  const nonEmpty = new Map([...children].filter(([, child]) => !isEmpty(child)))
+  return nonEmpty.size === 0 ? (isMember ? LEAF : EMPTY) : { isMember, children: nonEmpty }
 }
 
 export function fromFieldsV1(value: JsonObject): FieldSet {

@@ -106,8 +106,8 @@ function encode(managers: readonly Manager[]): ManagedFieldsEntry[] {
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** The managers at the start of the write: a client may replace them, or clear them with `[{}]`. */
-function startingManagers(given: JsonObject, old: KubeObject | undefined, subresource: string): Manager[] {
-  const sent = asList(looseMetadata(given).managedFields)
+function startingManagers(draft: JsonObject, old: KubeObject | undefined, subresource: string): Manager[] {
+  const sent = asList(looseMetadata(draft).managedFields)
   const live = decode(asList(old?.metadata.managedFields))
   if (subresource !== '' || sent.length === 0) return live
   if (sent.length === 1 && Object.keys(asObject(sent[0])).length === 0) return []
@@ -117,15 +117,15 @@ function startingManagers(given: JsonObject, old: KubeObject | undefined, subres
 /** managedFields after a create, a replace or a patch: the changed fields belong to the writer. */
 export function trackUpdate(
   writing: Writing,
-  given: JsonObject,
+  draft: JsonObject,
   old: KubeObject | undefined,
   object: KubeObject,
 ): ManagedFieldsEntry[] {
   const { definition, now } = writing
   const schema = typeSchemaOf(definition)
   const changes = compare(old ?? emptyOf(definition), object, schema)
-  const taken = ownable(writing, union(changes.modified, changes.added))
-  const gone = without(changes.removed, UNMANAGED)
+  const ownFields = ownable(writing, union(changes.modified, changes.added))
+  const removals = without(changes.removed, UNMANAGED)
   const own = {
     manager: writing.manager,
     operation: 'Update',
@@ -134,13 +134,13 @@ export function trackUpdate(
     time: '',
     fields: EMPTY,
   } as const
-  const managers = startingManagers(given, old, writing.subresource)
+  const managers = startingManagers(draft, old, writing.subresource)
   const mine = managers.find((one) => identity(one) === identity(own)) ?? own
   const others = managers
     .filter((one) => one !== mine)
-    .map((one) => ({ ...one, fields: difference(difference(one.fields, taken), gone) }))
-  const fields = difference(union(mine.fields, taken), gone)
-  const time = isEmpty(taken) || writing.subresource === 'scale' ? mine.time : toSeconds(now)
+    .map((one) => ({ ...one, fields: difference(difference(one.fields, ownFields), removals) }))
+  const fields = difference(union(mine.fields, ownFields), removals)
+  const time = isEmpty(ownFields) || writing.subresource === 'scale' ? mine.time : toSeconds(now)
   return encode(foldAncient([...others, { ...mine, fields, time }], definition))
 }
 
@@ -220,18 +220,18 @@ export function apply(
     .map((one) => ({ one, fields: intersection(one.fields, touched) }))
     .filter(({ fields }) => !isEmpty(fields))
   if (conflicts.length > 0 && !isForced) throw conflictOf(conflicts)
-  const gone = without(changes.removed, UNMANAGED)
+  const removals = without(changes.removed, UNMANAGED)
   const lost = new Map(conflicts.map(({ one, fields }) => [one, fields]))
-  const kept = others.map((one) => ({
+  const otherManagers = others.map((one) => ({
     ...one,
-    fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone),
+    fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), removals),
   }))
   const isChanged =
     live === undefined || !isEmpty(without(union(union(changes.modified, changes.added), changes.removed), UNMANAGED))
   const time = isChanged ? toSeconds(now) : mine.time
   return {
     object: manager === KUBECTL ? withLastApplied(object, config) : object,
-    managedFields: encode([...kept, { ...mine, fields: wanted, time }]),
+    managedFields: encode([...otherManagers, { ...mine, fields: wanted, time }]),
   }
 }
 
@@ -244,8 +244,8 @@ function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
   const metadata = looseMetadata(object)
   const annotations = asObject(metadata.annotations)
   if (annotations[LAST_APPLIED] === undefined) return object
-  const { annotations: given, managedFields: _managedFields, ...others } = looseMetadata(config)
-  const { [LAST_APPLIED]: _own, ...left } = asObject(given)
+  const { annotations: ownAnnotations, managedFields: _managedFields, ...others } = looseMetadata(config)
+  const { [LAST_APPLIED]: _own, ...left } = asObject(ownAnnotations)
   const applied = {
     ...config,
     metadata: { ...others, ...(Object.keys(left).length === 0 ? {} : { annotations: left }) },

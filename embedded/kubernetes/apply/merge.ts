@@ -45,18 +45,23 @@ export function merged(live: Json | undefined, config: Json, schema: Schema | un
   return assemble(shape, out)
 }
 
-/** The value without the fields of `gone`, except for those that `kept` contains or has fields below. */
-export function removed(value: Json, gone: FieldSet, kept: FieldSet, schema: Schema | undefined): Json | undefined {
+/** The value without the fields of `removals`, except for those that `survivors` contains or has fields below. */
+export function removed(
+  value: Json,
+  removals: FieldSet,
+  survivors: FieldSet,
+  schema: Schema | undefined,
+): Json | undefined {
   if (!hasParts(value, schema)) return value
   const before = partsOf(value, schema)
   const after = before.flatMap((part): Part[] => {
-    const mine = gone.children.get(part.element) ?? EMPTY
-    const theirs = kept.children.get(part.element) ?? EMPTY
+    const mine = removals.children.get(part.element) ?? EMPTY
+    const theirs = survivors.children.get(part.element) ?? EMPTY
     if (isEmpty(mine)) return [part]
     if (mine.isMember && isEmpty(theirs)) return []
     const inner = removed(part.value, mine, theirs, part.schema)
     return inner === undefined ? [] : [{ ...part, value: inner }]
   })
-  if (after.length === 0 && before.length > 0 && isEmpty(kept)) return undefined
+  if (after.length === 0 && before.length > 0 && isEmpty(survivors)) return undefined
   return assemble(shapeOf(value, schema), after)
 }

@@ -30,9 +30,9 @@ function mergeObjects(target: JsonObject, patch: JsonObject, schema: Schema | un
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith(DELETE_FROM)) {
       const name = key.slice(DELETE_FROM.length)
-      const gone = asList(value)
+      const removals = asList(value)
       if (merged[name] !== undefined)
-        merged[name] = asList(merged[name]).filter((item) => !gone.some((one) => isEqual(one, item)))
+        merged[name] = asList(merged[name]).filter((item) => !removals.some((one) => isEqual(one, item)))
     } else if (key.startsWith('$') || value === undefined) continue
     else if (value === null) delete merged[key]
     else setMember(merged, key, mergeMember(merged[key], value, memberSchema(schema, key)))

@@ -42,8 +42,8 @@ export const removeAsked = (
   refusalOf(async () => {
     const { namespace = '', name, uid, resourceVersion } = object.metadata
     const options = { propagation, uid, resourceVersion }
-    const asked = engine.admit({ ...deletionOf(definition, object), deleteOptions: shownOptions(options) })
-    if (asked !== undefined) await asked
+    const decision = engine.admit({ ...deletionOf(definition, object), deleteOptions: shownOptions(options) })
+    if (decision !== undefined) await decision
     removeNow(engine, definition, namespace, name, options)
   })
 
@@ -58,13 +58,13 @@ export const removeWithNamespace = (
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       const stored = table.get(entryKey(namespace, name))
       if (stored?.metadata.uid !== uid) return
-      const asked = engine.admit({
+      const decision = engine.admit({
         ...deletionOf(definition, stored),
         name: '',
         user: NAMESPACE_CONTROLLER,
         deleteOptions: shownOptions({ propagation: 'Background' }),
       })
-      if (asked !== undefined) await asked
+      if (decision !== undefined) await decision
       if (table.get(entryKey(namespace, name)) !== stored) continue
       removeNow(engine, definition, namespace, name, options)
       return
@@ -101,7 +101,7 @@ export const changeAsked = (
       const changes = stored?.metadata.uid === uid ? changesOf(stored) : undefined
       if (!stored || !changes) return
       const next = withMetadata(stored, changes)
-      const asked = engine.admit({
+      const decision = engine.admit({
         operation: 'UPDATE',
         definition,
         namespace,
@@ -113,8 +113,8 @@ export const changeAsked = (
         isDryRun: false,
         fieldManager: '',
       })
-      if (asked !== undefined) {
-        await asked
+      if (decision !== undefined) {
+        await decision
         if (table.get(key) !== stored) continue
       }
       const { deletionTimestamp, finalizers = [] } = next.metadata

@@ -156,7 +156,7 @@ function duplicateMembers(text: string): readonly string[] {
       return
     }
     const isMap = first === '{'
-    const seen = new Set<string>()
+    const keys = new Set<string>()
     let index = 0
     position++
     for (skipSpace(); text[position] !== '}' && text[position] !== ']'; skipSpace()) {
@@ -165,8 +165,8 @@ function duplicateMembers(text: string): readonly string[] {
         const quoted = readString()
         const key = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
         inner = path === '' ? key : `${path}.${key}`
-        if (seen.has(key)) found.push(inner)
-        seen.add(key)
+        if (keys.has(key)) found.push(inner)
+        keys.add(key)
         skipSpace()
         position++ // the colon
       }

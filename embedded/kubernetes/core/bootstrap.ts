@@ -12,14 +12,14 @@ export function bootstrap(engine: Engine): void {
   for (const object of DEFAULT_ROLES) ensure(engine, object, String(at(object, 'metadata', 'name')))
 }
 
-function ensure(engine: Engine, given: JsonObject, name: string): void {
+function ensure(engine: Engine, draft: JsonObject, name: string): void {
   const { clock, random, registry, store } = engine
-  const { group, version } = parseGroupVersion(String(given.apiVersion))
-  const definition = registry.findKind(group, version, String(given.kind))
+  const { group, version } = parseGroupVersion(String(draft.apiVersion))
+  const definition = registry.findKind(group, version, String(draft.kind))
   if (!definition || store.table(definition.storageKey).get(name)) return
   store.put(
     definition.storageKey,
     name,
-    shape({ definition, given, old: undefined, namespace: '', name, subresource: '', now: clock.now(), random }).object,
+    shape({ definition, draft, old: undefined, namespace: '', name, subresource: '', now: clock.now(), random }).object,
   )
 }

@@ -67,10 +67,10 @@ const total = (map: Json | undefined, size: (text: Json | undefined) => number):
 
 /** Removes the named members if they are empty, because typed clients never send an empty map. */
 function withoutEmpty(object: KubeObject, members: readonly string[]): KubeObject {
-  const kept = Object.entries(object).filter(
+  const entries = Object.entries(object).filter(
     ([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0,
   )
-  return Object.fromEntries(kept) as KubeObject // neither metadata nor kind is ever named
+  return Object.fromEntries(entries) as KubeObject // neither metadata nor kind is ever named
 }
 
 export const configMapHooks: Hooks = {
@@ -92,8 +92,8 @@ export const configMapHooks: Hooks = {
 /** Members of stringData become base64 in data. The default type is Opaque; the type is immutable. */
 export const secretHooks: Hooks = {
   prepare(object, old) {
-    const { stringData, data: given, ...rest } = object
-    const data: MutableObject = { ...asObject(given) }
+    const { stringData, data: sentData, ...rest } = object
+    const data: MutableObject = { ...asObject(sentData) }
     for (const [key, value] of Object.entries(asObject(stringData)))
       data[key] = Buffer.from(String(value)).toString('base64')
     const type = asString(object.type) || asString(old?.type) || 'Opaque'

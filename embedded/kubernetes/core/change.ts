@@ -50,12 +50,12 @@ export function existing(target: ReadTarget, current: KubeObject | undefined): K
 /** The object with the namespace of the path; throws when it names another namespace. */
 export function withNamespaceOf(object: JsonObject, { definition, namespace }: ReadTarget): JsonObject {
   const metadata = looseMetadata(object)
-  const given = asString(metadata.namespace)
+  const ownNamespace = asString(metadata.namespace)
   if (!definition.isNamespaced) {
-    if (given !== '') throw badRequest('namespace is not allowed on this type')
+    if (ownNamespace !== '') throw badRequest('namespace is not allowed on this type')
     return { ...object, metadata }
   }
-  if (given !== '' && given !== namespace)
+  if (ownNamespace !== '' && ownNamespace !== namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   return { ...object, metadata: { ...metadata, namespace } }
 }
@@ -63,17 +63,17 @@ export function withNamespaceOf(object: JsonObject, { definition, namespace }: R
 /** Throws when the change names a uid or revision that the object does not have. */
 export function checkPreconditions(
   { definition, name }: ReadTarget,
-  given: JsonObject,
+  draft: JsonObject,
   old: KubeObject,
   isRevisionNeeded: boolean,
 ): void {
-  const { resourceVersion, uid } = looseMetadata(given)
+  const { resourceVersion, uid } = looseMetadata(draft)
   if (isRevisionNeeded && (resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0')) {
     throw invalid({ group: definition.group, kind: definition.resource }, name, [
       fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ])
   }
-  const { deletionTimestamp } = looseMetadata(given)
+  const { deletionTimestamp } = looseMetadata(draft)
   if (typeof deletionTimestamp === 'string' && deletionTimestamp !== old.metadata.deletionTimestamp)
     throw invalid(definition, name, [
       fieldInvalid('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable'),
@@ -100,7 +100,7 @@ export function checkPreconditions(
 
 /** The result of a change, before it is shaped. */
 export interface ProposedObject {
-  readonly given: JsonObject
+  readonly draft: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
   /** Set when the uid and revision that the change names must match the object. True when it must name a revision. */
@@ -116,12 +116,12 @@ const optionsOf = ({ method }: Request): string =>
 
 /** The name that the client gives, or the start of its user agent. */
 export function managerOf({ request, query }: Write): string {
-  const given = query.get('fieldManager') ?? ''
-  if (given.length > MANAGER_MOST_LETTERS)
+  const manager = query.get('fieldManager') ?? ''
+  if (manager.length > MANAGER_MOST_LETTERS)
     throw invalid({ group: 'meta.k8s.io', kind: optionsOf(request) }, '', [
       fieldTooLong('fieldManager', MANAGER_MOST_LETTERS),
     ])
-  return given || ((request.headers['user-agent'] ?? '').split('/')[0] || 'unknown').slice(0, MANAGER_MOST_LETTERS)
+  return manager || ((request.headers['user-agent'] ?? '').split('/')[0] || 'unknown').slice(0, MANAGER_MOST_LETTERS)
 }
 
 interface Changing {
@@ -160,9 +160,9 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const status = old ? 200 : 201
     if (!old) checkQuota(engine, target) // last, so that nothing can happen between this and the write
     if (isDry) return { object: versionView(definition, withoutEmptyRevision(next)), warnings, status }
-    const kept = store(engine, definition, key, stored, next)
+    const result = store(engine, definition, key, stored, next)
     await engine.store.durable()
-    return { object: versionView(definition, kept), warnings, status }
+    return { object: versionView(definition, result), warnings, status }
   }
   throw unavailable('the object changes too fast')
 }
@@ -179,12 +179,12 @@ function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeO
   const { definition, namespace, name, subresource } = target
   const old = stored && versionView(definition, stored)
   const proposed = make(old)
-  const { given } = proposed
+  const { draft } = proposed
   if (old === undefined) checkNamespace(engine, target)
   const now = engine.clock.now()
   const { object: shaped, unknown } = shape({
     definition,
-    given,
+    draft,
     old,
     namespace,
     name,
@@ -194,11 +194,11 @@ function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeO
   })
   const managedFields =
     proposed.managedFields ??
-    trackUpdate({ definition, manager: managerOf(write), subresource, now }, given, old, shaped)
+    trackUpdate({ definition, manager: managerOf(write), subresource, now }, draft, old, shaped)
   const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
   const strict = strictness(write, proposed, unknown)
-  if (old && proposed.isRevisionNeeded !== undefined) checkPreconditions(target, given, old, proposed.isRevisionNeeded)
-  const finalizers = finalizerWarnings(strings(looseMetadata(given).finalizers), old?.metadata.finalizers ?? [])
+  if (old && proposed.isRevisionNeeded !== undefined) checkPreconditions(target, draft, old, proposed.isRevisionNeeded)
+  const finalizers = finalizerWarnings(strings(looseMetadata(draft).finalizers), old?.metadata.finalizers ?? [])
   checkReadable(definition, object)
   return {
     object,
@@ -255,7 +255,7 @@ function strictness(
   if (validation === 'Warn' || faults.length === 0) return faults.slice(0, FAULTS_MAXIMUM)
   const detail = `strict decoding error: ${faults.slice(0, FAULTS_MAXIMUM).join(', ')}`
   if (proposed.source === 'patch')
-    throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(proposed.given), detail)])
+    throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(proposed.draft), detail)])
   throw badRequest(
     `${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ` +
       `${definition.kind}: ${detail}`,

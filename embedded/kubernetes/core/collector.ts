@@ -54,10 +54,10 @@ export function startCollector(engine: Engine): Collector {
 function wakeContainers(
   { store }: Engine,
   { storageKey }: ObjectRef,
-  gone: KubeObject,
+  owner: KubeObject,
   enqueue: (ref: ObjectRef) => void,
 ): void {
-  const { namespace } = gone.metadata
+  const { namespace } = owner.metadata
   if (namespace !== undefined && store.table('/namespaces').get(namespace)?.metadata.deletionTimestamp !== undefined)
     enqueue({ storageKey: '/namespaces', key: namespace })
   const [group = '', resource = ''] = storageKey.split('/')

@@ -104,7 +104,7 @@ function prepared(
 ): KubeObject {
   const spec = withSpecDefaults(asObject(crd.spec))
   const named: KubeObject = { ...crd, spec }
-  const taken = isTaken(named)
+  const collision = isTaken(named)
   const before = asList(at(old, 'status', 'conditions'))
   const condition = (type: string, isTrue: boolean, reason: string, message: string): Json => {
     const status = isTrue ? 'True' : 'False'
@@ -119,14 +119,14 @@ function prepared(
     ),
   )
   const storedVersions = strings(at(subresource === 'status' ? crd : old, 'status', 'storedVersions'))
-  const isEstablished = taken === undefined
+  const isEstablished = collision === undefined
   return {
     ...named,
     status: {
       conditions: [
-        taken === undefined
+        collision === undefined
           ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found')
-          : condition('NamesAccepted', false, taken.reason, taken.message),
+          : condition('NamesAccepted', false, collision.reason, collision.message),
         isEstablished
           ? condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted')
           : condition('Established', false, 'NotAccepted', 'not all names are accepted'),
@@ -244,8 +244,8 @@ export function nameConflict(all: readonly Definition[], crd: KubeObject): Retur
     ['SingularConflict', [asString(names.singular)], resources],
     ['PluralConflict', [asString(names.plural)], resources],
   ]
-  for (const [reason, wanted, taken] of checks) {
-    const name = wanted.find((one) => taken.has(one))
+  for (const [reason, wanted, namesInUse] of checks) {
+    const name = wanted.find((one) => namesInUse.has(one))
     if (name !== undefined) return { reason, message: `${JSON.stringify(name)} is already in use` }
   }
   return undefined

@@ -154,7 +154,7 @@ function say(
   isExact: boolean,
 ): void {
   const known = asList(at(namespace, 'status', 'conditions')).map(asObject)
-  const said = conditions.map((next): JsonObject => {
+  const news = conditions.map((next): JsonObject => {
     const before = known.find(({ type }) => type === next['type'])
     const since = before?.['status'] === next['status'] ? asString(before?.['lastTransitionTime']) : ''
     return { ...next, lastTransitionTime: since || toSeconds(clock.now()) }
@@ -163,8 +163,8 @@ function say(
     known.some((before) =>
       ['type', 'status', 'reason', ...(isExact ? ['message'] : [])].every((field) => before[field] === one[field]),
     )
-  if (said.every(isKnown)) return
-  const wanted = [...known.filter(({ type }) => !said.some((one) => one['type'] === type)), ...said]
+  if (news.every(isKnown)) return
+  const wanted = [...known.filter(({ type }) => !news.some((one) => one['type'] === type)), ...news]
   const status = { ...asObject(at(namespace, 'status')), conditions: wanted }
   store.put(NAMESPACES, namespace.metadata.name, { ...namespace, status })
 }

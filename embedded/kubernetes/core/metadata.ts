@@ -51,9 +51,9 @@ export const generatedName = (base: string, random: Random): string =>
   ).join('')
 
 /** Metadata of a new object; the write sets its resource version. */
-export function newMetadata(given: JsonObject, namespace: string, name: string, now: Date, random: Random): Metadata {
+export function newMetadata(draft: JsonObject, namespace: string, name: string, now: Date, random: Random): Metadata {
   return {
-    ...clientMembers(given),
+    ...clientMembers(draft),
     name,
     ...(namespace === '' ? {} : { namespace }),
     uid: newUuid(random),
@@ -62,19 +62,20 @@ export function newMetadata(given: JsonObject, namespace: string, name: string, 
   }
 }
 
-/** Metadata of a changed object: the fields that the client may change from `given`, the rest from the old object. */
-export function changedMetadata(given: JsonObject, old: KubeObject): Metadata {
-  const kept: MutableObject = {}
-  for (const member of SERVER_MEMBERS) if (old.metadata[member] !== undefined) kept[member] = old.metadata[member]
+/** Metadata of a changed object: the fields that the client may change from `draft`, the rest from the old object. */
+export function changedMetadata(draft: JsonObject, old: KubeObject): Metadata {
+  const serverMembers: MutableObject = {}
+  for (const member of SERVER_MEMBERS)
+    if (old.metadata[member] !== undefined) serverMembers[member] = old.metadata[member]
   const { name, namespace } = old.metadata
-  // Every required member is in `kept` or named here.
-  return { ...clientMembers(given), ...kept, name, ...defined({ namespace }) } as Metadata
+  // Every required member is in `serverMembers` or named here.
+  return { ...clientMembers(draft), ...serverMembers, name, ...defined({ namespace }) } as Metadata
 }
 
-function clientMembers(given: JsonObject): MutableObject {
+function clientMembers(draft: JsonObject): MutableObject {
   const members: MutableObject = {}
   for (const member of CLIENT_MEMBERS) {
-    const value = given[member]
+    const value = draft[member]
     const isEmpty = value === undefined || value === null || value === '' || (isList(value) && value.length === 0)
     const hasMembers = !isObject(value) || Object.keys(value).length > 0
     if (!isEmpty && hasMembers) members[member] = value
@@ -83,8 +84,8 @@ function clientMembers(given: JsonObject): MutableObject {
 }
 
 /** Members of metadata that Kubernetes does not know. */
-export const unknownMetadata = (given: JsonObject): string[] =>
-  Object.keys(given)
+export const unknownMetadata = (draft: JsonObject): string[] =>
+  Object.keys(draft)
     .filter((key) => !KNOWN.has(key))
     .map((key) => `metadata.${key}`)
 

@@ -62,9 +62,9 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       checkSize(after)
       if (!isObject(after)) throw badRequest('the patch does not leave an object')
       if (target.subresource === 'scale')
-        return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
+        return { draft: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
       checkPatched(target, after, old, body)
-      return { given: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
+      return { draft: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
     },
   })
   return renderOutcome(engine, write, outcome)
@@ -105,7 +105,7 @@ async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
         isTrue(query, 'force'),
         asString(looseMetadata(value).namespace),
       )
-      return { given: object, source: 'patch', duplicates, managedFields }
+      return { draft: object, source: 'patch', duplicates, managedFields }
     },
   })
   return renderOutcome(engine, write, outcome)

@@ -189,8 +189,12 @@ const asKind = ({ group, kind }: Definition) => ({ group, resource: kind })
 
 function finalizersAfter(finalizers: readonly string[], propagation: Propagation | undefined): readonly string[] {
   if (propagation === undefined) return finalizers
-  const kept = finalizers.filter((finalizer) => finalizer !== FOREGROUND && finalizer !== ORPHAN)
-  return propagation === 'Foreground' ? [...kept, FOREGROUND] : propagation === 'Orphan' ? [...kept, ORPHAN] : kept
+  const others = finalizers.filter((finalizer) => finalizer !== FOREGROUND && finalizer !== ORPHAN)
+  return propagation === 'Foreground'
+    ? [...others, FOREGROUND]
+    : propagation === 'Orphan'
+      ? [...others, ORPHAN]
+      : others
 }
 
 /** The object marked as being deleted; the same object if it was marked before. */

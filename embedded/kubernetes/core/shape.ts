@@ -15,7 +15,7 @@ import { badRequest, invalid, type Cause } from './status.ts'
 
 export interface ShapeInput {
   readonly definition: Definition
-  readonly given: JsonObject
+  readonly draft: JsonObject
   /** The current object, in the version of the definition; undefined for a create. */
   readonly old: KubeObject | undefined
   readonly namespace: string
@@ -33,16 +33,16 @@ export interface Shaped {
 
 /** The object that would be stored. Does not refuse anything. */
 export function shape(input: ShapeInput): Shaped {
-  const { definition, given, old, namespace, name, subresource, now, random } = input
-  const metadata = looseMetadata(given)
-  const { apiVersion: _version, kind: _kind, metadata: _metadata, status, ...rest } = given
+  const { definition, draft, old, namespace, name, subresource, now, random } = input
+  const metadata = looseMetadata(draft)
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, status, ...rest } = draft
   const content: JsonObject = {
     ...(subresource === 'status' && old ? contentOf(old) : rest),
     ...statusMember(definition, subresource, status, old),
   }
   const unknown: string[] = subresource === 'status' ? [] : unknownMetadata(metadata)
-  const kept = definition.schema ? pruned(content, definition.schema, unknown) : content
-  const filled = definition.schema ? withDefaults(kept, definition.schema) : kept
+  const prunedContent = definition.schema ? pruned(content, definition.schema, unknown) : content
+  const filled = definition.schema ? withDefaults(prunedContent, definition.schema) : prunedContent
   const identity =
     old === undefined
       ? newMetadata(metadata, namespace, name, now, random)
@@ -68,10 +68,10 @@ function contentOf(object: KubeObject): JsonObject {
 function statusMember(
   definition: Definition,
   subresource: string,
-  given: Json | undefined,
+  sentStatus: Json | undefined,
   old: KubeObject | undefined,
 ): JsonObject {
-  const status = definition.hasStatus && subresource !== 'status' ? old?.status : given
+  const status = definition.hasStatus && subresource !== 'status' ? old?.status : sentStatus
   return status === undefined ? {} : { status }
 }
 

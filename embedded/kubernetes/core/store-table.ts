@@ -99,39 +99,39 @@ function firstIndex(low: number, high: number, isBelow: (index: number) => boole
 const firstFrom = (sorted: readonly string[], key: string): number =>
   firstIndex(0, sorted.length, (index) => (sorted[index] ?? '') < key)
 
-interface Kept {
+interface LogEntry {
   readonly change: StoreChange
   readonly atMilliseconds: number
 }
 
 function openWindow(start: number): Window {
-  let kept: Kept[] = []
+  let entries: LogEntry[] = []
   let first = 0 // entries below this index are dropped; the array is shortened occasionally
   let floor = start
-  const count = () => kept.length - first
+  const count = () => entries.length - first
   const dropOldest = () => {
-    const oldest = kept[first]
+    const oldest = entries[first]
     if (oldest) floor = oldest.change.revision
     first++
     if (first > WINDOW_MOST_CHANGES) {
-      kept = kept.slice(first)
+      entries = entries.slice(first)
       first = 0
     }
   }
   return {
     add(change, atMilliseconds) {
-      kept.push({ change, atMilliseconds })
+      entries.push({ change, atMilliseconds })
       while (count() > WINDOW_MOST_CHANGES) dropOldest()
       while (
         count() > WINDOW_LEAST_CHANGES &&
-        (kept[first]?.atMilliseconds ?? atMilliseconds) < atMilliseconds - WINDOW_MILLISECONDS
+        (entries[first]?.atMilliseconds ?? atMilliseconds) < atMilliseconds - WINDOW_MILLISECONDS
       )
         dropOldest()
     },
     since(revision) {
       if (revision < floor) return undefined
-      const start = firstIndex(first, kept.length, (index) => (kept[index]?.change.revision ?? 0) <= revision)
-      return kept.slice(start).map(({ change }) => change)
+      const start = firstIndex(first, entries.length, (index) => (entries[index]?.change.revision ?? 0) <= revision)
+      return entries.slice(start).map(({ change }) => change)
     },
     floor: () => floor,
   }

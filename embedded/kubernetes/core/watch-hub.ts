@@ -52,7 +52,7 @@ function openSubscription(
   onEnd: () => void,
 ): Subscription & { push(change: StoreChange): void } {
   let queue: (StoreChange | Note)[] = [...missed]
-  let taken = 0
+  let position = 0
   let isEnded = false
   let wake: (() => void) | undefined
   const add = (item: StoreChange | Note) => {
@@ -63,26 +63,26 @@ function openSubscription(
   const end = () => {
     isEnded = true
     queue = []
-    taken = 0
+    position = 0
     onEnd()
     wake?.()
   }
   return {
     push(change) {
       if (change.revision <= after) return
-      if (queue.length - taken >= QUEUE_MOST_CHANGES + missed.length) end()
+      if (queue.length - position >= QUEUE_MOST_CHANGES + missed.length) end()
       else add(change)
     },
     note: add,
     end,
     async next() {
-      while (!isEnded && taken >= queue.length) {
+      while (!isEnded && position >= queue.length) {
         queue = []
-        taken = 0
+        position = 0
         await new Promise<void>((resolve) => (wake = resolve))
         wake = undefined
       }
-      return isEnded ? undefined : queue[taken++]
+      return isEnded ? undefined : queue[position++]
     },
   }
 }

@@ -18,8 +18,8 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
   const { definition } = target
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])
   checkType(object, definition, request.body)
-  const given = withNamespaceOf(object, target)
-  const metadata = looseMetadata(given)
+  const draft = withNamespaceOf(object, target)
+  const metadata = looseMetadata(draft)
   if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '')
     throw unexpected('resourceVersion should not be set on objects to be created')
   const base = asString(metadata.generateName)
@@ -42,7 +42,7 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
           {
             make: (current) => {
               if (current) throw alreadyExists(definition, name)
-              return { given, source: 'body', duplicates }
+              return { draft, source: 'body', duplicates }
             },
           },
         ),
@@ -64,7 +64,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
       write,
       await change(engine, write, {
         make: (current) => ({
-          given: fromScale(target.definition, existing(target, current), object),
+          draft: fromScale(target.definition, existing(target, current), object),
           source: 'body',
           duplicates,
         }),
@@ -72,8 +72,8 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
     )
   }
   checkType(object, target.definition, request.body)
-  const given = withNamespaceOf(object, target)
-  const name = asString(looseMetadata(given).name)
+  const draft = withNamespaceOf(object, target)
+  const name = asString(looseMetadata(draft).name)
   if (name !== target.name) {
     throw badRequest(
       name === ''
@@ -87,7 +87,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
     await change(engine, write, {
       make: (current) => {
         existing(target, current)
-        return { given, source: 'body', duplicates, isRevisionNeeded: needsRevision(target) }
+        return { draft, source: 'body', duplicates, isRevisionNeeded: needsRevision(target) }
       },
     }),
   )

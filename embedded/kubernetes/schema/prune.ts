@@ -9,9 +9,9 @@ import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
 export function pruned<T extends Json>(value: T, schema: Schema, unknown: string[], path = ''): T {
   if (schema['x-kubernetes-embedded-resource'] && isObject(value)) {
     const { apiVersion, kind, metadata, ...rest }: JsonObject = value
-    const kept = prunedObject(rest, schema, unknown, path)
+    const result = prunedObject(rest, schema, unknown, path)
     const odd = isObject(metadata) ? unknownMetadata(metadata) : []
-    if (kept === rest && odd.length === 0) return value
+    if (result === rest && odd.length === 0) return value
     unknown.push(...odd.map((name) => `${path}.${name}`))
     const known = isObject(metadata)
       ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`)))
@@ -19,28 +19,28 @@ export function pruned<T extends Json>(value: T, schema: Schema, unknown: string
     // An embedded resource keeps its type and metadata regardless of its schema.
     const resource: JsonObject = {
       ...defined({ apiVersion, kind, metadata: known }),
-      ...kept,
+      ...result,
     }
     return resource as T // an object for an object
   }
   if (isObject(value)) return prunedObject(value, schema, unknown, path) as T // as above
   if (isList(value) && schema.items) {
     const { items } = schema
-    const kept = value.map((item, index) => pruned(item, items, unknown, `${path}[${index}]`))
-    return kept.every((item, index) => item === value[index]) ? value : (kept as Json as T) // a list for a list
+    const results = value.map((item, index) => pruned(item, items, unknown, `${path}[${index}]`))
+    return results.every((item, index) => item === value[index]) ? value : (results as Json as T) // a list for a list
   }
   return value
 }
 
 function prunedObject(value: JsonObject, schema: Schema, unknown: string[], path: string): JsonObject {
-  const kept: MutableObject = {}
+  const result: MutableObject = {}
   let isChanged = false
   for (const [key, member] of Object.entries(value)) {
     const known = memberSchema(schema, key)
     const here = path === '' ? key : `${path}.${key}`
     if (member === undefined) continue
     if (known === undefined) {
-      if (allowsUnknown(schema)) setMember(kept, key, member)
+      if (allowsUnknown(schema)) setMember(result, key, member)
       else {
         unknown.push(here)
         isChanged = true
@@ -50,8 +50,8 @@ function prunedObject(value: JsonObject, schema: Schema, unknown: string[], path
     else {
       const inner = pruned(member, known, unknown, here)
       isChanged ||= inner !== member
-      setMember(kept, key, inner)
+      setMember(result, key, inner)
     }
   }
-  return isChanged ? kept : value
+  return isChanged ? result : value
 }

@@ -42,8 +42,8 @@ interface Checked {
 }
 
 function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => (made ??= { value: make() }).value
+  let cache: { readonly value: T } | undefined
+  return () => (cache ??= { value: make() }).value
 }
 
 function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: string, tolerated: Cause[]): Cause[] {

@@ -177,12 +177,12 @@ function duplicateFaults(value: readonly Json[], schema: Schema, field: string):
   const listType = schema['x-kubernetes-list-type']
   if (listType !== 'set' && listType !== 'map') return []
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  const seen = new Set<string>()
+  const texts = new Set<string>()
   return value.flatMap((item, index) => {
     const identity = listType === 'set' ? item : Object.fromEntries(keys.map((key) => [key, asObject(item)[key]]))
     const text = JSON.stringify(identity)
-    if (!seen.has(text)) {
-      seen.add(text)
+    if (!texts.has(text)) {
+      texts.add(text)
       return []
     }
     return [fieldDuplicate(`${field}[${index}]`, identity)]

@@ -23,14 +23,14 @@ export async function openCertificates(options: {
 }): Promise<ServerCertificates> {
   const { folder, hosts, clock, random } = options
   const now = clock.now()
-  const made = {
+  const request = {
     commonName: `svccloud-kubernetes-ca-${random.bytes(4).toString('hex')}`,
     days: AUTHORITY_DAYS,
     isAuthority: true,
     now,
     random,
   }
-  const authority = (await readPair(folder, 'ca')) ?? (await writePair(folder, 'ca', await makeCertificate(made)))
+  const authority = (await readPair(folder, 'ca')) ?? (await writePair(folder, 'ca', await makeCertificate(request)))
   const known = await readPair(folder, 'server')
   const server =
     known && isGood(known, { authority, hosts, now, days: RENEW_BEFORE_DAYS })

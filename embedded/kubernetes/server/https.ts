@@ -83,14 +83,14 @@ const close = (server: Server, clock: Clock): Promise<void> =>
 async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const done = options.metrics.began(incoming.method ?? '', incoming.url ?? '')
   outgoing.once('close', () => done(outgoing.statusCode))
-  const gone = new AbortController()
-  outgoing.once('close', () => gone.abort())
+  const disconnect = new AbortController()
+  outgoing.once('close', () => disconnect.abort())
   try {
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
     const user = userOf(options.core, incoming)
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
     const request = {
-      ...(await requestOf(incoming, gone.signal)),
+      ...(await requestOf(incoming, disconnect.signal)),
       isAuthentic: () => isStillUser(options.core, incoming, user),
     }
     if (path === '/metrics') {

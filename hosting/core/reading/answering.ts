@@ -8,8 +8,8 @@ const isTask = (name: string): name is TaskName => Object.hasOwn(TASKS, name)
 /** Returns the answer to one question, both as texts. Throws when the question is invalid. */
 export async function answerTo(text: string, reading: Promise<Reading>): Promise<string> {
   const question = Question.parse(JSON.parse(text))
-  const said = JSON.stringify(await answer(question, reading))
-  if (Buffer.byteLength(said) <= ANSWER_BYTES_MAXIMUM) return said
+  const reply = JSON.stringify(await answer(question, reading))
+  if (Buffer.byteLength(reply) <= ANSWER_BYTES_MAXIMUM) return reply
   return JSON.stringify({ id: question.id, failure: { detail: `more than ${ANSWER_BYTES_MAXIMUM} bytes` } })
 }
 
@@ -17,7 +17,7 @@ async function answer({ id, task, words }: Question, reading: Promise<Reading>):
   try {
     if (!isTask(task)) throw new Error(`there is no task ${task}`)
     // The caller has the same table.
-    const work = (await reading)[task] as (...given: unknown[]) => Promise<unknown>
+    const work = (await reading)[task] as (...args: unknown[]) => Promise<unknown>
     return { id, value: await work(...words) }
   } catch (error) {
     const detail = shortened(error instanceof Error ? error.message : String(error))

@@ -9,7 +9,7 @@ import { type Reading, type TaskName, TASKS } from './tasks.ts'
 /** Under way at a time. */
 export const QUESTIONS_MAXIMUM = 64
 
-interface Asked {
+interface PendingQuestion {
   readonly answered: (answer: Answer) => void
   readonly failed: (error: Error) => void
 }
@@ -24,7 +24,7 @@ export interface AskingOptions {
 
 export class Asking {
   readonly #options: AskingOptions
-  readonly #asked = new Map<number, Asked>()
+  readonly #pending = new Map<number, PendingQuestion>()
   #count = 0
 
   constructor(options: AskingOptions) {
@@ -49,38 +49,38 @@ export class Asking {
    *  question. */
   hear(text: string, id?: number): void {
     const answer = Answer.parse(JSON.parse(text))
-    const asked = this.#asked.get(answer.id)
+    const question = this.#pending.get(answer.id)
     // An answer without a question has no listener either.
-    if (asked === undefined || answer.id !== (id ?? answer.id)) throw new Error('nobody has asked')
-    this.#asked.delete(answer.id)
-    asked.answered(answer)
+    if (question === undefined || answer.id !== (id ?? answer.id)) throw new Error('nobody has asked')
+    this.#pending.delete(answer.id)
+    question.answered(answer)
   }
 
   /** Fails a question whose answer will not arrive, because it was not sent or the process has ended. */
   fail(id: number, error: Error): void {
-    this.#asked.get(id)?.failed(error)
+    this.#pending.get(id)?.failed(error)
   }
 
   /** Stops trusting the process, and fails all open questions. */
   end(why: string): Error {
     const error = new Error(`what reads its API is started again: ${why}`)
     this.#options.end()
-    for (const { failed } of this.#asked.values()) failed(error)
+    for (const { failed } of this.#pending.values()) failed(error)
     return error
   }
 
   async #send(task: TaskName, words: readonly unknown[]): Promise<Answer> {
-    if (this.#asked.size >= QUESTIONS_MAXIMUM) throw new Error('too much is asked of its API')
+    if (this.#pending.size >= QUESTIONS_MAXIMUM) throw new Error('too much is asked of its API')
     const id = this.#count++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const { clock, send } = this.#options
     const { milliseconds } = TASKS[task]
     send({ id, task, words: [...words] })
     const cancel = clock.after(milliseconds, () => this.end(`it was silent for too long (${task})`))
-    this.#asked.set(id, { answered: resolve, failed: reject })
+    this.#pending.set(id, { answered: resolve, failed: reject })
     return promise.finally(() => {
       cancel()
-      this.#asked.delete(id)
+      this.#pending.delete(id)
     })
   }
 }

@@ -94,7 +94,7 @@ export function readingCalls(clusterOf: (id: string) => ClusterReading): Pick<Co
     (name: ClusterCall) =>
     async (id: string, ...words: readonly never[]) => {
       // Takes the arguments of the call of that name after the id.
-      const ask = clusterOf(id).ask as (task: ClusterCall, ...given: readonly never[]) => Promise<unknown>
+      const ask = clusterOf(id).ask as (task: ClusterCall, ...args: readonly never[]) => Promise<unknown>
       return ask(name, ...words)
     }
   // The tasks of these names take the same arguments as the calls, without the id.

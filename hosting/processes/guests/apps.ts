@@ -53,13 +53,13 @@ export function routeOf(routes: readonly AppRoute[], host: string, path: string)
 /** A connection to that address from the node. */
 const throughTunnel = (socketPath: string, { address, port }: AppTarget) =>
   new Promise<Socket>((resolve, reject) => {
-    const asked = send({ socketPath, method: 'CONNECT', path: `${address}:${port}`, timeout: CONNECT_MILLISECONDS })
-    asked.once('connect', ({ statusCode }, socket) =>
+    const tunnel = send({ socketPath, method: 'CONNECT', path: `${address}:${port}`, timeout: CONNECT_MILLISECONDS })
+    tunnel.once('connect', ({ statusCode }, socket) =>
       statusCode === 200 ? resolve(socket) : (socket.destroy(), reject(new Error(`the tunnel answers ${statusCode}`))),
     )
-    asked.once('timeout', () => asked.destroy(new Error('the tunnel does not answer')))
-    asked.once('error', reject)
-    asked.end()
+    tunnel.once('timeout', () => tunnel.destroy(new Error('the tunnel does not answer')))
+    tunnel.once('error', reject)
+    tunnel.end()
   })
 
 /** Listens once this resolves. Returns the function that stops it. */

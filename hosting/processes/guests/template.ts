@@ -47,7 +47,7 @@ export interface TemplatesOptions {
 export class GuestTemplates {
   readonly #options: TemplatesOptions
   #making: Promise<GuestTemplate> | undefined
-  #made: GuestTemplate | undefined
+  #template: GuestTemplate | undefined
   #child: ChildProcess | undefined
   readonly #stopping = new AbortController()
 
@@ -65,14 +65,14 @@ export class GuestTemplates {
 
   /** Undefined while it is being created, which takes minutes without KVM. Throws when the creation failed. */
   async find(): Promise<GuestTemplate | undefined> {
-    if (this.#made !== undefined) return this.#made
+    if (this.#template !== undefined) return this.#template
     this.#making ??= this.#make()
     const making = this.#making
     making.catch(() => undefined) // the next caller gets the error
     const soon = this.#options.clock.sleep(POLL_MILLISECONDS)
     try {
-      this.#made = await Promise.race([making, soon.then(() => undefined)])
-      return this.#made
+      this.#template = await Promise.race([making, soon.then(() => undefined)])
+      return this.#template
     } catch (error) {
       this.#making = undefined
       throw error
@@ -95,8 +95,8 @@ export class GuestTemplates {
       .update(JSON.stringify([version, hasKvm, size, stdout, WARM_UP, DISK]))
       .digest('hex')
     const at = join(folder, key.slice(0, 16))
-    const made = { folder: at, commandLine: boot.commandLine, hasKvm }
-    if (await isThere(join(at, GUEST_FILES.state))) return made
+    const template = { folder: at, commandLine: boot.commandLine, hasKvm }
+    if (await isThere(join(at, GUEST_FILES.state))) return template
     for (const name of await readdir(folder).catch(() => [])) await rm(join(folder, name), { recursive: true })
     const work = `${at}.new`
     await mkdir(work, { recursive: true, mode: 0o700 })
@@ -106,12 +106,12 @@ export class GuestTemplates {
     await makeDisk(work, GUEST_FILES.base, DISK)
     await handOver(work, userIdOf(0))
     log.info('making the template of guests', { version })
-    await this.#save({ ...made, folder: work })
+    await this.#save({ ...template, folder: work })
     await rename(join(work, GUEST_FILES.disk), join(work, GUEST_FILES.warm))
     for (const name of [GUEST_FILES.warm, GUEST_FILES.state]) await chmod(join(work, name), READABLE)
     await rename(work, at)
     log.info('made the template of guests', { version })
-    return made
+    return template
   }
 
   /** Boots, waits until it is warm, and saves its state. */
