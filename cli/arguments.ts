@@ -117,11 +117,11 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
 }
 
 function meantFlag(name: string, known: readonly Known[]): string {
-  const meant = closest(
+  const suggestion = closest(
     name,
     [...known, ...GLOBAL_FLAGS].map(({ flag }) => flag),
   )
-  return meant === undefined ? '; --help lists them' : `; did you mean --${meant}?`
+  return suggestion === undefined ? '; --help lists them' : `; did you mean --${suggestion}?`
 }
 
 const optionOf = (takesValue: boolean, short?: string) => ({
@@ -153,8 +153,8 @@ export function requestFields(
 const notAmong = (flag: string, value: string, choices: readonly string[]): string =>
   `--${flag} is one of ${choices.join(', ')}${didYouMean(value, choices)}`
 
-function valueOf({ flag, type, isNullable, choices }: Flag, given: readonly (string | undefined)[]): unknown {
-  const texts = given.map((text) => text ?? 'true')
+function valueOf({ flag, type, isNullable, choices }: Flag, values: readonly (string | undefined)[]): unknown {
+  const texts = values.map((text) => text ?? 'true')
   const last = texts.at(-1) ?? ''
   if (isNullable && last === 'null') return null
   if (type === 'text' && choices.length > 0 && !choices.includes(last))

@@ -50,10 +50,10 @@ export async function logOut(
 ): Promise<string> {
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE'] ?? current
-  const gone = profiles[wanted]
-  if (gone === undefined) throw usageFailure(noSuch('profile', wanted, Object.keys(profiles)))
-  const { url, token } = gone
-  if (gone.isTokenOurs === true)
+  const profile = profiles[wanted]
+  if (profile === undefined) throw usageFailure(noSuch('profile', wanted, Object.keys(profiles)))
+  const { url, token } = profile
+  if (profile.isTokenOurs === true)
     await createApi({ url, token, userAgent })
       .send({ method: 'DELETE', path: '/v1/account/token' })
       .catch((error: unknown) => {
@@ -61,13 +61,13 @@ export async function logOut(
         if (!(error instanceof Failure) || !error.message.startsWith('401')) throw error
       })
   let next = current
-  await changeProfiles(environment, clock, ({ current: latest, profiles: { [wanted]: _, ...kept } }) => {
-    next = wanted === latest ? (Object.keys(kept)[0] ?? latest) : latest
-    return { current: next, profiles: kept }
+  await changeProfiles(environment, clock, ({ current: latest, profiles: { [wanted]: _, ...others } }) => {
+    next = wanted === latest ? (Object.keys(others)[0] ?? latest) : latest
+    return { current: next, profiles: others }
   })
   return [
     `Logged out of ${url} (profile ${wanted}).`,
-    gone.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not created by login: it stays valid.',
+    profile.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not created by login: it stays valid.',
     ...(next !== current ? [`Commands now use the profile ${next}.`] : []),
   ].join(' ')
 }

@@ -130,14 +130,14 @@ const createToken: OwnRun = async (input, parts) => {
     scope: scopeOf(flagOf(input, 'scope')),
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt === 'never' ? null : expiresAt }),
   }
-  const made = await asPerson(input, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
+  const answer = await asPerson(input, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
   const { format } = styleOf(parts, input.globals)
   parts.terminal.writeError('This is the token. It is shown only once.\n')
   return print(
     parts.terminal,
     format === 'json' || format === 'yaml'
-      ? render(made.body, styleOf(parts, input.globals))
-      : `${String(asMembers(made.body)['token'])}\n`,
+      ? render(answer.body, styleOf(parts, input.globals))
+      : `${String(asMembers(answer.body)['token'])}\n`,
   )
 }
 

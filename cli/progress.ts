@@ -14,8 +14,8 @@ export function progressOn(terminal: Pick<Terminal, 'isErrorTerminal' | 'writeEr
   const isLive = terminal.isErrorTerminal
   let shown = ''
   return {
-    show(given) {
-      const text = printable(given)
+    show(line) {
+      const text = printable(line)
       if (text === shown) return
       shown = text
       terminal.writeError(isLive ? `${CLEAR_LINE}${text} …` : `${text} …\n`)

@@ -29,8 +29,8 @@ import { COMMANDS, followPages, hasNoColor, openApi, print, readFileFlag, type R
 import { waitFor } from './wait.ts'
 
 /** Runs a command line and returns the exit code. Never throws for errors of the user or the service. */
-export async function run(line: readonly string[], given: RunParts): Promise<number> {
-  const parts = { ...given, terminal: screenOn(given.terminal) }
+export async function run(line: readonly string[], base: RunParts): Promise<number> {
+  const parts = { ...base, terminal: screenOn(base.terminal) }
   try {
     return await dispatch(line, parts)
   } catch (error) {
@@ -64,9 +64,9 @@ async function dispatch(line: readonly string[], parts: RunParts): Promise<numbe
       throw unknownCommand(first, second)
     return print(terminal, nounHelp(first, COMMANDS))
   }
-  const given = split(line, knownOf(command))
-  if (given.globals.help !== undefined) return print(terminal, commandHelp(command))
-  return runCommand(command, { ...given, words: given.words.slice(2) }, parts)
+  const invocation = split(line, knownOf(command))
+  if (invocation.globals.help !== undefined) return print(terminal, commandHelp(command))
+  return runCommand(command, { ...invocation, words: invocation.words.slice(2) }, parts)
 }
 
 /** Words after the server of `ssh` belong to another program. */
@@ -82,29 +82,29 @@ function runOwn(
     ...defined({ short }),
   }))
   const { before, rest } = own.name === 'ssh' ? splitAfter(line, 2, known) : { before: line, rest: [] }
-  const given = split(before, known)
-  if (given.globals.help !== undefined) return print(parts.terminal, ownHelp(own))
-  return OWN_RUNS[own.name]({ ...given, rest, words: given.words.slice(own.name.split(' ').length) }, parts)
+  const invocation = split(before, known)
+  if (invocation.globals.help !== undefined) return print(parts.terminal, ownHelp(own))
+  return OWN_RUNS[own.name]({ ...invocation, rest, words: invocation.words.slice(own.name.split(' ').length) }, parts)
 }
 
 const NAMES: readonly string[] = [...OWN_COMMANDS.map(({ name }) => name), ...COMMANDS.map(nameOf)]
 
 /** A suggestion: another order of the words, another spelling, or the verbs of the noun. */
 function unknownCommand(first: string, second: string): Failure {
-  const given = `${first} ${second}`.trim()
+  const commandName = `${first} ${second}`.trim()
   const verbs = NAMES.filter((name) => name.startsWith(`${first} `)).map((name) => name.slice(first.length + 1))
   const nouns = [...new Set(NAMES.map((name) => name.split(' ')[0] ?? ''))]
   const noun = closest(first, nouns)
   const turned = [`${second} ${first}`, `${closest(second, nouns) ?? ''} ${first}`].find((name) => NAMES.includes(name))
-  const meant =
-    turned ?? (verbs.length > 0 ? undefined : noun === undefined ? closest(given, NAMES) : nearNoun(noun, second))
-  if (meant !== undefined) return usageFailure(`there is no command ${given}; did you mean ${meant}?`)
+  const suggestion =
+    turned ?? (verbs.length > 0 ? undefined : noun === undefined ? closest(commandName, NAMES) : nearNoun(noun, second))
+  if (suggestion !== undefined) return usageFailure(`there is no command ${commandName}; did you mean ${suggestion}?`)
   const verb = closest(second, verbs)
-  if (verb !== undefined) return usageFailure(`there is no command ${given}; did you mean ${first} ${verb}?`)
+  if (verb !== undefined) return usageFailure(`there is no command ${commandName}; did you mean ${first} ${verb}?`)
   return usageFailure(
     verbs.length > 0
-      ? `there is no command ${given}; ${first} has ${verbs.join(', ')}`
-      : `there is no command ${given}; svccloud help lists them`,
+      ? `there is no command ${commandName}; ${first} has ${verbs.join(', ')}`
+      : `there is no command ${commandName}; svccloud help lists them`,
   )
 }
 
@@ -125,10 +125,10 @@ function helpOf(words: readonly string[]): string {
   throw unknownCommand(words[0] ?? '', words.slice(1).join(' '))
 }
 
-async function runCommand(command: Command, given: Split, parts: RunParts): Promise<number> {
+async function runCommand(command: Command, invocation: Split, parts: RunParts): Promise<number> {
   const { route, parameters, flags } = command
-  const { globals, words } = given
-  const own = await withFiles(flags, given.own)
+  const { globals, words } = invocation
+  const own = await withFiles(flags, invocation.own)
   if (words.length !== parameters.length) {
     const names = parameters.map(placeholderOf)
     throw usageFailure(`${nameOf(command)} takes ${names.length === 0 ? 'no arguments' : names.join(' and ')}`)

@@ -64,7 +64,7 @@ export function volumeOf({ id, size_gibibytes, source, zone }: Storage): Volume 
 export async function createVolume(storages: ClusterStorages, request: CreateVolumeRequest): Promise<Volume> {
   const wanted = wantedOf(request)
   const found = await findStorage(storages, wanted.name)
-  if (found === undefined) return volumeOf(await made(storages, wanted))
+  if (found === undefined) return volumeOf(await createStorage(storages, wanted))
   const fault = differenceOf(found, wanted)
   if (fault !== undefined) throw new Refused('ALREADY_EXISTS', `volume ${wanted.name} is there with ${fault}`)
   return volumeOf(await whole(storages.client, found.id))
@@ -151,7 +151,7 @@ async function discard(client: Client, id: string): Promise<void> {
   await waitForOperation(client, operation.id)
 }
 
-async function made(storages: ClusterStorages, wanted: Wanted): Promise<Storage> {
+async function createStorage(storages: ClusterStorages, wanted: Wanted): Promise<Storage> {
   const { zone } = storages
   const origin = wanted.source === null ? undefined : await originOf(storages, wanted.source)
   const zones = wanted.zones.length === 0 ? [origin?.zone ?? zone] : wanted.zones

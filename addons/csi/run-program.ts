@@ -24,8 +24,8 @@ export function runProgram(
     execFile(program, [...input], options, (error, stdout, stderr) => {
       const status = error === null ? 0 : error.code
       if (typeof status === 'number' && statuses.includes(status)) return resolve({ status, output: stdout })
-      const said = (stderr.trim() || stdout.trim()).slice(-ERROR_CHARACTERS)
-      reject(new Refused('INTERNAL', `${program} failed: ${said || String(error)}`))
+      const output = (stderr.trim() || stdout.trim()).slice(-ERROR_CHARACTERS)
+      reject(new Refused('INTERNAL', `${program} failed: ${output || String(error)}`))
     })
   })
 }

@@ -33,12 +33,12 @@ export function titleOf(parameters: Readonly<Record<string, string>>, keys: read
 
 /** Throws unless the cluster has created it, or somebody of the account has given it to the cluster with that label.
  *  Anybody who can write volumes in the cluster could otherwise name any storage of the account. */
-export function requireOwn(storages: ClusterStorages, made: Storage | Snapshot): void {
+export function requireOwn(storages: ClusterStorages, item: Storage | Snapshot): void {
   const { clusterId } = storages
-  if (!isOwn(storages, made))
+  if (!isOwn(storages, item))
     throw new Refused(
       'FAILED_PRECONDITION',
-      `${made.id} is not of this cluster: no label ${CLUSTER_LABEL}=${clusterId}`,
+      `${item.id} is not of this cluster: no label ${CLUSTER_LABEL}=${clusterId}`,
     )
 }
 export const isOwn = ({ clusterId }: ClusterStorages, { labels }: Storage | Snapshot): boolean =>
@@ -110,8 +110,8 @@ export async function makeOnce<Answer>({ text, post, isThere }: Once<Answer>): P
     const answer = await post(derivedId(`${text}/${number}`))
     const isReplayed = answer.response.headers.get('idempotent-replayed') === 'true'
     try {
-      const made = await unwrap(Promise.resolve(answer))
-      if (!isReplayed || (await isThere(made))) return made
+      const item = await unwrap(Promise.resolve(answer))
+      if (!isReplayed || (await isThere(item))) return item
     } catch (error) {
       // the key belongs to another object of that name that was deleted: the caller has checked that it does not exist
       if (!(error instanceof SvccloudError) || error.problem.reason !== 'idempotency_key_reused') throw error
