@@ -8,6 +8,7 @@ import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { answerHelp } from '../kit/sys/help.ts'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
+import { participlesOf } from './names.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
 import { foreignWaits, promisesOf } from './transactions.ts'
@@ -436,6 +437,14 @@ function castFindings(file: string, source: string): Finding[] {
   })
 }
 
+/** Names of values are nouns. */
+const participleFindings = (file: string, source: string): Finding[] =>
+  participlesOf(file, source).map(({ index, name }) => ({
+    file,
+    line: lineOf(source, index),
+    rule: `names of values are nouns: not "${name}"`,
+  }))
+
 /** Layers that access more than the database. */
 const TRANSACTION_LAYERS = ['apiserver/', 'controllers/']
 /** Folders that those layers may call. */
@@ -512,6 +521,7 @@ export function findings(
     ...nounFindings(file, source, files),
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
+    ...(isProduct && !file.startsWith('portal/') ? participleFindings(file, source) : []),
     ...[
       ...(isProduct ? wordsOfSource(file, source) : []),
       ...wordsOfComments(file, source),

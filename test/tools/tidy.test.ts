@@ -238,6 +238,11 @@ it('lets no test be singled out and nothing unfinished stay', () => {
   expect(rules('db/open.ts', `// TO${'DO'} later`)).toEqual(['unfinished work is not committed'])
 })
 
+it('knows names that are participles', () => {
+  expect(rules('db/open.ts', 'const made = 1')).toEqual(['names of values are nouns: not "made"'])
+  expect(rules('test/a.test.ts', 'const made = 1')).toEqual([])
+})
+
 it('knows fields that are spread by hand', () => {
   const spread = (condition: string, field: string) =>
     `const a = { ...(${condition} === undefined ? {} : { ${field} }) }`
