@@ -186,6 +186,12 @@ export const createKubernetesNodePool = pools.post('create_kubernetes_node_pool'
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
+export const getKubernetesNodePool = pools.get('get_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
+  summary: 'Get a node pool of a Kubernetes cluster',
+  params: OfPool,
+  answers: { 200: z.strictObject({ node_pool: NodePoolView }) },
+})
+
 export const updateKubernetesNodePool = pools.patch('update_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
   summary: 'Update a node pool of a Kubernetes cluster',
   description:
@@ -208,4 +214,9 @@ export const deleteKubernetesNodePool = pools.delete('delete_kubernetes_node_poo
   params: OfPool,
 })
 
-export const NODE_POOL_ROUTES = [createKubernetesNodePool, updateKubernetesNodePool, deleteKubernetesNodePool] as const
+export const NODE_POOL_ROUTES = [
+  createKubernetesNodePool,
+  getKubernetesNodePool,
+  updateKubernetesNodePool,
+  deleteKubernetesNodePool,
+] as const

@@ -74,6 +74,7 @@ const WITHOUT_PAGE_OF_CUSTOMERS: Readonly<Record<string, string>> = {
   revoke_own_token: 'needs a token, and the portal has a session',
   get_account: 'get_current_user has the account of the session',
   get_template: 'list_templates answers the same items',
+  get_kubernetes_node_pool: 'get_kubernetes_cluster answers the pools of the cluster',
   list_regions: 'every zone names its region',
   get_server_metadata_setting: 'get_server answers it as metadata_enabled',
   list_prices: 'a dry run of the form has the price of what is filled in',

@@ -32,6 +32,9 @@ const PROVEN: Readonly<Record<string, readonly [file: string, name: string]>> = 
   'credentials.host': [DATABASE, 'shows its password once it runs, with its own host, for clients that verify'],
   'server.public_ipv4': [PUBLIC, GUESTS],
   'server.public_ipv6': [PUBLIC, GUESTS],
+  // nodes are servers
+  'node_pool.nodes.public_ipv4': [PUBLIC, GUESTS],
+  'node_pool.nodes.public_ipv6': [PUBLIC, GUESTS],
   'server.ssh_command': [PRODUCT, 'are entered by ssh and scp through the twin'],
   'server.ssh.host': [PRODUCT, 'are entered by ssh and scp through the twin'],
   'interfaces.ipv4_address': [PRIVATE, BOTH],

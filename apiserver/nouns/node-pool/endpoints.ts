@@ -1,4 +1,4 @@
-/** Creating, changing and deleting node pools. They are read with their cluster. */
+/** Creating, reading, changing and deleting node pools. Their list is part of their cluster. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../../domain/audit/entry.ts'
 import { defined } from '../../../domain/defined.ts'
@@ -14,6 +14,7 @@ import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../../re
 import {
   createKubernetesNodePool,
   deleteKubernetesNodePool,
+  getKubernetesNodePool,
   type NodePoolSpec,
   type UpdateNodePool,
   updateKubernetesNodePool,
@@ -37,6 +38,7 @@ export type NodePoolParts = Parts & {
 
 export const nodePoolEndpoints = (parts: NodePoolParts): readonly Endpoint[] => [
   customerEndpoint(createKubernetesNodePool, (call) => createEndpoint(parts, call)),
+  customerEndpoint(getKubernetesNodePool, async (call) => answerOf(parts, 200, await readPool(parts, call), {})),
   customerEndpoint(updateKubernetesNodePool, (call) => update(parts, call)),
   customerEndpoint(deleteKubernetesNodePool, (call) => remove(parts, call)),
 ]
@@ -53,10 +55,18 @@ async function createEndpoint(
   return nodePools.make(call, of, call.body)
 }
 
+type RouteOfPool = typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool // the types of reads are those of deletions
+
+const answerOf = ({ nodePools }: NodePoolParts, status: 200 | 202, pool: NodePoolObject, others: object): Answer => ({
+  status,
+  body: { node_pool: nodePools.viewOf(pool), ...others },
+  headers: { etag: etagOfObject(pool) },
+})
+
 /** Also throws 404 for a pool of another cluster. */
 async function readPool(
   { nodePools }: NodePoolParts,
-  { caller, params }: Call<typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool, Customer>,
+  { caller, params }: Call<RouteOfPool, Customer>,
 ): Promise<NodePoolObject> {
   const pool = await nodePools.read(caller.accountId, params.node_pool_id)
   if (pool.spec.clusterId !== params.id) throw notFound('node pool')
@@ -99,12 +109,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
     changes: (target) => changesOf(target.spec, body),
     spec: ({ target }) => patchOf(target.spec, body),
   })
-  const written = await readPool(parts, call)
-  return {
-    status: 202,
-    body: { node_pool: nodePools.viewOf(written), operation },
-    headers: { etag: etagOfObject(written) },
-  }
+  return answerOf(parts, 202, await readPool(parts, call), { operation })
 }
 
 const boundsOf = ({ autoscaling: before }: NodePoolSpec, { autoscaling }: UpdateNodePool): PoolBounds | null =>

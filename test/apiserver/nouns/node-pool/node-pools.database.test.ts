@@ -136,6 +136,17 @@ test('a pool is shown with its cluster, is one of its name, and its making is in
   await remove(String(pool?.['id']))
 })
 
+test('one pool is read by its cluster and id, as its cluster shows it', async () => {
+  const id = await made()
+  const read = (cluster: string, pool: string) => owner.send('GET', `${poolsPath(cluster)}/${pool}`)
+  const reply = await read(clusterId, id)
+  expect([reply.status, reply.body]).toEqual([200, { node_pool: (await poolsOf())[0] }])
+  expect(reply.headers['etag']).toMatch(/^"\d+"$/)
+  expect((await read(clusterId, 'none')).status).toBe(404)
+  expect((await read('none', id)).status).toBe(404)
+  await remove(id)
+})
+
 test('a change starts an operation, one at a time, and no version exceeds that of the control plane', async () => {
   const id = await made()
   const update = (body: object, poolId = id) => owner.send('PATCH', `${poolsPath()}/${poolId}`, { body })
