@@ -198,6 +198,7 @@ export const CreateDatabase = z
     storage_gibibytes: StorageGibibytes.default(DATABASE_STORAGE_GIBIBYTES.default),
     database_name: Identifier.describe('Name of the database in PostgreSQL.'),
     owner_name: Identifier.optional().describe('Defaults to database_name.'),
+    is_protected: z.boolean().default(false),
     zone_redundant: z.boolean().default(false).describe('Replica in another zone; not available yet.'),
   })
   .meta({ id: 'CreateDatabase' })
@@ -217,6 +218,7 @@ export const RestoreDatabase = z
     network_id: Id.optional().describe('Defaults to the network of the original database.'),
     plan: PlanOf.optional().describe('Defaults to the plan of the original database.'),
     storage_gibibytes: StorageGibibytes.optional().describe('Defaults to the size of the original database.'),
+    is_protected: z.boolean().default(false),
   })
   .meta({ id: 'RestoreDatabase' })
 

@@ -186,6 +186,7 @@ export const CreateKubernetesCluster = z
     public_ipv4: z.boolean().default(false),
     private_endpoint: z.boolean().default(false).describe('Not available: true is refused.'),
     labels: Labels.default({}),
+    is_protected: z.boolean().default(false),
     node_pools: z.array(NewNodePool).max(10).default([]).describe('Node pools to create together with the cluster.'),
   })
   .meta({ id: 'CreateKubernetesCluster' })

@@ -162,6 +162,7 @@ export const CreateLoadBalancer = z
       .default(true)
       .describe('Whether it has public addresses: IPv4, and IPv6 where the zone has it.'),
     labels: Labels.default({}),
+    is_protected: z.boolean().default(false).describe('Whether deletion is refused.'),
     frontends: Frontends.default([]).describe(
       'Frontends. Frontends of mode https can be added once it has a certificate.',
     ),

@@ -355,6 +355,7 @@ export const CreateServer = exactlyOneOf(
     networks: NetworksInput.default([]),
     firewall: FirewallInput.nullish().describe('Firewall of the server; all traffic is allowed when omitted.'),
     backup_schedule: BackupSchedule.nullish(),
+    is_protected: z.boolean().default(false),
   }),
   ['template', 'custom_image_id'],
 ).meta({ id: 'CreateServer' })

@@ -89,7 +89,8 @@ async function createEndpoint(parts: DatabaseParts, call: Call<typeof createData
   if (body.zone_redundant) refuseZoneRedundancy(parts, zone)
   const ownerName = body.owner_name ?? databaseName
   const storageGibibytes = storage_gibibytes
-  return make(parts, call, { zone, name, networkId, plan, databaseName, ownerName, storageGibibytes })
+  const isProtected = body.is_protected
+  return make(parts, call, { zone, name, networkId, plan, databaseName, ownerName, storageGibibytes, isProtected })
 }
 
 async function restore(parts: DatabaseParts, call: Call<typeof restoreDatabase, Customer>): Promise<Answer> {
@@ -112,13 +113,22 @@ async function restore(parts: DatabaseParts, call: Call<typeof restoreDatabase, 
     networkId: body.network_id ?? origin.networkId,
     plan: body.plan ?? origin.plan,
     storageGibibytes: body.storage_gibibytes ?? origin.storageGibibytes,
+    isProtected: body.is_protected,
     restoredFrom: { databaseId, ...(targetTime === null ? {} : { targetTime }) },
   })
 }
 
 type Wanted = Pick<
   DatabaseSpec,
-  'zone' | 'name' | 'networkId' | 'plan' | 'storageGibibytes' | 'databaseName' | 'ownerName' | 'restoredFrom'
+  | 'zone'
+  | 'name'
+  | 'networkId'
+  | 'plan'
+  | 'storageGibibytes'
+  | 'databaseName'
+  | 'ownerName'
+  | 'restoredFrom'
+  | 'isProtected'
 >
 
 /** Answers 202 with the new database, its operation and the credentials of its owner. */

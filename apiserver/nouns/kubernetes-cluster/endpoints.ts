@@ -97,7 +97,16 @@ async function createEndpoint(
 ): Promise<Answer> {
   const {
     caller: { accountId },
-    body: { zone, name, network_id: networkId, version, public_ipv4: publicIpv4, labels, ...body },
+    body: {
+      zone,
+      name,
+      network_id: networkId,
+      version,
+      public_ipv4: publicIpv4,
+      labels,
+      is_protected: isProtected,
+      ...body
+    },
   } = call
   if (body.private_endpoint) throw badField('private_endpoint', 'is not offered: the API of a cluster is public')
   const { region, releases } = requireKubernetes(worldOf(parts.caches), zone)
@@ -124,7 +133,15 @@ async function createEndpoint(
       claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...controlPlane }),
     release: (tx, clusterId) => releaseCluster(tx, { accountId, clusterId }),
     specOf: (operation): KubernetesClusterSpec => ({
-      ...KubernetesCluster.spec.parse({ zone, name, networkId, version: minorOf(release), publicIpv4, labels }),
+      ...KubernetesCluster.spec.parse({
+        zone,
+        name,
+        networkId,
+        version: minorOf(release),
+        publicIpv4,
+        labels,
+        isProtected,
+      }),
       operation,
     }),
   })

@@ -62,7 +62,7 @@ async function create(parts: LoadBalancerParts, call: Call<typeof createLoadBala
     plan,
     publicIpv4,
     labels,
-    isProtected: false,
+    isProtected: body.is_protected,
     ...configured,
     numbered: firstNumber(configured),
   })

@@ -55,7 +55,8 @@ async function createEndpoint(
   return nodePools.make(call, of, call.body)
 }
 
-type RouteOfPool = typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool // the types of reads are those of deletions
+/** The type of reads is that of deletions. */
+type RouteOfPool = typeof updateKubernetesNodePool | typeof deleteKubernetesNodePool
 
 const answerOf = ({ nodePools }: NodePoolParts, status: 200 | 202, pool: NodePoolObject, others: object): Answer => ({
   status,

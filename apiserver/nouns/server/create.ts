@@ -284,7 +284,7 @@ const specOf = (body: CreateServer): ServerSpec => ({
   ...(body.networks.length === 0 ? {} : { networks: body.networks.map(entryOf) }),
   ...(body.firewall == null ? {} : { firewall: storedFirewall(toFirewall(body.firewall)) }),
   metadataEnabled: body.metadata_enabled,
-  isProtected: false,
+  isProtected: body.is_protected,
 })
 
 /** Brings a custom image into the caches, which may not know it yet. */

@@ -75,8 +75,8 @@ const make = (more: object = {}) =>
     },
   })
 
-async function made(): Promise<string> {
-  const reply = await make()
+async function made(more: object = {}): Promise<string> {
+  const reply = await make(more)
   expect(reply.status, JSON.stringify(reply.body)).toBe(202)
   return reply.body['database'].id
 }
@@ -205,6 +205,15 @@ test('has a unique name, changes what may change, and protects itself', async ()
   await remove(id)
 })
 
+test('can be protected from the start', async () => {
+  const id = await made({ is_protected: true })
+  const path = `/v1/databases/${id}`
+  expect((await owner.send('GET', path)).body['database']).toMatchObject({ is_protected: true })
+  expect((await owner.send('DELETE', path)).body).toMatchObject({ reason: 'protected' })
+  await owner.send('PATCH', path, { body: { is_protected: false } })
+  await remove(id)
+})
+
 test('without an archive says so', async () => {
   const id = await made()
   const backups = await owner.send('GET', `/v1/databases/${id}/backups`)
@@ -275,7 +284,7 @@ test.each([
   ['the latest, whatever it is', null, 202],
 ])('restores to %s', async (_name, target_time, status) => {
   const id = await archived()
-  const reply = await restore(id, { target_time })
+  const reply = await restore(id, { target_time, is_protected: true })
   expect(reply.status, JSON.stringify(reply.body)).toBe(status)
   if (status === 202) {
     const { database: view, operation, credentials } = reply.body
@@ -286,11 +295,13 @@ test.each([
       storage_gibibytes: 10,
       database_name: 'shop',
       owner_name: 'ada',
+      is_protected: true,
       restored_from: { database_id: id, target_time },
     })
     expect(credentials.password).toMatch(/^\w{32}$/)
     const held = await findArchive(database.db, { accountId: owner.accountId, databaseId: id })
     expect(held?.keptUntil?.getTime(), 'the archive stays meanwhile').toBeGreaterThan(Date.now())
+    await owner.send('PATCH', `/v1/databases/${view.id}`, { body: { is_protected: false } })
     await remove(view.id)
   }
   await remove(id)

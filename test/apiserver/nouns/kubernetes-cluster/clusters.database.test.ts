@@ -217,9 +217,11 @@ test('a token is for one cluster, and its reading is in the audit log', async ()
 })
 
 test('a protected cluster is not deleted', async () => {
-  const id = await made()
+  const id = await made({ is_protected: true })
   await finish(id)
+  expect((await owner.send('DELETE', pathOf(id))).body['reason']).toBe('protected')
   const update = (body: object) => owner.send('PATCH', pathOf(id), { body })
+  expect((await update({ is_protected: false })).body['kubernetes_cluster'].is_protected).toBe(false)
   expect((await update({ is_protected: true, etcd_snapshot_schedule: '0 3 * * *' })).status).toBe(200)
   expect((await update({ etcd_snapshot_schedule: 'never' })).status).toBe(400)
   const refused = await owner.send('DELETE', pathOf(id))

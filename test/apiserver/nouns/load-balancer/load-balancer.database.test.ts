@@ -290,12 +290,14 @@ describe('its certificates', () => {
 })
 
 test('one that is protected stays, and one that is there keeps its network', async () => {
-  const id = await make()
+  const id = await make({ ...CONFIGURATION, is_protected: true })
   const path = `/v1/load-balancers/${id}`
-  expect((await owner.send('PATCH', path, { body: { is_protected: true } })).body['load_balancer']).toMatchObject({
-    is_protected: true,
-  })
-  expect((await owner.send('DELETE', path)).body['reason']).toBe('protected')
+  const protect = async (is_protected: boolean) =>
+    (await owner.send('PATCH', path, { body: { is_protected } })).body['load_balancer'].is_protected
+  const refusal = async () => (await owner.send('DELETE', path)).body['reason']
+  expect(await refusal()).toBe('protected')
+  expect([await protect(false), await protect(true)]).toEqual([false, true])
+  expect(await refusal()).toBe('protected')
   await owner.send('PATCH', path, { body: { is_protected: false } })
   const deleted = await owner.send('DELETE', path)
   expect(deleted.body['operation']).toMatchObject({ kind: 'load_balancer.delete' })

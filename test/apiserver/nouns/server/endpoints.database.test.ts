@@ -408,7 +408,10 @@ describe('update_server', () => {
   test(
     'changes title, labels and protection at once; labels replace ' + 'all labels; an entry names the changes',
     async () => {
-      const id = await createSettled('started', { labels: { keep: 'no', other: 'x' } })
+      const id = await createSettled('started', { labels: { keep: 'no', other: 'x' }, is_protected: true })
+      const early = await ada.send('DELETE', `/v1/servers/${id}`)
+      expect(early.body, 'from the start').toMatchObject({ status: 409, reason: 'protected' })
+      await ada.send('PATCH', `/v1/servers/${id}`, { body: { is_protected: false } })
       const reply = await ada.send('PATCH', `/v1/servers/${id}`, {
         body: { title: 'New', labels: { fresh: 'yes' }, is_protected: true },
       })
