@@ -9,7 +9,7 @@ import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
-import { withRehearsals } from '../kit/kube/rehearsed-store.ts'
+import { withDryRuns } from '../kit/kube/dry-run-store.ts'
 import { createPipeline, type RequestRefusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
@@ -82,7 +82,7 @@ export interface App {
 
 /** Opens the API. Its caches fill once the caller has started them. */
 export async function createApp(base: AppOptions): Promise<App> {
-  const options = { ...base, store: withRehearsals(base.store) }
+  const options = { ...base, store: withDryRuns(base.store) }
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {

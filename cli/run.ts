@@ -148,8 +148,8 @@ async function runCommand(command: Command, invocation: Split, parts: RunParts):
           ...(await withIds(api, COMMANDS, requestFields(flags, own, 'body'))),
         }
   if (body !== undefined) requireFlags(command, body)
-  const isTried = own.has('dry-run') && own.get('dry-run')?.at(-1) !== 'false'
-  if (!isTried && (route.isDestructive || route.method === 'DELETE')) await confirm(command, words, globals, parts)
+  const isDryRun = own.has('dry-run') && own.get('dry-run')?.at(-1) !== 'false'
+  if (!isDryRun && (route.isDestructive || route.method === 'DELETE')) await confirm(command, words, globals, parts)
   const path = parameters.reduce(
     (text, { name }, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
     route.path,

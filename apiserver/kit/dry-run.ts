@@ -1,13 +1,13 @@
 /** What dry runs show besides the answer: quotas that would change, and the resource as an object for kubectl. */
 import { CHANGES } from '../../changes/index.ts'
-import { rehearsedMachines } from '../../changes/kit/machine.ts'
+import { dryRunMachines } from '../../changes/kit/machine.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { HOURS_PER_MONTH } from '../../domain/billing/rules.ts'
-import { listQuotas, rehearsedQuotas } from '../../db/account/index.ts'
+import { listQuotas, dryRunQuotas } from '../../db/account/index.ts'
 import { listPrices } from '../../db/billing/index.ts'
 import type { DescribeDryRun, DryRun } from '../../kit/http/dry-run.ts'
-import { type RehearsedObject, rehearsedObjects } from '../../kit/kube/rehearsed-store.ts'
-import type { Rehearsal } from '../../kit/sys/rehearsal.ts'
+import { type DryRunObject, dryRunObjects } from '../../kit/kube/dry-run-store.ts'
+import type { DryRunContext } from '../../kit/sys/dry-run.ts'
 import { API_GROUP } from '../../resources/kit/define.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { type Cost, costsOf, costsOfServer, planIn } from './costs.ts'
@@ -16,16 +16,16 @@ import type { Parts } from './parts.ts'
 /** Must be called within the dry run. */
 export const dryRunDescription =
   ({ db, caches }: Pick<Parts, 'db' | 'caches'>): DescribeDryRun =>
-  async (rehearsal, { caller: { accountId }, now }) => ({
-    price: await priceOf({ db, caches }, rehearsal, now),
-    would_claim: await quotasOf({ db }, rehearsal, accountId),
-    manifest: manifestOf(rehearsedObjects(rehearsal)),
+  async (dryRun, { caller: { accountId }, now }) => ({
+    price: await priceOf({ db, caches }, dryRun, now),
+    would_claim: await quotasOf({ db }, dryRun, accountId),
+    manifest: manifestOf(dryRunObjects(dryRun)),
   })
 
 /** What would be billed in addition, less what would no longer be billed. */
 async function priceOf(
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
-  rehearsal: Rehearsal,
+  dryRun: DryRunContext,
   now: Date,
 ): Promise<DryRun['price']> {
   const world = worldOf(caches)
@@ -37,11 +37,11 @@ async function priceOf(
       sums.set(key, { resourceType, plan, quantity: (sums.get(key)?.quantity ?? 0) + sign * quantity })
     }
   }
-  for (const { before, after } of rehearsedObjects(rehearsal)) {
+  for (const { before, after } of dryRunObjects(dryRun)) {
     if (before !== undefined) add(costsOf(before, planOf), -1)
     if (after !== undefined) add(costsOf(after, planOf), 1)
   }
-  for (const { plan, publicIpv4 } of rehearsedMachines(rehearsal)) add(costsOfServer(plan, publicIpv4), 1)
+  for (const { plan, publicIpv4 } of dryRunMachines(dryRun)) add(costsOfServer(plan, publicIpv4), 1)
   const changed = [...sums.values()].filter(({ quantity }) => quantity !== 0)
   if (changed.length === 0) return null
   const prices = (await listPrices(db, now)).filter(({ validFrom }) => validFrom <= now)
@@ -56,10 +56,10 @@ async function priceOf(
 
 async function quotasOf(
   { db }: Pick<Parts, 'db'>,
-  rehearsal: Rehearsal,
+  dryRun: DryRunContext,
   accountId: string,
 ): Promise<DryRun['would_claim']> {
-  const amounts = rehearsedQuotas(rehearsal)
+  const amounts = dryRunQuotas(dryRun)
   if (amounts.size === 0) return []
   return (await listQuotas(db, accountId)).flatMap((quota) => {
     const amount = amounts.get(quota.name) ?? 0
@@ -68,7 +68,7 @@ async function quotasOf(
 }
 
 /** What `kubectl apply` takes instead of the request; null when it would create or change nothing. */
-function manifestOf(objects: readonly RehearsedObject[]): DryRun['manifest'] {
+function manifestOf(objects: readonly DryRunObject[]): DryRun['manifest'] {
   const [first, ...others] = objects.flatMap(({ type, after }) =>
     after === undefined ||
     after.metadata.deletionTimestamp !== undefined ||
@@ -82,7 +82,7 @@ function manifestOf(objects: readonly RehearsedObject[]): DryRun['manifest'] {
 }
 
 /** Without what the platform writes. */
-function written({ apiVersion, kind, metadata: { name, namespace }, spec }: NonNullable<RehearsedObject['after']>) {
+function written({ apiVersion, kind, metadata: { name, namespace }, spec }: NonNullable<DryRunObject['after']>) {
   const platform: readonly string[] = CHANGES.find(({ resource }) => resource.kind === kind)?.platform ?? []
   // kinds of the API have specs
   const fields = Object.entries(spec as object).filter(([field]) => field !== 'operation' && !platform.includes(field))

@@ -9,7 +9,7 @@ import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import { claimServer } from '../../db/server/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { type Rehearsal, rehearsalNotes } from '../../kit/sys/rehearsal.ts'
+import { type DryRunContext, dryRunNotes } from '../../kit/sys/dry-run.ts'
 import { leastStorageOf, Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
@@ -31,11 +31,11 @@ export interface WantedMachines {
   readonly machines: readonly WantedMachine[]
 }
 
-const rehearsed = rehearsalNotes((): WantedMachine[] => [])
+const wanted = dryRunNotes((): WantedMachine[] => [])
 
 /** The machines that a dry run would create. */
-export const rehearsedMachines = (rehearsal: Rehearsal): readonly Pick<WantedMachine, 'plan' | 'publicIpv4'>[] =>
-  rehearsed.of(rehearsal)
+export const dryRunMachines = (dryRun: DryRunContext): readonly Pick<WantedMachine, 'plan' | 'publicIpv4'>[] =>
+  wanted.of(dryRun)
 
 /** Claims everything that the machines need. Throws the refusals that their creation would get: 400 for a plan that is
  *  unknown or too small, `quota_exceeded` (422), `no_capacity` and `no_free_address` (503). */
@@ -44,7 +44,7 @@ export async function claimMachines(
   { caches, clock, random }: Omit<Means, 'changeId'>,
   { accountId, zone, owner, machines }: WantedMachines,
 ): Promise<void> {
-  rehearsed.current()?.push(...machines)
+  wanted.current()?.push(...machines)
   const world = worldOf(caches)
   const demands = machines.map(({ plan, publicIpv4, networkIds }) => ({
     accountId,

@@ -62,7 +62,7 @@ export {
   listQuotas,
   openQuotas,
   recordQuotas,
-  rehearsedQuotas,
+  dryRunQuotas,
   releaseQuotas,
   takeQuotas,
   setQuotaLimit,

@@ -4,7 +4,7 @@
 import { sql, type Transaction } from 'kysely'
 import { notFound, quotaExceeded } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaHolder, type QuotaName } from '../../domain/account/quota.ts'
-import { isRehearsing, type Rehearsal, rehearsalNotes } from '../../kit/sys/rehearsal.ts'
+import { isDryRun, type DryRunContext, dryRunNotes } from '../../kit/sys/dry-run.ts'
 import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
@@ -16,15 +16,15 @@ export interface Holding {
 }
 
 /** Amounts that a dry run would take, by holder and quota; negative for those that it would release. */
-const rehearsed = rehearsalNotes(() => new Map<string, { readonly name: string; readonly amount: number }>())
+const claimed = dryRunNotes(() => new Map<string, { readonly name: string; readonly amount: number }>())
 
 const note = (holder: string, name: string, amount: number): void =>
-  void rehearsed.current()?.set(`${holder} ${name}`, { name, amount })
+  void claimed.current()?.set(`${holder} ${name}`, { name, amount })
 
 /** How much of each quota a dry run would take or, if negative, release. */
-export function rehearsedQuotas(rehearsal: Rehearsal): ReadonlyMap<string, number> {
+export function dryRunQuotas(dryRun: DryRunContext): ReadonlyMap<string, number> {
   const sums = new Map<string, number>()
-  for (const { name, amount } of rehearsed.of(rehearsal).values()) sums.set(name, (sums.get(name) ?? 0) + amount)
+  for (const { name, amount } of claimed.of(dryRun).values()) sums.set(name, (sums.get(name) ?? 0) + amount)
   return sums
 }
 
@@ -60,7 +60,7 @@ export async function takeQuotas(
   const holders = wanted.map(({ holder }) => holder)
   const names = wanted.map(({ name }) => name)
   const amounts = wanted.map(({ amount }) => amount)
-  if (isRehearsing()) {
+  if (isDryRun()) {
     const held = await selectWhere(tx, 'quota_holding', { account_id: accountId })
       .select(['holder', 'name'])
       .where('holder', 'in', [...holders, ''])

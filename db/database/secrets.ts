@@ -3,7 +3,7 @@
 import { CERTIFICATE_DAYS, tlsServerName } from '../../domain/database/rules.ts'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
-import { isRehearsing } from '../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../kit/sys/dry-run.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Queries } from '../kit/open.ts'
 import type { DatabaseId, SealedServerCertificate } from './claims.ts'
@@ -45,7 +45,7 @@ export async function ensureAuthority(db: Queries, parts: SecretParts & { readon
     now: parts.now,
     random: parts.random,
   })
-  if (isRehearsing()) return authority
+  if (isDryRun()) return authority
   const row = { certificate: authority.certificate, sealed_key: parts.sealing.seal(authority.key, AUTHORITY_OWNER) }
   await db
     .insertInto('database_authority')

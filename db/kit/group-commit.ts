@@ -4,7 +4,7 @@
  *  answered. */
 import type { Transaction } from 'kysely'
 import { type PendingItem, inBatches } from '../../kit/sys/batches.ts'
-import { isRehearsing } from '../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../kit/sys/dry-run.ts'
 import { databaseUnavailable } from './failures.ts'
 import type { Database } from './open.ts'
 import type { Tables } from '../tables.ts'
@@ -42,5 +42,5 @@ export function openGroupCommit<Item, Result>(
   const together = inBatches({ itemsMaximum: ITEMS_MAXIMUM, work: commit })
   // What a dry run does is rolled back: nobody else's item may be in its transaction.
   const alone = (item: Item) => new Promise<Result>((resolve, reject) => void commit([{ item, resolve, reject }]))
-  return (key, item) => (isRehearsing() ? alone(item) : together(key, item))
+  return (key, item) => (isDryRun() ? alone(item) : together(key, item))
 }

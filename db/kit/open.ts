@@ -6,7 +6,7 @@ import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { shared, shareOf } from './account-share.ts'
-import { withRehearsals } from './rehearsals.ts'
+import { withDryRuns } from './dry-runs.ts'
 import { traceQuery } from './trace.ts'
 import type { Tables } from '../tables.ts'
 
@@ -74,7 +74,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     waitMillisecondsMaximum: connectMillisecondsMaximum,
     after: systemClock.after,
   }
-  const dialect = withRehearsals(new PostgresDialect({ pool: shared(pool, share) }))
+  const dialect = withDryRuns(new PostgresDialect({ pool: shared(pool, share) }))
   return new Kysely<Tables>({ dialect, log: traceQuery })
 }
 

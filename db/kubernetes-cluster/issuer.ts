@@ -1,6 +1,6 @@
 /** The issuer of the tokens for access to Kubernetes clusters: one key of the deployment, sealed. */
 import { createHash, generateKeyPairSync } from 'node:crypto'
-import { isRehearsing } from '../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../kit/sys/dry-run.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Queries } from '../kit/open.ts'
 
@@ -24,7 +24,7 @@ export async function ensureIssuer(db: Queries, sealing: Sealing): Promise<Issue
   const kid = createHash('sha256').update(`${x}.${y}`).digest('base64url')
   const publicKey = { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }
   const privateKey = keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  if (isRehearsing()) return { publicKey, privateKey }
+  if (isDryRun()) return { publicKey, privateKey }
   await db
     .insertInto('kubernetes_issuer')
     .values({ public_key: JSON.stringify(publicKey), sealed_key: sealing.seal(privateKey, OWNER) })

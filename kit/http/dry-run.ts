@@ -1,7 +1,7 @@
 /** Dry runs of requests: `?dry_run=true` answers what the request would be answered, or refuses it for the same
  *  reasons, and changes nothing. */
 import { z } from 'zod'
-import type { Rehearsal } from '../sys/rehearsal.ts'
+import type { DryRunContext } from '../sys/dry-run.ts'
 import type { Answer, Call, Customer } from './call.ts'
 import type { Route } from './route.ts'
 
@@ -56,7 +56,7 @@ export type DryRun = z.infer<typeof DryRun>
 
 /** What the application knows of a dry run in addition to the answer. */
 export type DescribeDryRun = (
-  rehearsal: Rehearsal,
+  dryRun: DryRunContext,
   call: Call<Route, Customer>,
 ) => Promise<Omit<DryRun, 'dry_run' | 'would'>>
 

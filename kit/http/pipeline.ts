@@ -4,7 +4,7 @@ import { asListed, badField, type Problem, Problem as ProblemError, Unavailable 
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
-import { rehearsing } from '../sys/rehearsal.ts'
+import { inDryRun } from '../sys/dry-run.ts'
 import { inThisTrace, markFailed, type Span, startSpan, withSpan } from '../sys/tracing.ts'
 import type { Answer, Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -256,17 +256,17 @@ async function answer(
     const now = options.clock.now()
     // parsed by this route's schemas
     const call = { route, caller, params, query, body, request, now, audited } as Call
-    const isTried = isDryRun(context)
+    const isDry = wantsDryRun(context)
     const carryOut = async () => {
-      const outcome = await (isTried ? tryOut(handle, call, options) : handle(call))
+      const outcome = await (isDry ? answerDryRun(handle, call, options) : handle(call))
       // What a caller may not see any longer is not answered, however short the wait was.
       if (isWaiting(query)) await context.lasting?.confirm()
-      if (options.checkAnswers && !isTried) checkAnswer(route, outcome)
+      if (options.checkAnswers && !isDry) checkAnswer(route, outcome)
       return renderAnswer(outcome, route, { headers: context.headers, isSecure: options.isSecure })
     }
     const { idempotencyKeys: keys, forAccount } = options
     const givenKey = keys === undefined ? undefined : idempotencyKeyOf(context)
-    const key = isTried ? undefined : givenKey
+    const key = isDry ? undefined : givenKey
     // An outage may come after the change was made: only a refusal releases the key.
     const isRefusal = (error: unknown) => options.translate(error) instanceof ProblemError
     const work = () =>
@@ -286,22 +286,22 @@ const isWaiting = (query: unknown): boolean =>
   typeof query === 'object' && query !== null && 'wait' in query && query.wait !== undefined
 
 /** Whether the request asks what would happen, also if it was refused before its query was parsed. */
-const isDryRun = ({ route, rawQuery }: Pick<StepContext, 'route' | 'rawQuery'>): boolean =>
+const wantsDryRun = ({ route, rawQuery }: Pick<StepContext, 'route' | 'rawQuery'>): boolean =>
   route.takesDryRun && new URLSearchParams(rawQuery).get('dry_run') === 'true'
 
 /** Answers 200 with what the handler would do. Throws what it throws. */
-async function tryOut(handle: Endpoint['handle'], call: Call, options: PipelineOptions): Promise<Answer> {
+async function answerDryRun(handle: Endpoint['handle'], call: Call, options: PipelineOptions): Promise<Answer> {
   const { route, caller, now } = call
   const { describeDryRun, checkAnswers } = options
   if (describeDryRun === undefined || !isSignedIn(caller)) throw badField('dry_run', 'is not offered here')
-  const rehearsal = { startedAt: now }
-  return rehearsing(rehearsal, async () => {
+  const dryRun = { startedAt: now }
+  return inDryRun(dryRun, async () => {
     const outcome = await handle(call)
     // Secrets of resources that do not exist are not made.
     if (checkAnswers && route.secretFields.length === 0) checkAnswer(route, outcome)
     const body = {
       dry_run: true,
-      ...(await describeDryRun(rehearsal, { ...call, caller })),
+      ...(await describeDryRun(dryRun, { ...call, caller })),
       would: wouldAnswer(route, outcome),
     } satisfies DryRun
     if (checkAnswers) DryRun.parse(body)
@@ -328,7 +328,7 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
     })
   }
   // A dry run leaves nothing behind, as with kubectl.
-  const refusal = isDryRun(context) ? undefined : refusalOf(context, problem)
+  const refusal = wantsDryRun(context) ? undefined : refusalOf(context, problem)
   if (refusal === undefined) return problem
   try {
     await options.auditRefusal(refusal)

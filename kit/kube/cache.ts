@@ -2,7 +2,7 @@
  *  process's own writes update it, so that a process always sees what it wrote. An object never goes back to an older
  *  version, and a deleted one never comes back. Objects are frozen and without managedFields. */
 import { keyOf, keyText, type Key, type KubeObject, type ResourceType } from './object.ts'
-import { isInvented } from './rehearsed-store.ts'
+import { isInvented } from './dry-run-store.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
 
 export type CacheChange<Spec = unknown, Status = unknown> =

@@ -3,7 +3,7 @@
 import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { backoffMilliseconds } from '../sys/backoff.ts'
-import { isRehearsing } from '../sys/rehearsal.ts'
+import { isDryRun } from '../sys/dry-run.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Random } from '../sys/random.ts'
 import { currentTraceparent, inSpanOfTrace, type SpanDraft } from '../sys/tracing.ts'
@@ -273,7 +273,7 @@ function requestOf(method: TransportRequest['method'], path: string, write?: Wri
   if (write === undefined) return { method, path, headers }
   const { contentType, body } = write
   const written = { method, path, headers: { ...headers, 'content-type': contentType } }
-  if (!isRehearsing()) return { ...written, body: JSON.stringify(body) }
+  if (!isDryRun()) return { ...written, body: JSON.stringify(body) }
   // A deletion has its options in the body.
   if (method === 'DELETE') return { ...written, body: JSON.stringify({ ...(body as object), dryRun: ['All'] }) }
   return { ...written, path: `${path}${path.includes('?') ? '&' : '?'}dryRun=All`, body: JSON.stringify(body) }

@@ -3,7 +3,7 @@
  *  the binding. See docs/decisions/0126-rights-end-at-namespaces.md. */
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
-import { outsideRehearsal } from '../sys/rehearsal.ts'
+import { outsideDryRun } from '../sys/dry-run.ts'
 import { RoleBinding } from './object.ts'
 import { isAlreadyExists, isApiError, isNamespaceTerminating, isNotFound, type Store } from './store.ts'
 
@@ -66,7 +66,7 @@ export function withNamespaceRights(
     let refusal: unknown
     for (const [count, milliseconds] of [undefined, ...WAITS_MILLISECONDS].entries())
       try {
-        if (count === 1) await outsideRehearsal(() => bind(namespace, bindings))
+        if (count === 1) await outsideDryRun(() => bind(namespace, bindings))
         if (milliseconds !== undefined && milliseconds > 0) await clock.sleep(milliseconds)
         return await call()
       } catch (error) {

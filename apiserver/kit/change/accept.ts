@@ -21,7 +21,7 @@ import type { Tables } from '../../../db/tables.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../../kit/kube/store.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
-import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../../kit/sys/dry-run.ts'
 import { currentTraceparent } from '../../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../../resources/kit/labels.ts'
@@ -113,7 +113,7 @@ export async function accept<Claims, Spec, Status>(
     await entryBySweeperUnless(throughOutage(parts, () => withdraw(parts, change)))
     throw error
   }
-  if (!isRehearsing()) await Promise.all([commit(parts, change, object), announce(parts, change, object)])
+  if (!isDryRun()) await Promise.all([commit(parts, change, object), announce(parts, change, object)])
   return object
 }
 

@@ -3,7 +3,7 @@ import { noteAccountNamespace } from '../../../db/account/index.ts'
 import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
-import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../../kit/sys/dry-run.ts'
 import { accountNamespace, accountNamespaceOf } from '../../../resources/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -24,7 +24,7 @@ export async function ensureNamespace(
   whole.set(store, known)
   if (known.has(name) && caches.of(Namespace).get({ name }) !== undefined) return
   await makeNamespace(store, accountNamespaceOf(accountId))
-  if (!isRehearsing()) known.add(name)
+  if (!isDryRun()) known.add(name)
 }
 
 /** Creates the namespace of an account that has just been opened; never inside its transaction. It waits only a moment

@@ -23,7 +23,7 @@ import { appendAudit } from '../../../db/audit/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { Route } from '../../../kit/http/route.ts'
-import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../../kit/sys/dry-run.ts'
 import {
   createDatabase,
   Database,
@@ -162,7 +162,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
     release: (tx, databaseId) => releaseDatabase(tx, { accountId, databaseId }),
     specOf: (operation): DatabaseSpec => ({ ...Database.spec.parse(wanted), operation }),
   })
-  if (isRehearsing()) return answer
+  if (isDryRun()) return answer
   const database = await parts.databases.read(accountId, result.id ?? '')
   const credentials = await credentialsOf(parts, accountId, database)
   const begun = 'body' in answer ? (answer.body as object) : {} // the database and the operation

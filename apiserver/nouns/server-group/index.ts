@@ -12,7 +12,7 @@ import {
 } from '../../../db/server-group/index.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../../kit/sys/dry-run.ts'
 import { accountNamespace, accountOfNamespace } from '../../../resources/index.ts'
 import {
   getServerGroup,
@@ -58,7 +58,7 @@ async function requireRow({ db }: Pick<Parts, 'db'>, accountId: string, groupId:
 
 async function rowOf(parts: Parts, { metadata, spec }: ServerGroupObject): Promise<Group> {
   const { name: id, namespace = '', creationTimestamp } = metadata
-  if (!isRehearsing()) return requireRow(parts, accountOfNamespace(namespace) ?? '', id)
+  if (!isDryRun()) return requireRow(parts, accountOfNamespace(namespace) ?? '', id)
   // A dry run writes no row.
   const { name, zone = null, region = '', spread, strict: isStrict } = spec
   return { id, name, zone, region, spread, isStrict, generation: 1, createdAt: new Date(creationTimestamp ?? 0) }

@@ -16,7 +16,7 @@ import { deliveryStateOf, selectsBilling } from '../../../domain/webhook/rules.t
 import { SECRET_BYTES, secretText } from '../../../domain/webhook/signature.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { isRehearsing } from '../../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../../kit/sys/dry-run.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { accountNamespace, accountOfNamespace } from '../../../resources/index.ts'
 import { storedOf } from '../../../resources/kit/shapes.ts'
@@ -54,7 +54,7 @@ const openWebhooks = (parts: WebhookParts) => ({
 /** Of the object. A dry run writes no row: there it has what the object says. */
 async function rowOf(parts: Parts, accountId: string, { metadata, spec }: WebhookObject): Promise<WebhookRow> {
   const { name: id, creationTimestamp } = metadata
-  if (!isRehearsing()) return requireRow(parts, accountId, id)
+  if (!isDryRun()) return requireRow(parts, accountId, id)
   const known = await findListedWebhook(parts.db, { accountId, webhookId: id })
   return { ...UNSENT, ...known, ...spec, id, createdAt: known?.createdAt ?? new Date(creationTimestamp ?? 0) }
 }

@@ -1,12 +1,12 @@
 /** The Store during dry runs: writes are answered by the Kubernetes API, which keeps nothing (`client.ts` sends them as
  *  dry runs), and the same dry run reads what it has written. */
-import { type Rehearsal, rehearsalNotes } from '../sys/rehearsal.ts'
+import { type DryRunContext, dryRunNotes } from '../sys/dry-run.ts'
 import { withMergePatch } from './merge-patch.ts'
 import { apiVersionOf, type Key, keyOf, keyText, type KubeObject, Namespace, type ResourceType } from './object.ts'
 import { ApiError, type Draft, type Store } from './store.ts'
 
 /** An object as a dry run would leave it. */
-export interface RehearsedObject {
+export interface DryRunObject {
   readonly type: ResourceType
   /** Undefined for one that would be created. */
   readonly before: KubeObject | undefined
@@ -14,7 +14,7 @@ export interface RehearsedObject {
   readonly after: KubeObject | undefined
 }
 
-const notes = rehearsalNotes(({ startedAt }) => ({ startedAt, objects: new Map<string, RehearsedObject>() }))
+const notes = dryRunNotes(({ startedAt }) => ({ startedAt, objects: new Map<string, DryRunObject>() }))
 type Notes = NonNullable<ReturnType<typeof notes.current>>
 
 /** Objects that exist in dry runs only. */
@@ -24,9 +24,7 @@ const invented = new WeakSet<object>()
 export const isInvented = (object: object): boolean => invented.has(object)
 
 /** What a dry run would write, in the order of the first write to each object. */
-export const rehearsedObjects = (rehearsal: Rehearsal): readonly RehearsedObject[] => [
-  ...notes.of(rehearsal).objects.values(),
-]
+export const dryRunObjects = (dryRun: DryRunContext): readonly DryRunObject[] => [...notes.of(dryRun).objects.values()]
 
 const nameOf = (type: ResourceType, key: Key): string => `${type.plural}.${type.group} ${keyText(key)}`
 
@@ -34,7 +32,7 @@ const nameOf = (type: ResourceType, key: Key): string => `${type.plural}.${type.
 function note<Object extends KubeObject | undefined>(
   { objects }: Notes,
   key: Key,
-  { type, before, after }: RehearsedObject & { readonly after: Object },
+  { type, before, after }: DryRunObject & { readonly after: Object },
 ): Object {
   if (after !== undefined) invented.add(after)
   objects.set(nameOf(type, key), { type, before, after })
@@ -42,8 +40,8 @@ function note<Object extends KubeObject | undefined>(
 }
 
 /** The store, which answers dry runs as if they had written. Lists and watches show what is stored. */
-export function withRehearsals(store: Store): Store {
-  const known = (type: ResourceType, key: Key): RehearsedObject | undefined =>
+export function withDryRuns(store: Store): Store {
+  const known = (type: ResourceType, key: Key): DryRunObject | undefined =>
     notes.current()?.objects.get(nameOf(type, key))
 
   /** Does the write, and notes its result if it is part of a dry run. `earlier` is the object by an earlier write of
@@ -53,13 +51,13 @@ export function withRehearsals(store: Store): Store {
     key: Key,
     work: (earlier: KubeObject<Spec, Status> | undefined) => Promise<KubeObject<Spec, Status>>,
   ): Promise<KubeObject<Spec, Status>> {
-    const rehearsed = notes.current()
-    if (rehearsed === undefined) return work(undefined)
+    const noted = notes.current()
+    if (noted === undefined) return work(undefined)
     const found = known(type, key)
     const before = found === undefined ? await store.get(type, key) : found.before
     // it was written for this very type
     const after = await work(found?.after as KubeObject<Spec, Status> | undefined)
-    return note(rehearsed, key, { type, before, after })
+    return note(noted, key, { type, before, after })
   }
 
   return {
@@ -85,12 +83,12 @@ export function withRehearsals(store: Store): Store {
       ),
     apply: (type, draft, subresource) => write(type, keyIn(draft), () => store.apply(type, draft, subresource)),
     async delete(type, key, options) {
-      const rehearsed = notes.current()
+      const noted = notes.current()
       const found = known(type, key)
       if (found?.after === undefined) await store.delete(type, key, options)
-      if (rehearsed === undefined) return
+      if (noted === undefined) return
       const { before, after } = found ?? { before: await store.get(type, key), after: undefined }
-      note(rehearsed, key, { type, before, after: leaving(after ?? before, rehearsed.startedAt) })
+      note(noted, key, { type, before, after: leaving(after ?? before, noted.startedAt) })
     },
   }
 }

@@ -5,14 +5,14 @@ import { begin } from '../../../db/kit/begin.ts'
 import { openGroupCommit } from '../../../db/kit/group-commit.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { rehearsing } from '../../../kit/sys/rehearsal.ts'
+import { inDryRun } from '../../../kit/sys/dry-run.ts'
 import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
 const by = { clock: systemClock, random: systemRandom }
 const names = async () =>
   (await database.db.selectFrom('deployment_secret').select('name').orderBy('name').execute()).map(({ name }) => name)
-const dry = <Result>(work: () => Promise<Result>) => rehearsing({ startedAt: new Date() }, work)
+const dry = <Result>(work: () => Promise<Result>) => inDryRun({ startedAt: new Date() }, work)
 
 test('what a transaction writes is there until its end, and then it is not', async () => {
   const { db } = database

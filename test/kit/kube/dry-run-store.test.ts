@@ -5,13 +5,13 @@ import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { Cache } from '../../../kit/kube/cache.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { Namespace, Secret } from '../../../kit/kube/object.ts'
-import { rehearsedObjects, withRehearsals } from '../../../kit/kube/rehearsed-store.ts'
+import { dryRunObjects, withDryRuns } from '../../../kit/kube/dry-run-store.ts'
 import { isAlreadyExists, isNotFound } from '../../../kit/kube/store.ts'
 import type { TransportRequest } from '../../../kit/kube/transport.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { rehearsing } from '../../../kit/sys/rehearsal.ts'
+import { inDryRun } from '../../../kit/sys/dry-run.ts'
 
 async function open() {
   const own = { clock: systemClock, random: systemRandom }
@@ -22,9 +22,9 @@ async function open() {
     fieldManager: 'test',
     transport: (request) => (requests.push(request), core.handle(request, ADMIN)),
   })
-  return { client, store: withRehearsals(client), requests, close: () => core.close() }
+  return { client, store: withDryRuns(client), requests, close: () => core.close() }
 }
-const rehearsal = () => ({ startedAt: new Date('2026-01-01T00:00:00Z') })
+const dryRun = () => ({ startedAt: new Date('2026-01-01T00:00:00Z') })
 const secret = (namespace: string, name: string, data = {}) => ({
   metadata: { namespace, name },
   spec: undefined,
@@ -39,8 +39,8 @@ test('every write is sent as a dry run, and nothing is kept', async () => {
   const leaving = { metadata: { namespace: 'there', name: 'leaving', finalizers: ['example.com/it'] }, spec: undefined }
   await client.create(Secret, leaving)
   requests.length = 0
-  const tried = rehearsal()
-  await rehearsing(tried, async () => {
+  const tried = dryRun()
+  await inDryRun(tried, async () => {
     await store.create(Secret, secret('there', 'new'))
     expect(await store.get(Secret, { namespace: 'there', name: 'new' })).toMatchObject({ metadata: { name: 'new' } })
     await expect(store.create(Secret, secret('there', 'new'))).rejects.toSatisfy(isAlreadyExists)
@@ -63,7 +63,7 @@ test('every write is sent as a dry run, and nothing is kept', async () => {
   expect(await client.get(Secret, { namespace: 'there', name: 'new' })).toBeUndefined()
   const left = await client.get(Secret, { namespace: 'there', name: 'leaving' })
   expect(left?.metadata.deletionTimestamp).toBeUndefined()
-  expect(rehearsedObjects(tried).map(({ before, after }) => [before?.metadata.name, after?.metadata.name])).toEqual([
+  expect(dryRunObjects(tried).map(({ before, after }) => [before?.metadata.name, after?.metadata.name])).toEqual([
     [undefined, 'new'],
     ['kept', undefined],
     ['leaving', 'leaving'],
@@ -73,7 +73,7 @@ test('every write is sent as a dry run, and nothing is kept', async () => {
 
 test('the refusals of the Kubernetes API are those of a write', async () => {
   const { store, close } = await open()
-  await rehearsing(rehearsal(), async () => {
+  await inDryRun(dryRun(), async () => {
     await expect(store.create(Secret, secret('nowhere', 'new'))).rejects.toSatisfy(isNotFound)
     // Its namespace would exist by then.
     await store.create(Namespace, { metadata: { name: 'nowhere' }, spec: {} })
@@ -86,7 +86,7 @@ test('a cache takes nothing of a dry run', async () => {
   const { store, close } = await open()
   const cache = new Cache(Namespace, () => {})
   cache.takeList({ items: [], resourceVersion: '1' })
-  const made = await rehearsing(rehearsal(), async () => {
+  const made = await inDryRun(dryRun(), async () => {
     await store.create(Namespace, { metadata: { name: 'a' }, spec: {} })
     return store.patch(Namespace, { name: 'a' }, { metadata: { resourceVersion: '99' } })
   })

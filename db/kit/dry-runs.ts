@@ -1,33 +1,33 @@
 /** The database's driver during dry runs: a transaction is rolled back where it would be committed, and outside of
  *  transactions PostgreSQL refuses to write. */
 import { CompiledQuery, type DatabaseConnection, type Dialect, type Driver } from 'kysely'
-import { isRehearsing } from '../../kit/sys/rehearsal.ts'
+import { isDryRun } from '../../kit/sys/dry-run.ts'
 
-interface Rehearsed extends DatabaseConnection {
+interface DryConnection extends DatabaseConnection {
   readonly connection: DatabaseConnection
   isInTransaction: boolean
 }
 
 /** The dialect, with a driver that keeps nothing of dry runs. */
-export const withRehearsals = (dialect: Dialect): Dialect => ({
+export const withDryRuns = (dialect: Dialect): Dialect => ({
   createAdapter: () => dialect.createAdapter(),
   createIntrospector: (db) => dialect.createIntrospector(db),
   createQueryCompiler: () => dialect.createQueryCompiler(),
-  createDriver: () => rehearsed(dialect.createDriver()),
+  createDriver: () => dryDriver(dialect.createDriver()),
 })
 
-function rehearsed(driver: Driver): Driver {
-  const known = new WeakMap<DatabaseConnection, Rehearsed>()
+function dryDriver(driver: Driver): Driver {
+  const known = new WeakMap<DatabaseConnection, DryConnection>()
   const own = (connection: DatabaseConnection) => known.get(connection)?.connection ?? connection
   return {
     init: (options) => driver.init(options),
     destroy: (options) => driver.destroy(options),
     async acquireConnection(options) {
       const connection = await driver.acquireConnection(options)
-      if (!isRehearsing()) return connection
-      const rehearsal = rehearsedConnection(connection)
-      known.set(rehearsal, rehearsal)
-      return rehearsal
+      if (!isDryRun()) return connection
+      const dry = dryConnection(connection)
+      known.set(dry, dry)
+      return dry
     },
     releaseConnection: (connection, options) => driver.releaseConnection(own(connection), options),
     async beginTransaction(connection, settings) {
@@ -35,10 +35,10 @@ function rehearsed(driver: Driver): Driver {
       setInTransaction(known.get(connection), true)
     },
     async commitTransaction(connection) {
-      const rehearsal = known.get(connection)
-      if (rehearsal === undefined) return driver.commitTransaction(connection)
+      const dry = known.get(connection)
+      if (dry === undefined) return driver.commitTransaction(connection)
       // What a commit checks: constraints that wait for it, and that no statement has failed.
-      await rehearsal.connection.executeQuery(CompiledQuery.raw('set constraints all immediate'))
+      await dry.connection.executeQuery(CompiledQuery.raw('set constraints all immediate'))
       await rollback(connection)
     },
     rollbackTransaction: rollback,
@@ -56,12 +56,12 @@ function rehearsed(driver: Driver): Driver {
 }
 
 /** Statements outside of a transaction get one that is read-only. */
-function rehearsedConnection(connection: DatabaseConnection): Rehearsed {
-  const rehearsal: Rehearsed = {
+function dryConnection(connection: DatabaseConnection): DryConnection {
+  const dry: DryConnection = {
     connection,
     isInTransaction: false,
     async executeQuery<Row>(query: CompiledQuery) {
-      if (rehearsal.isInTransaction) return connection.executeQuery<Row>(query)
+      if (dry.isInTransaction) return connection.executeQuery<Row>(query)
       await connection.executeQuery(CompiledQuery.raw('begin read only'))
       try {
         return await connection.executeQuery<Row>(query)
@@ -73,11 +73,11 @@ function rehearsedConnection(connection: DatabaseConnection): Rehearsed {
       throw new Error('a dry run reads no stream')
     },
   }
-  return rehearsal
+  return dry
 }
 
-function setInTransaction(rehearsal: Rehearsed | undefined, isInTransaction: boolean): void {
-  if (rehearsal !== undefined) rehearsal.isInTransaction = isInTransaction
+function setInTransaction(dry: DryConnection | undefined, isInTransaction: boolean): void {
+  if (dry !== undefined) dry.isInTransaction = isInTransaction
 }
 
 async function required(done: Promise<void> | undefined): Promise<void> {
