@@ -62,7 +62,11 @@ export const IMPORTS: Readonly<Record<string, ImportRule>> = {
     packages: ['node:util', 'kysely', 'zod'],
   },
   integrations: { paths: ['domain/', 'kit/'], never: NO_DATABASE },
-  'hosting/core': { paths: ['domain/', 'kit/', 'integrations/'], never: NO_DATABASE },
+  'hosting/core': {
+    // The programs that it starts are configured as each declares.
+    paths: ['domain/', 'kit/', 'integrations/', 'addons/settings.ts'],
+    never: NO_DATABASE,
+  },
   'hosting/pods': { paths: ['domain/', 'kit/', 'integrations/', 'hosting/core/'], never: NO_DATABASE },
   'hosting/processes': {
     paths: [

@@ -2,9 +2,12 @@
  *  Defined for every kind of host: their rights in the cluster, their settings, and the objects that they need there.
  */
 import { parseAllDocuments } from 'yaml'
+import type { z } from 'zod'
+import type { CloudControllerSettings, CsiControllerSettings } from '../../addons/settings.ts'
 import type { CSI_SIDECARS } from '../../domain/kubernetes-cluster/versions.ts'
 import type { AddonName } from '../../integrations/control-planes/addons.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { SETTINGS_VARIABLE } from '../../kit/sys/settings.ts'
 import { apply, type KubeApi, send } from './kube-api.ts'
 
 /** A program and its user in the cluster. */
@@ -25,7 +28,7 @@ export interface AddonObject {
   }
 }
 
-/** Settings of a program of this project. */
+/** What a program of this project needs to know of its cluster and of the platform. */
 export interface PlatformPlace {
   readonly apiUrl: string
   readonly tokenFile: string
@@ -33,11 +36,18 @@ export interface PlatformPlace {
   readonly zone: string
 }
 
-export const platformSettings = ({ apiUrl, tokenFile, clusterId, zone }: PlatformPlace) => ({
-  SVCCLOUD_URL: apiUrl,
-  SVCCLOUD_TOKEN_FILE: tokenFile,
-  SVCCLOUD_CLUSTER_ID: clusterId,
-  SVCCLOUD_ZONE: zone,
+const platformOf = ({ apiUrl: url, tokenFile, clusterId }: PlatformPlace) => ({ url, tokenFile, clusterId })
+
+/** Environment of the controller of volumes: its settings. */
+export const csiEnvironment = (place: PlatformPlace, csiSocket: string) =>
+  withSettings<typeof CsiControllerSettings>({ ...platformOf(place), zone: place.zone, csiSocket })
+
+/** Environment of the cloud controller: its settings. `kubeconfig` is the path of its file. */
+export const cloudEnvironment = (place: PlatformPlace, kubeconfig: string) =>
+  withSettings<typeof CloudControllerSettings>({ ...platformOf(place), kubeconfig })
+
+const withSettings = <Schema extends z.ZodObject>(settings: z.input<Schema>) => ({
+  [SETTINGS_VARIABLE]: JSON.stringify(settings),
 })
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'

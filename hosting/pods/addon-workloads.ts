@@ -4,10 +4,12 @@ import {
   type AddonNeeds,
   type AddonUser,
   CLOUD_USER,
+  cloudEnvironment,
   CSI_CONTROLLER,
   CSI_OBJECTS,
+  csiEnvironment,
   kindsOf,
-  platformSettings,
+  type PlatformPlace,
   SIDECAR_KINDS,
   sidecarFlags,
   sidecarUser,
@@ -64,11 +66,11 @@ const own = (
   { images, platform }: HostSettings,
   addon: AddonName,
   container: Omit<Container, 'image'>,
-  more: Readonly<Record<string, string>>,
+  environmentOf: (place: PlatformPlace) => Readonly<Record<string, string>>,
 ) => {
   const { clusterId = '', zone = '' } = addons[addon] ?? {}
-  const variables = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
-  const env = Object.entries({ ...variables, ...more }).map(([variable, value]) => ({ name: variable, value }))
+  const variables = environmentOf({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
+  const env = Object.entries(variables).map(([variable, value]) => ({ name: variable, value }))
   return containerOf({ ...container, image: images.platform, more: { env } })
 }
 
@@ -83,7 +85,7 @@ const cloud = (record: PodsRecord, settings: HostSettings) =>
       mounts: { files: FOLDERS.files },
       command: ['node', 'addons/cloud/main.ts'],
     },
-    { KUBECONFIG: pathOf(kubeconfigFile(CLOUD_USER.name)) },
+    (place) => cloudEnvironment(place, pathOf(kubeconfigFile(CLOUD_USER.name))),
   )
 
 function csi(record: PodsRecord, settings: HostSettings) {
@@ -103,7 +105,7 @@ function csi(record: PodsRecord, settings: HostSettings) {
         mounts,
         command: ['node', 'addons/csi/main.ts', 'controller'],
       },
-      { SVCCLOUD_CSI_SOCKET: CSI_SOCKET },
+      (place) => csiEnvironment(place, CSI_SOCKET),
     ),
     ...SIDECAR_KINDS.map((kind) => {
       const user = sidecarUser(kind)

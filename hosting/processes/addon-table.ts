@@ -7,11 +7,12 @@ import {
   type AddonObject,
   type AddonUser,
   CLOUD_USER,
+  cloudEnvironment,
   CSI_CONTROLLER,
   CSI_OBJECTS,
+  csiEnvironment,
   kindsOf,
   type PlatformPlace,
-  platformSettings,
   type Sidecar,
   SIDECAR_KINDS,
   sidecarFlags,
@@ -77,7 +78,7 @@ const CLOUD_CONTROLLER: Addon = {
     {
       ...CLOUD_USER,
       command: () => ownProgram('addons/cloud/main.ts'),
-      environment: (place) => ({ ...platformSettings(place), KUBECONFIG: place.kubeconfig }),
+      environment: (place) => cloudEnvironment(place, place.kubeconfig),
     },
   ],
 }
@@ -97,7 +98,7 @@ const csiDriver = (
     {
       ...CSI_CONTROLLER,
       command: () => ownProgram('addons/csi/main.ts', ['controller']),
-      environment: (place) => ({ ...platformSettings(place), SVCCLOUD_CSI_SOCKET: CSI_SOCKET }),
+      environment: (place) => csiEnvironment(place, CSI_SOCKET),
     },
     ...SIDECAR_KINDS.map(
       (kind): AddonProgram => ({

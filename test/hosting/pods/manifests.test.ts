@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { CloudControllerSettings, CsiControllerSettings } from '../../../addons/settings.ts'
 import { addonManifest } from '../../../hosting/pods/addon-workloads.ts'
 import { baseManifests, namespaceManifests } from '../../../hosting/pods/base.ts'
 import { endpointOf } from '../../../hosting/pods/endpoint.ts'
@@ -9,6 +11,7 @@ import { addonsOf, HostSettings, releasesOf } from '../../../hosting/pods/settin
 import { BYTES_OF_UPGRADE, bytesOf, quotaOf } from '../../../hosting/pods/sizes.ts'
 import { apiManifest, controllerManifests, etcdManifest, readerManifest } from '../../../hosting/pods/workloads.ts'
 import { parseQuantity } from '../../../integrations/control-planes/quantity.ts'
+import { settingsIn } from '../../../kit/sys/settings.ts'
 import { newDesired } from '../processes/hosted.ts'
 import { hostSettings } from './settings.ts'
 
@@ -29,6 +32,7 @@ interface Container {
   readonly image: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value: string }[]
   readonly securityContext: object
   readonly resources: {
     readonly requests: Readonly<Record<string, string>>
@@ -48,6 +52,10 @@ const containersOf = (manifest: Manifest): readonly Container[] => {
   const { containers, initContainers = [] } = specOf(manifest).template.spec
   return [...initContainers, ...containers]
 }
+
+/** Settings of its first container, as the program reads them. */
+const settingsOf = <Schema extends z.ZodObject>(manifest: Manifest, schema: Schema) =>
+  settingsIn(schema, Object.fromEntries((containersOf(manifest)[0]?.env ?? []).map(({ name, value }) => [name, value])))
 
 test('three members of etcd know each other by name, and API servers know all of them', () => {
   const [etcd, , api] = workloads(recordOf(3, { generation: 2 }))
@@ -204,15 +212,17 @@ test("an add-on gets its cluster and the platform's address, and its token is in
     ['csi-snapshotter', 'd'],
     ['csi-snapshot-controller', 'e'],
   ])
+  const platform = { url: PLATFORM.url, tokenFile: '/etc/svccloud/token', clusterId: 'shop' }
+  expect(settingsOf(cloud, CloudControllerSettings)).toMatchObject({
+    ...platform,
+    kubeconfig: '/etc/svccloud/cloud-controller.kubeconfig',
+  })
+  expect(settingsOf(csi, CsiControllerSettings)).toMatchObject({
+    ...platform,
+    zone: 'eu-1a',
+    csiSocket: '/csi/csi.sock',
+  })
   for (const manifest of [cloud, csi]) {
-    expect(containersOf(manifest)[0]).toMatchObject({
-      env: expect.arrayContaining([
-        { name: 'SVCCLOUD_URL', value: PLATFORM.url },
-        { name: 'SVCCLOUD_TOKEN_FILE', value: '/etc/svccloud/token' },
-        { name: 'SVCCLOUD_CLUSTER_ID', value: 'shop' },
-        { name: 'SVCCLOUD_ZONE', value: 'eu-1a' },
-      ]),
-    })
     // Two of them would work against each other.
     expect(manifest.object.spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } })
   }
