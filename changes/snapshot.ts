@@ -1,4 +1,4 @@
-/** The changes of a snapshot: it is created and deleted, and nothing of it can be changed. */
+/** The changes of a snapshot: it is created, described and deleted; what it keeps cannot be changed. */
 import { requireDeletableSnapshot, requireSnapshotTier, requireStaying } from '../domain/snapshot/rules.ts'
 import { claimSnapshot, releaseSnapshot } from '../db/snapshot/index.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -9,7 +9,7 @@ import { factsOf, Server, type ServerSpec, type ServerStatus } from '../resource
 import * as routes from '../resources/snapshot/index.ts'
 import { Snapshot, type SnapshotSpec, snapshotFactsOf } from '../resources/snapshot/index.ts'
 import { diskGibibytesOf, Storage } from '../resources/storage/index.ts'
-import { changesOf, type Target } from './kit/define.ts'
+import { changesOf, fromBody, type Patch, type Target } from './kit/define.ts'
 import { requireReadable } from './kit/readable.ts'
 import { heldOf, type StorageObject } from './kit/source.ts'
 import { type World, worldOf } from './kit/world.ts'
@@ -49,7 +49,7 @@ export const snapshotChanges = changesOf(Snapshot, {
   title: 'snapshot',
   finalizedWhen: 'nothing of the snapshot is left in the disk of its storage',
   factsOf: snapshotFactsOf,
-  fixed: ['storageId', 'title', 'labels'],
+  fixed: ['storageId'],
   platform: ['restoredBackupId', 'expiresAt'],
   reads: [Server, Storage, CustomImage],
   readable({ title, labels }) {
@@ -76,7 +76,19 @@ export const snapshotChanges = changesOf(Snapshot, {
     detail: ({ storageId }) => ({ storage_id: storageId }),
     by: { route: routes.createSnapshot },
   },
-  changes: {},
+  changes: {
+    describe: {
+      sets: ['title', 'labels'],
+      action: 'update',
+      by: fromBody(
+        routes.updateSnapshot,
+        ({ title, labels }, spec: SnapshotSpec): Patch<SnapshotSpec> => ({
+          title: title ?? spec.title,
+          labels: labels ?? spec.labels,
+        }),
+      ),
+    },
+  },
   remove: {
     name: 'delete',
     operation: 'snapshot.delete',

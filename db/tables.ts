@@ -662,6 +662,7 @@ export interface Tables extends IdentityTables {
     name: string
     public_key: string
     fingerprint: string
+    generation: Count
     created_at: Instant
   }
   backup_key: {

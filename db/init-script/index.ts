@@ -1,9 +1,7 @@
 /** Init scripts of accounts. Ids that are not UUIDs are unknown. */
-import type { Transaction } from 'kysely'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
-import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
 export interface InitScriptRow {
@@ -52,14 +50,6 @@ export async function findInitScriptNamed(
     .select('id')
     .where('id', '<>', script.id)
     .executeTakeFirst()
-}
-
-/** Serializes changes of the account's scripts until the transaction ends, so that a free name stays free. */
-export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
-  await selectWhere(tx, 'account_quota', { account_id: accountId, name: 'init_scripts' })
-    .select('name')
-    .forUpdate()
-    .execute()
 }
 
 /** The name must be free: the caller holds the quota's lock. */

@@ -33,8 +33,8 @@ export const Snapshot = resource({
   spec: z
     .strictObject({
       storageId: z.string().min(1).max(253).describe('Name of the Storage. Cannot be changed.'),
-      title: StoredTitle.default('').describe('Title: one line of free text. Cannot be changed.'),
-      labels: StoredLabels.default({}).describe('Labels, as in the API. Cannot be changed.'),
+      title: StoredTitle.default('').describe('Title: one line of free text.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       restoredBackupId: ObjectName.optional().describe(
         'Backup whose restore it preceded. Such a snapshot does not prevent the deletion of its storage, and ' +
           'is deleted with it. Written by the platform only.',
@@ -76,7 +76,7 @@ export const Snapshot = resource({
     AGE,
   ],
   selectableFields: ['.spec.storageId'],
-  rules: ['storageId', 'title', 'labels', 'restoredBackupId', 'expiresAt'].map(fixed),
+  rules: ['storageId', 'restoredBackupId', 'expiresAt'].map(fixed),
 })
 /** Taken by the platform before a restore. */
 export const isForSafety = ({ restoredBackupId }: SnapshotSpec): boolean => restoredBackupId !== undefined
@@ -142,6 +142,10 @@ export const CreateSnapshot = z
   .strictObject({ title: Title.default(''), labels: Labels.default({}) })
   .meta({ id: 'CreateSnapshot' })
 
+export const UpdateSnapshot = z
+  .strictObject({ title: Title.optional(), labels: Labels.optional() })
+  .meta({ id: 'UpdateSnapshot' })
+
 const ofStorages = routesUnder({ path: '/v1/storages' })
 
 export const createSnapshot = ofStorages.post('create_snapshot', '/{id}/snapshots', {
@@ -170,6 +174,12 @@ export const listSnapshots = verbs.list('list_snapshots', {
 
 export const getSnapshot = verbs.read('get_snapshot', { summary: 'Get a snapshot', clusterScopes: ['storages'] })
 
+export const updateSnapshot = verbs.change('update_snapshot', {
+  summary: 'Change the title and labels of a snapshot',
+  body: UpdateSnapshot,
+  example: { title: 'before the upgrade', labels: { release: '2' } },
+})
+
 export const deleteSnapshot = verbs.remove('delete_snapshot', {
   summary: 'Delete a snapshot',
   description:
@@ -178,4 +188,4 @@ export const deleteSnapshot = verbs.remove('delete_snapshot', {
   starts: ['snapshot.delete'],
 })
 
-export const SNAPSHOT_ROUTES = [createSnapshot, listSnapshots, getSnapshot, deleteSnapshot] as const
+export const SNAPSHOT_ROUTES = [createSnapshot, listSnapshots, getSnapshot, updateSnapshot, deleteSnapshot] as const

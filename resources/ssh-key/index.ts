@@ -30,10 +30,17 @@ export const createSshKey = verbs.create('create_ssh_key', {
 
 export const getSshKey = verbs.read('get_ssh_key', { summary: 'Get an SSH key' })
 
+export const updateSshKey = verbs.change('update_ssh_key', {
+  summary: 'Rename an SSH key',
+  description: 'Servers created with it keep it. Its text never changes.',
+  body: z.strictObject({ name: PrintableName.optional() }).meta({ id: 'UpdateSSHKey' }),
+  example: { name: 'desktop' },
+})
+
 export const deleteSshKey = verbs.remove('delete_ssh_key', {
   summary: 'Delete an SSH key',
   description: 'Servers created with it keep it.',
   refuses: [404],
 })
 
-export const SSH_KEY_ROUTES = [listSshKeys, createSshKey, getSshKey, deleteSshKey] as const
+export const SSH_KEY_ROUTES = [listSshKeys, createSshKey, getSshKey, updateSshKey, deleteSshKey] as const

@@ -9,6 +9,7 @@ import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { ServerGroup } from '../../resources/server-group/index.ts'
+import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Webhook } from '../../resources/webhook/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { PUBLIC_KEY } from '../apiserver/cloud.ts'
@@ -44,6 +45,7 @@ const server = editing(
   Server.spec.parse({ zone, hostname: 'web', plan: 'small', template: 'linux', networks: [{ networkId: 'back' }] }),
 )
 const group = editing(ServerGroup.spec.parse({ name: 'front', spread: 'host', zone, strict: true }))
+const snapshot = editing(Snapshot.spec.parse({ storageId: 'disk' }))
 const webhook = editing(Webhook.spec.parse({ name: 'hook', url: 'https://hooks.example.com/', events: ['server.*'] }))
 const storage = editing(Storage.spec.parse({ zone, sizeGibibytes: 10, tier: 'standard' }))
 
@@ -105,6 +107,7 @@ export const EDITS: Readonly<Record<string, Readonly<Record<string, Edit>>>> = {
     migration_policy: server({ migrationPolicy: 'strict' }),
   },
   server_group: { rename: group({ name: 'other' }) },
+  snapshot: { describe: snapshot({ title: 'Data' }) },
   webhook: { configure: webhook({ enabled: false }) },
   storage: {
     boot: storage({ isBoot: true }),

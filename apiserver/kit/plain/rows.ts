@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { notFound } from '../../../domain/problem.ts'
 import type { RowNounName } from '../../../domain/account/quota.ts'
-import { releaseQuotas, takeQuotas } from '../../../db/account/index.ts'
+import { findQuota, releaseQuotas, takeQuotas } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import type { Tables } from '../../../db/tables.ts'
@@ -43,7 +43,7 @@ export interface RowNoun<Item extends Row> {
   readonly update?: (queries: Queries, accountId: string, row: Item) => Promise<void>
   /** Returns the row that was deleted. */
   readonly remove: (queries: Queries, accountId: string, id: string) => Promise<Item | undefined>
-  /** Locks the account's rows until the transaction ends; needed where rows change. */
+  /** Locks more than the names of the account's rows until the transaction ends. */
   readonly lock?: (tx: Transaction<Tables>, accountId: string) => Promise<void>
   /** Throws 409 when another row of the account has a value that must be unique. */
   readonly requireFree: (queries: Queries, accountId: string, row: Item) => Promise<void>
@@ -116,7 +116,7 @@ export const updateRow = <Item extends Row, Body extends z.ZodType>(
   customerEndpoint(route, async (call) => {
     const { accountId } = call.caller
     const row = await db.transaction().execute(async (tx) => {
-      await noun.lock?.(tx, accountId)
+      await lockNames(tx, noun, accountId)
       const before = await noun.find(tx, accountId, idOf(call))
       if (before === undefined) throw notFound(noun.title)
       requireMatch(call.request, etagOfRow(before).etag)
@@ -139,7 +139,7 @@ export const deleteRow = <Item extends Row>(
   customerEndpoint(route, async (call) => {
     const { accountId } = call.caller
     await db.transaction().execute(async (tx) => {
-      await noun.lock?.(tx, accountId)
+      await lockNames(tx, noun, accountId)
       const row = await noun.remove(tx, accountId, call.params.id)
       if (row === undefined) throw notFound(noun.title)
       await releaseQuotas(tx, { accountId, holder: holderOf(noun, row.id) })
@@ -148,6 +148,16 @@ export const deleteRow = <Item extends Row>(
     })
     return { status: 204 }
   })
+
+/** Serializes changes of the account's rows, as the quota does creations, so that a free name stays free. */
+async function lockNames<Item extends Row>(
+  tx: Transaction<Tables>,
+  { name, lock }: Pick<RowNoun<Item>, 'name' | 'lock'>,
+  accountId: string,
+): Promise<void> {
+  await findQuota(tx, accountId, `${name}s`)
+  await lock?.(tx, accountId)
+}
 
 /** Its rows in the stream of changes. */
 export const rowsOf = <Item extends Row>(db: Queries, noun: RowNoun<Item>, list: ListRoute): Feed =>

@@ -7,7 +7,6 @@ import {
   findInitScriptNamed,
   insertInitScript,
   listInitScriptRows,
-  lockInitScripts,
   updateInitScriptRow,
 } from '../../../db/init-script/index.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
@@ -38,7 +37,6 @@ const INIT_SCRIPT: RowNoun<InitScriptRow> = {
   insert: insertInitScript,
   update: updateInitScriptRow,
   remove: deleteInitScriptRow,
-  lock: lockInitScripts,
   async requireFree(queries, accountId, script) {
     const other = await findInitScriptNamed(queries, accountId, script)
     if (other !== undefined)

@@ -1,4 +1,4 @@
-/** SSH keys of an account. A key never changes. */
+/** SSH keys of an account. A key has another name at most: it never changes. */
 import { badField, conflict, nameTaken } from '../../../domain/problem.ts'
 import { parsePublicKey } from '../../../domain/ssh-key/rules.ts'
 import {
@@ -8,10 +8,20 @@ import {
   findTakenBy,
   insertSshKey,
   listSshKeyRows,
+  updateSshKeyRow,
 } from '../../../db/ssh-key/index.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
-import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../../resources/ssh-key/index.ts'
-import { type RowNoun, type RowParts, createRow, deleteRow, getRow, listRows, rowsOf } from '../../kit/plain/rows.ts'
+import { createSshKey, deleteSshKey, getSshKey, listSshKeys, updateSshKey } from '../../../resources/ssh-key/index.ts'
+import {
+  type RowNoun,
+  type RowParts,
+  createRow,
+  deleteRow,
+  getRow,
+  listRows,
+  rowsOf,
+  updateRow,
+} from '../../kit/plain/rows.ts'
 import { noun } from '../../kit/noun.ts'
 
 const SSH_KEY: RowNoun<SshKeyRow> = {
@@ -20,6 +30,7 @@ const SSH_KEY: RowNoun<SshKeyRow> = {
   list: listSshKeyRows,
   find: findSshKey,
   insert: insertSshKey,
+  update: updateSshKeyRow,
   remove: deleteSshKeyRow,
   async requireFree(queries, accountId, key) {
     const other = await findTakenBy(queries, accountId, key)
@@ -29,18 +40,25 @@ const SSH_KEY: RowNoun<SshKeyRow> = {
       ? nameTaken('The account has a key of this name.', resource)
       : conflict('in_use', `The account has this key under the name ${other.name}.`, { resource })
   },
-  toView: ({ created_at, ...key }) => ({ ...key, created_at: created_at.toISOString() }),
+  toView: ({ id, name, public_key, fingerprint, created_at }) => ({
+    id,
+    name,
+    public_key,
+    fingerprint,
+    created_at: created_at.toISOString(),
+  }),
   createdDetail: ({ fingerprint }) => ({ fingerprint }),
 }
 
 const sshKeyEndpoints = (parts: RowParts): readonly Endpoint[] => [
   listRows(parts, SSH_KEY, listSshKeys),
   getRow(parts, SSH_KEY, getSshKey),
-  createRow(parts, SSH_KEY, createSshKey, ({ body }, { id, created_at }) => {
+  createRow(parts, SSH_KEY, createSshKey, ({ body }, base) => {
     const key = parsePublicKey(body.public_key)
     if (typeof key === 'string') throw badField('public_key', key)
-    return { id, name: body.name, public_key: key.text, fingerprint: key.fingerprint, created_at }
+    return { ...base, name: body.name, public_key: key.text, fingerprint: key.fingerprint }
   }),
+  updateRow(parts, SSH_KEY, updateSshKey, (before, { body }) => ({ ...before, name: body.name ?? before.name })),
   deleteRow(parts, SSH_KEY, deleteSshKey),
 ]
 

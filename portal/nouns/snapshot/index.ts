@@ -10,6 +10,7 @@ export const snapshot = noun({
   path: '/snapshots',
   list: 'list_snapshots',
   read: 'get_snapshot',
+  update: 'update_snapshot',
   member: 'snapshot',
   titleOf: ({ title, id }) => title || id,
   stateOf: ({ state }) => state,

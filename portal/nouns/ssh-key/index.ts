@@ -11,6 +11,7 @@ export const sshKey = noun({
   list: 'list_ssh_keys',
   read: 'get_ssh_key',
   create: 'create_ssh_key',
+  update: 'update_ssh_key',
   member: 'ssh_key',
   titleOf: ({ name }) => name,
   columns: ['fingerprint', 'created_at'],

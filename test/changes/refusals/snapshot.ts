@@ -29,6 +29,11 @@ const booted =
     const online = { state: 'online', sizeGibibytes: 2, nodeName: scene.cloud.node }
     return scene.put(Storage, bootStorageId, full, online)
   }
+/** The snapshot is in its own path. */
+const described = (what: string, body: object, of = 'plain'): Row => ({
+  ...edit(what, of, { spec: body }),
+  rest: { method: 'PATCH', path: `/snapshots/:${of}`, body },
+})
 const removed = (what: string, given: Given): Row => ({
   ...remove(what, 'it'),
   given,
@@ -69,9 +74,10 @@ export const TABLE: Table = {
     create('that keeps no storage', { restoredBackupId: UNKNOWN }, kubectlOnly),
     create('that goes by itself', { expiresAt: '2026-01-01T00:00:00Z' }, kubectlOnly),
     ...ofPlatform('plain', 'snapshot.create'),
-    ...Object.entries({ storageId: 'other', title: 'b', labels: { a: 'b' } }).map(([field, value]) =>
-      edit(`change ${field}`, 'plain', { spec: { [field]: value } }),
-    ),
+    edit('change storageId', 'plain', { spec: { storageId: 'other' } }),
+    described('title it so that nobody can read it', { title: 'a\u0007' }),
+    described('label it with what is no label', { labels: { 'a b': '' } }),
+    described('describe it', { title: 'b', labels: { a: 'b' } }),
     removed('one that a storage is being made from', cloned),
     removed('one that an image is being made from', readByImage(snapshot(), 'snapshotId')),
     ...differing(WHY.deletionWaits, removed('one that is busy', snapshot(busy('snapshot.delete')))),

@@ -30,7 +30,7 @@ const tokenOf = async (browser: Browser, name: string) =>
 const addKey = (accountId: string) => {
   const id = newUuid(systemRandom)
   const key = { public_key: `ssh-ed25519 ${id}`, fingerprint: id, created_at: harness.clock.now() }
-  return insertSshKey(database.db, accountId, { id, name: id, ...key })
+  return insertSshKey(database.db, accountId, { id, name: id, generation: 1, ...key })
 }
 const keysOf = (account_id: string) =>
   database.db.selectFrom('ssh_key').select('id').where('account_id', '=', account_id).execute()
