@@ -38,13 +38,13 @@ export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<v
 
 const keyOf = ({ accountId, holder }: Pick<HeldUse, 'accountId' | 'holder'>): string => `${accountId}/${holder}`
 
-interface Found extends HeldUse {
+interface FoundUse extends HeldUse {
   /** Whether its object is being deleted. */
   readonly isLeaving: boolean
 }
 
 /** What the objects of every kind use that says so. */
-const usesIn = (caches: Parts['caches']): readonly Found[] =>
+const usesIn = (caches: Parts['caches']): readonly FoundUse[] =>
   NOUNS.flatMap(({ name, kinds }) =>
     kinds.flatMap(({ resource, usesOf }) => (usesOf === undefined ? [] : held(caches, name, { resource, usesOf }))),
   )
@@ -70,7 +70,7 @@ const held = (
   caches: Parts['caches'],
   noun: string,
   { resource, usesOf }: Pick<Kind, 'resource'> & { readonly usesOf: NonNullable<Kind['usesOf']> },
-): readonly Found[] =>
+): readonly FoundUse[] =>
   caches
     .of(resource)
     .list()

@@ -47,14 +47,14 @@ function requireLoadBalancers(world: World, zone: string): void {
     )
 }
 
-type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
+type Configuration = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
 
 /** Throws 400 for a configuration that the proxy would not accept. For a network that does not exist yet, or whose
  *  ranges are unknown, everything is accepted. */
 function requireConfiguration(
   world: World,
   accountId: string,
-  spec: Configured,
+  spec: Configuration,
   ownAddresses: readonly string[],
 ): void {
   const network = world.find(Network, { namespace: accountNamespace(accountId), name: spec.networkId })

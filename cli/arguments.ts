@@ -53,13 +53,13 @@ export interface Split {
   readonly words: readonly string[]
 }
 
-export interface Known {
+export interface KnownFlag {
   readonly flag: string
   readonly short?: string
   readonly takesValue: boolean
 }
 
-const tokensOf = (line: readonly string[], known: readonly Known[]) =>
+const tokensOf = (line: readonly string[], known: readonly KnownFlag[]) =>
   parseArgs({
     args: [...line],
     // the checks of `split` report errors in the same words as the other refusals
@@ -80,7 +80,7 @@ export const wordsOf = (line: readonly string[]): readonly string[] => tokensOf(
 export function splitAfter(
   line: readonly string[],
   count: number,
-  known: readonly Known[],
+  known: readonly KnownFlag[],
 ): { readonly before: readonly string[]; readonly rest: readonly string[] } {
   let words = 0
   for (const token of tokensOf(line, known).tokens) {
@@ -94,7 +94,7 @@ export function splitAfter(
 
 /** Splits a command line. `known` are the flags of the command; a boolean flag may also be given as `--no-FLAG`. Throws
  *  a Failure for unknown flags, for missing values and for unexpected values. */
-export function split(line: readonly string[], known: readonly Known[]): Split {
+export function split(line: readonly string[], known: readonly KnownFlag[]): Split {
   const globals: Record<string, string> = {}
   const own = new Map<string, (string | undefined)[]>()
   const { tokens, positionals } = tokensOf(line, known)
@@ -116,7 +116,7 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
   return { globals, own, words: positionals }
 }
 
-function meantFlag(name: string, known: readonly Known[]): string {
+function meantFlag(name: string, known: readonly KnownFlag[]): string {
   const suggestion = closest(
     name,
     [...known, ...GLOBAL_FLAGS].map(({ flag }) => flag),
@@ -134,7 +134,7 @@ function oneOf({ flag, choices }: GlobalFlag, value: string): string {
   return value
 }
 
-export const knownOf = ({ flags }: Command): readonly Known[] =>
+export const knownOf = ({ flags }: Command): readonly KnownFlag[] =>
   flags.map(({ flag, type }) => ({ flag, takesValue: type !== 'boolean' }))
 
 /** The request fields that the flags set, in the types of the API. */

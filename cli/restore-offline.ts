@@ -5,7 +5,7 @@ import { openStoreAt } from '../kit/chunks/locate.ts'
 import type { ChunkManifest } from '../kit/chunks/manifest.ts'
 import { type ObjectStore, StoreFailed } from '../kit/chunks/object-store.ts'
 import { openRepository, type Repository, restoreDisk } from '../kit/chunks/repository.ts'
-import { Damaged, KEY_BYTES } from '../kit/chunks/seal.ts'
+import { DamagedObject, KEY_BYTES } from '../kit/chunks/seal.ts'
 import { EXIT, Failure, usageFailure } from './exit.ts'
 import type { RunParts } from './session.ts'
 
@@ -41,7 +41,7 @@ export async function restoreOffline(
   } catch (error) {
     await rm(unfinished, { force: true })
     if (signal.aborted) throw new Failure(EXIT.interrupted, 'interrupted', error)
-    if (error instanceof Damaged) throw new Failure(EXIT.refused, `backup ${backup}: ${error.message}`, error)
+    if (error instanceof DamagedObject) throw new Failure(EXIT.refused, `backup ${backup}: ${error.message}`, error)
     if (error instanceof StoreFailed) throw new Failure(EXIT.unreachable, error.message, error)
     throw error
   }

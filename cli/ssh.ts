@@ -45,8 +45,8 @@ const Answer = z.object({
       .optional(),
   }),
 })
-type Reached = z.infer<typeof Answer>['server']
-type Target = Reached & { readonly ssh: NonNullable<Reached['ssh']> }
+type ReachedServer = z.infer<typeof Answer>['server']
+type Target = ReachedServer & { readonly ssh: NonNullable<ReachedServer['ssh']> }
 
 export interface SshParts {
   readonly api: Api
@@ -185,17 +185,17 @@ async function reach(parts: SshParts, serverId: string, { acceptsNewKey }: SshCh
   }
 }
 
-async function read(api: Api, serverId: string, signal: AbortSignal): Promise<Reached> {
+async function read(api: Api, serverId: string, signal: AbortSignal): Promise<ReachedServer> {
   const { body } = await api.send({ method: 'GET', path: `/v1/servers/${encodeURIComponent(serverId)}`, signal })
   return Answer.parse(body).server
 }
 
-const unknownKeys = ({ hostname }: Reached): string =>
+const unknownKeys = ({ hostname }: ReachedServer): string =>
   `${hostname} has not printed its SSH host keys on its console, so its identity cannot be verified: check with ` +
   `svccloud console ${hostname}, or accept the key that it presents with --accept-new-key`
 
 /** Undefined while the server starts. Throws a Failure when it is unreachable. */
-function targetOf(api: Api, server: Reached): Target | undefined {
+function targetOf(api: Api, server: ReachedServer): Target | undefined {
   const { hostname, state, state_detail: detail, ssh } = server
   if (state === 'creating' || state === 'starting') return undefined
   if (state !== 'started')

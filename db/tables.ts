@@ -16,7 +16,7 @@ type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | n
 /** bigint: read as number (the pool parses it; every count here stays below 2^53). */
 type Count = ColumnType<number, number | undefined, number>
 /** Computed by PostgreSQL from other columns of the row. */
-type Computed = ColumnType<number, never, never>
+type ComputedColumn = ColumnType<number, never, never>
 /** The progress of the move of an object storage, for the process that continues it. */
 export interface ObjectStorageMove {
   readonly operationId: string
@@ -198,11 +198,11 @@ export interface Tables extends IdentityTables {
     cores_forgotten: Count
     memory_mebibytes_forgotten: Count
     storage_gibibytes_forgotten: Count
-    cores_free: Computed
-    memory_mebibytes_free: Computed
-    storage_gibibytes_free: Computed
+    cores_free: ComputedColumn
+    memory_mebibytes_free: ComputedColumn
+    storage_gibibytes_free: ComputedColumn
     /** Sum of the free fractions of the three. */
-    free_share: Computed
+    free_share: ComputedColumn
   }
   placement: {
     account_id: string

@@ -46,12 +46,12 @@ interface Retry {
 }
 const requestOf = ({ metadata: { annotations, deletionTimestamp }, spec }: ServiceObject): string =>
   JSON.stringify([annotations, deletionTimestamp, spec])
-interface Followed {
+interface FollowedService {
   readonly service: ServiceObject
   readonly balancers: readonly Balancer[]
 }
 /** Undefined when there is nothing more to do now; `isPending`: check again soon. */
-type Done = Followed | { readonly isPending: boolean }
+type SyncResult = FollowedService | { readonly isPending: boolean }
 
 export class CloudController {
   readonly #options: CloudControllerOptions
@@ -133,7 +133,7 @@ export class CloudController {
   }
 
   /** Returns whether something is in progress. */
-  async #steps(followed: Followed, surroundings: Surroundings): Promise<boolean> {
+  async #steps(followed: FollowedService, surroundings: Surroundings): Promise<boolean> {
     const { wanted, faults } = desiredBalancer(followed.service, surroundings)
     let { service, balancers } = followed
     for (let count = 0; count < STEPS_MAXIMUM; count++) {
@@ -150,7 +150,7 @@ export class CloudController {
     return true
   }
 
-  async #do(step: ServiceStep, followed: Followed): Promise<Done> {
+  async #do(step: ServiceStep, followed: FollowedService): Promise<SyncResult> {
     const { service, balancers } = followed
     const { finalizers = [] } = service.metadata
     switch (step.is) {
@@ -215,9 +215,9 @@ export class CloudController {
 
   /** If somebody else has changed it meanwhile, that change is read first. */
   async #configure(
-    { service, balancers }: Followed,
+    { service, balancers }: FollowedService,
     { id, generation, to }: Extract<ServiceStep, { is: 'configure' }>,
-  ): Promise<Done> {
+  ): Promise<SyncResult> {
     const body = { ...to, configuration_generation: generation }
     const { platform } = this.#options
     const putting = platform.PUT('/v1/load-balancers/{id}/configuration', { params: { path: { id } }, body })
@@ -234,9 +234,9 @@ export class CloudController {
   }
 
   async #remove(
-    { service, balancers }: Followed,
+    { service, balancers }: FollowedService,
     { id, failure }: Extract<ServiceStep, { is: 'remove' }>,
-  ): Promise<Done> {
+  ): Promise<SyncResult> {
     const { platform } = this.#options
     await orNothing(unwrap(platform.DELETE('/v1/load-balancers/{id}', { params: { path: { id } } })))
     if (failure === '') this.#tell(service, 'DeletingLoadBalancer', 'its load balancer is being deleted')

@@ -94,9 +94,9 @@ async function deleteVolume(storages: ClusterStorages, id: string): Promise<void
   if (deleting !== undefined) await waitForOperation(client, deleting.operation.id)
 }
 
-type Published = Awaited<ReturnType<ControllerService['ControllerPublishVolume']>>
+type PublishAnswer = Awaited<ReturnType<ControllerService['ControllerPublishVolume']>>
 
-async function publish(storages: ClusterStorages, { volumeId: id, nodeId }: PublishRequest): Promise<Published> {
+async function publish(storages: ClusterStorages, { volumeId: id, nodeId }: PublishRequest): Promise<PublishAnswer> {
   const { client } = storages
   const storage = await requireStorage(storages, id)
   await requireServer(client, nodeId)

@@ -32,7 +32,7 @@ interface Source {
   readonly id: string
 }
 
-interface Wanted {
+interface VolumeRequest {
   readonly name: string
   readonly title: string
   readonly tier: Tier
@@ -70,7 +70,7 @@ export async function createVolume(storages: ClusterStorages, request: CreateVol
   return volumeOf(await whole(storages.client, found.id))
 }
 
-function wantedOf(request: CreateVolumeRequest): Wanted {
+function wantedOf(request: CreateVolumeRequest): VolumeRequest {
   const { parameters, capacityRange, volumeContentSource: content, accessibilityRequirements } = request
   const name = required(request.name, 'name')
   requireCapabilities(request.volumeCapabilities)
@@ -122,7 +122,7 @@ export function volumeGibibytes({ requiredBytes, limitBytes }: CapacityRange): n
 }
 
 /** How the storage differs from the request; undefined when it matches. */
-function differenceOf(storage: Storage, { bytes, tier, source, zones }: Wanted): string | undefined {
+function differenceOf(storage: Storage, { bytes, tier, source, zones }: VolumeRequest): string | undefined {
   const size = storage.size_gibibytes * GIBIBYTE
   if (size < bytes.requiredBytes || (bytes.limitBytes > 0 && size > bytes.limitBytes)) return 'another size'
   if (storage.tier !== tier) return 'another tier'
@@ -151,7 +151,7 @@ async function discard(client: Client, id: string): Promise<void> {
   await waitForOperation(client, operation.id)
 }
 
-async function createStorage(storages: ClusterStorages, wanted: Wanted): Promise<Storage> {
+async function createStorage(storages: ClusterStorages, wanted: VolumeRequest): Promise<Storage> {
   const { zone } = storages
   const origin = wanted.source === null ? undefined : await originOf(storages, wanted.source)
   const zones = wanted.zones.length === 0 ? [origin?.zone ?? zone] : wanted.zones
@@ -188,7 +188,7 @@ async function originOf(
 
 async function madeIn(
   storages: ClusterStorages,
-  { name, title, tier, source }: Wanted,
+  { name, title, tier, source }: VolumeRequest,
   { zone, gibibytes }: { readonly zone: string; readonly gibibytes: number },
 ): Promise<Storage> {
   const { client, clusterId } = storages

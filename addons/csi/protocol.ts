@@ -24,12 +24,12 @@ export interface Services {
 /** Far above the largest list in a response. */
 const MESSAGE_BYTES_MAXIMUM = 16 * 1024 * 1024
 
-export interface Served {
+export interface CsiServer {
   stop(): Promise<void>
 }
 
 /** Returns the function that stops it. */
-export const serveCsi = (socket: string, services: Services, log: Logger): Promise<Served> =>
+export const serveCsi = (socket: string, services: Services, log: Logger): Promise<CsiServer> =>
   serve({
     socket,
     services: { ...services },
@@ -46,7 +46,7 @@ interface ServeOptions {
 }
 
 /** Everybody who can open the socket has all rights, so only its user can. */
-export async function serve({ socket, proto, services, log }: ServeOptions): Promise<Served> {
+export async function serve({ socket, proto, services, log }: ServeOptions): Promise<CsiServer> {
   const definitions = loadSync(proto.file, { longs: Number, enums: String, defaults: true })
   const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES_MAXIMUM })
   for (const [name, service] of Object.entries(services)) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { DRIVER_NAME } from './identity.ts'
-import { type Served, serve } from './protocol.ts'
+import { type CsiServer, serve } from './protocol.ts'
 
 /** The kubelet's type of drivers of volumes, and the versions of their interface. */
 const TYPE = 'CSIPlugin'
@@ -26,7 +26,7 @@ export interface RegistrationOptions {
 }
 
 /** Returns the function that stops it. */
-export async function serveRegistration({ socket, endpoint, clock, log }: RegistrationOptions): Promise<Served> {
+export async function serveRegistration({ socket, endpoint, clock, log }: RegistrationOptions): Promise<CsiServer> {
   const stopping = new AbortController()
   const open = () => {
     const refused = Promise.withResolvers<void>()

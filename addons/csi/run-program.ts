@@ -6,7 +6,7 @@ const TIMEOUT_MILLISECONDS = 300_000
 const OUTPUT_BYTES_MAXIMUM = 1024 * 1024
 const ERROR_CHARACTERS = 600
 
-export interface Ended {
+export interface ProgramResult {
   /** Exit status. */
   readonly status: number
   readonly output: string
@@ -18,7 +18,7 @@ export function runProgram(
   program: string,
   input: readonly string[],
   statuses: readonly number[] = [0],
-): Promise<Ended> {
+): Promise<ProgramResult> {
   return new Promise((resolve, reject) => {
     const options = { timeout: TIMEOUT_MILLISECONDS, maxBuffer: OUTPUT_BYTES_MAXIMUM, encoding: 'utf8' } as const
     execFile(program, [...input], options, (error, stdout, stderr) => {

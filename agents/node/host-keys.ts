@@ -19,7 +19,7 @@ export interface HostKeys {
   onChange(listener: (name: string) => void): () => void
 }
 
-interface Followed {
+interface FollowedGuest {
   readonly incarnation: number
   keys: readonly string[] | undefined
   stop: () => void
@@ -27,15 +27,15 @@ interface Followed {
 
 /** Reads the consoles of the hypervisor. */
 export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys {
-  const followed = new Map<string, Followed>()
+  const followed = new Map<string, FollowedGuest>()
   const listeners = new Set<(name: string) => void>()
 
-  function follow(name: string, incarnation: number): Followed {
+  function follow(name: string, incarnation: number): FollowedGuest {
     const before = followed.get(name)
     before?.stop()
     const line = hypervisor.console(name)
     // Output of an earlier start may contain keys of a deleted disk. An agent that has just started cannot tell.
-    const entry: Followed = {
+    const entry: FollowedGuest = {
       incarnation,
       keys: before === undefined ? lastHostKeys(line.tail().toString('latin1')) : undefined,
       stop: () => {},
@@ -45,7 +45,7 @@ export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys 
     return entry
   }
 
-  function read(line: GuestConsole, entry: Followed, name: string): () => void {
+  function read(line: GuestConsole, entry: FollowedGuest, name: string): () => void {
     let text = ''
     const stop = line.subscribe((event) => {
       if (event.type === 'removed') followed.delete(name)

@@ -38,9 +38,9 @@ const REPORT_MILLISECONDS = 60_000
 /** Time between the two lists that must agree that no object names something. */
 const UNCLAIMED_MILLISECONDS = 600_000
 
-type Held = NonNullable<NodeReportStatus['held']>
-type Unclaimed = NonNullable<NodeReportStatus['unclaimed']>
-type Kind = Unclaimed[number]['kind']
+type HeldNames = NonNullable<NodeReportStatus['held']>
+type UnclaimedNames = NonNullable<NodeReportStatus['unclaimed']>
+type Kind = UnclaimedNames[number]['kind']
 const KINDS: Readonly<Record<Kind, ResourceType>> = { Instance, Volume, Image }
 
 interface Missing {
@@ -71,7 +71,7 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   })
   let reported = { text: '', atMilliseconds: Number.NEGATIVE_INFINITY }
 
-  async function report(held: Held, found: Pick<NodeReportStatus, 'unclaimed' | 'unnamed'>): Promise<void> {
+  async function report(held: HeldNames, found: Pick<NodeReportStatus, 'unclaimed' | 'unnamed'>): Promise<void> {
     const text = JSON.stringify([held, found])
     const now = clock.monotonicMilliseconds()
     const isEmpty = Object.values(held).every((count) => count === 0)

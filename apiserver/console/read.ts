@@ -66,15 +66,15 @@ export async function readConsole(
 }
 
 /** What is known of the output: its last bytes, and at which position of which log they end. */
-interface Written {
+interface Output {
   readonly bytes: Buffer
   readonly log: string
   readonly end: number
 }
 
-const NOTHING: Written = { bytes: Buffer.alloc(0), log: '', end: 0 }
+const NOTHING: Output = { bytes: Buffer.alloc(0), log: '', end: 0 }
 
-function after(written: Written, { type, data, log, end }: Extract<ConsoleEvent, { event: 'bytes' }>): Written {
+function after(written: Output, { type, data, log, end }: Extract<ConsoleEvent, { event: 'bytes' }>): Output {
   const bytes = Buffer.from(data, 'base64')
   const isSame = log === written.log || written.log === ''
   const isNext = type === 'output' && isSame && (log === '' || end - bytes.length === written.end)
@@ -82,7 +82,7 @@ function after(written: Written, { type, data, log, end }: Extract<ConsoleEvent,
 }
 
 function answerOf(
-  written: Written,
+  written: Output,
   status: Omit<ConsoleStatus, 'stream_ends_at'> | undefined,
   { since, waitFor }: Pick<ConsoleReading, 'since' | 'waitFor'>,
 ): ConsoleRead {
@@ -115,7 +115,7 @@ function wholeCharacters(bytes: Buffer, most: number): Buffer {
 
 /** The output after the position; everything there is when it no longer contains the position. */
 function newBytes(
-  { bytes, log, end }: Written,
+  { bytes, log, end }: Output,
   since: string | undefined,
 ): { readonly bytes: Buffer; readonly isKnown: boolean } {
   if (since === undefined || since === '') return { bytes, isKnown: true }

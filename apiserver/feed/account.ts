@@ -10,7 +10,7 @@ import type { Outages } from '../../kit/sys/outages.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { ResetReason } from '../../resources/change/index.ts'
 import type { Feed } from '../kit/feed.ts'
-import type { Touched, TouchLog } from './log.ts'
+import type { TouchedItem, TouchLog } from './log.ts'
 
 /** What a client knows: everything up to this version of Kubernetes and this entry of its audit log. */
 export interface Place {
@@ -71,7 +71,7 @@ export class AccountStreams {
   readonly #accountId: string
   readonly #turns = new Mutex()
   readonly #streams = new Set<Stream>()
-  readonly #pending = new Map<string, Touched>()
+  readonly #pending = new Map<string, TouchedItem>()
   readonly #sentAt = new Map<string, number>()
   /** Digests of the last states that every stream has. */
   readonly #sent = new Map<string, string>()
@@ -85,7 +85,7 @@ export class AccountStreams {
     this.#accountId = accountId
   }
 
-  touch(touched: Touched): void {
+  touch(touched: TouchedItem): void {
     if (this.#streams.size + this.#joining === 0) return
     note(this.#pending, touched)
     this.#flushAfter(GATHER_MILLISECONDS)
@@ -158,10 +158,10 @@ export class AccountStreams {
   }
 
   /** Takes what may be sent now. */
-  #takeDue(): readonly Touched[] {
+  #takeDue(): readonly TouchedItem[] {
     const now = this.#parts.clock.monotonicMilliseconds()
     for (const [key, at] of this.#sentAt) if (at + GAP_MILLISECONDS <= now) this.#sentAt.delete(key)
-    const due: Touched[] = []
+    const due: TouchedItem[] = []
     for (const [key, touched] of this.#pending) {
       if (this.#sentAt.has(key)) continue
       this.#pending.delete(key)
@@ -200,7 +200,7 @@ export class AccountStreams {
     return true
   }
 
-  #putBack(due: readonly Touched[]): (error: unknown) => never {
+  #putBack(due: readonly TouchedItem[]): (error: unknown) => never {
     return (error) => {
       for (const touched of due) note(this.#pending, touched)
       this.#sentAt.clear()
@@ -209,7 +209,7 @@ export class AccountStreams {
   }
 
   /** Reads the items, those of a feed together. */
-  async #eventsOf(due: readonly Touched[]): Promise<readonly Event[]> {
+  async #eventsOf(due: readonly TouchedItem[]): Promise<readonly Event[]> {
     const events: Event[] = []
     for (const [type, some] of Map.groupBy(due, (touched) => touched.type)) {
       const ids = some.map(({ id }) => id)
@@ -241,7 +241,7 @@ export class AccountStreams {
     const objects = log.since(accountNamespace(this.#accountId), from.version)
     const entries = await readEntries(this.#accountId, from.sequence, BATCH_MAXIMUM + 1)
     if (objects === undefined) return this.#reset([stream], 'cursor_too_old', place)
-    const due = new Map<string, Touched>()
+    const due = new Map<string, TouchedItem>()
     for (const touched of [...objects, ...rowsOf(entries, feeds)]) note(due, touched)
     const isMuch = entries.length > BATCH_MAXIMUM || due.size > BATCH_MAXIMUM
     const events = isMuch ? undefined : await this.#eventsOf([...due.values()])
@@ -277,13 +277,13 @@ const lengthOf = (events: readonly Event[]): number => events.reduce((length, { 
 const changesFor = ({ accepts }: Stream, events: readonly Event[]): readonly string[] =>
   events.filter(({ type }) => accepts(type)).map(({ json }) => json)
 
-function note(touched: Map<string, Touched>, { type, id, isOwn }: Touched): void {
+function note(touched: Map<string, TouchedItem>, { type, id, isOwn }: TouchedItem): void {
   const key = `${type} ${id}`
   touched.set(key, { type, id, isOwn: isOwn || touched.get(key)?.isOwn === true })
 }
 
 /** The rows that accepted requests have changed. Objects are found by their sources. */
-const rowsOf = (entries: readonly AuditEntry[], feeds: ReadonlyMap<string, Feed>): readonly Touched[] =>
+const rowsOf = (entries: readonly AuditEntry[], feeds: ReadonlyMap<string, Feed>): readonly TouchedItem[] =>
   entries.flatMap(({ resource_type: type, resource_id: id, outcome }) =>
     outcome === 'success' && id !== '' && feeds.get(type)?.isAudited !== false ? [{ type, id, isOwn: true }] : [],
   )

@@ -8,7 +8,7 @@ import { readChanges, streamChanges } from '../../resources/change/index.ts'
 import type { Feed } from '../kit/feed.ts'
 import type { Parts } from '../kit/parts.ts'
 import { openFeedMetrics } from './metrics.ts'
-import type { Opened } from './opened.ts'
+import type { FeedParts } from './opened.ts'
 import { read } from './read.ts'
 import { readerOf } from './reader.ts'
 import { stream } from './stream.ts'
@@ -33,7 +33,7 @@ export function changesEndpoints(parts: Parts, feeds: readonly Feed[], registry:
     share: catchUp.share,
     forAccount,
   })
-  const opened: Opened = {
+  const opened: FeedParts = {
     streams,
     room: createRoom(UNREAD_MAXIMUM),
     metrics: openFeedMetrics(registry, streams.count),

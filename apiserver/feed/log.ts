@@ -3,14 +3,14 @@
 import { isNewer } from '../../kit/kube/cache.ts'
 
 /** An item of an account. */
-export interface Touched {
+export interface TouchedItem {
   readonly type: string
   readonly id: string
   /** Its object was changed or removed, and not only something that it shows. */
   readonly isOwn: boolean
 }
 
-interface Entry extends Touched {
+interface Entry extends TouchedItem {
   readonly version: string
 }
 
@@ -23,13 +23,13 @@ interface NamespaceLog {
 }
 
 export interface TouchLog {
-  note(namespace: string, touched: Touched, version: string): void
+  note(namespace: string, touched: TouchedItem, version: string): void
   /** Something changed at this version that may show in every item: only later cursors are valid. */
   raise(version: string): void
   /** The version of the newest change there; empty when none is known. */
   newest(namespace: string): string
   /** What was touched after the version; undefined when that is not known any longer. */
-  since(namespace: string, version: string): readonly Touched[] | undefined
+  since(namespace: string, version: string): readonly TouchedItem[] | undefined
 }
 
 export interface TouchLogOptions {

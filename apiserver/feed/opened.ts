@@ -4,7 +4,7 @@ import type { Room } from '../../kit/http/channel.ts'
 import type { FeedMetrics } from './metrics.ts'
 import type { Streams } from './streams.ts'
 
-export interface Opened {
+export interface FeedParts {
   readonly streams: Streams
   readonly room: Room
   readonly metrics: FeedMetrics

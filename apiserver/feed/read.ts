@@ -4,12 +4,12 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { readChanges } from '../../resources/change/index.ts'
 import type { News, Stream } from './account.ts'
 import type { Reader } from './reader.ts'
-import { holderOf, type Opened } from './opened.ts'
+import { holderOf, type FeedParts } from './opened.ts'
 
 /** Answers at once when something changed after the cursor, else with the first change, or when the time is up. */
 export async function read(
   clock: Clock,
-  { streams, metrics }: Opened,
+  { streams, metrics }: FeedParts,
   reader: Reader,
   { caller, query, request }: Call<typeof readChanges, Customer>,
 ): Promise<Answer> {

@@ -5,7 +5,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { streamChanges } from '../../resources/change/index.ts'
 import type { News, Stream } from './account.ts'
 import type { Reader } from './reader.ts'
-import { holderOf, type Opened } from './opened.ts'
+import { holderOf, type FeedParts } from './opened.ts'
 
 const STREAM_MINUTES_MAXIMUM = 30
 /** Unread characters of a stream. A reader with more is disconnected, and continues with its cursor. */
@@ -13,7 +13,7 @@ const UNREAD_MAXIMUM = 1_500_000
 
 export async function stream(
   clock: Clock,
-  { streams, room, metrics }: Opened,
+  { streams, room, metrics }: FeedParts,
   reader: Reader,
   { caller, request }: Call<typeof streamChanges, Customer>,
 ): Promise<Answer> {

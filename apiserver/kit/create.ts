@@ -60,12 +60,12 @@ export async function requireReferences<Spec extends object>(
     )
 }
 
-interface Judged extends Pick<Means, 'storage'> {
+interface Judgement extends Pick<Means, 'storage'> {
   /** Called once everything is claimed, right before the write: throws the Problem that refuses it by then. */
   readonly requireStill?: () => Promise<void>
 }
 
-type Making<Spec> = (call: Call<Route, Customer>, spec: Spec, judged?: Judged) => Promise<Answer>
+type Making<Spec> = (call: Call<Route, Customer>, spec: Spec, judged?: Judgement) => Promise<Answer>
 
 /** Creates an object of that spec for a request, as the changes of the noun say. Throws their refusals, with the fields
  *  of REST. */
@@ -89,7 +89,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   },
   call: Call<Route, Customer>,
   spec: Spec,
-  { requireStill, storage }: Judged = {},
+  { requireStill, storage }: Judgement = {},
 ): Promise<Answer> {
   const { accountId } = call.caller
   const { resource, name, target: type } = noun

@@ -5,7 +5,7 @@ import { type Feed, mayRead } from '../kit/feed.ts'
 import { contains, type Facets } from '../kit/list/filters.ts'
 import type { Parts } from '../kit/parts.ts'
 
-interface Found {
+interface Hit {
   readonly type: SearchType
   readonly facets: Facets
   readonly rank: number
@@ -16,7 +16,7 @@ const rankOf = ({ id, name }: Facets, text: string): number =>
   id === text ? 0 : name.toLowerCase().startsWith(text) ? 1 : 2
 
 const compareText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
-const compare = (one: Found, other: Found): number =>
+const compare = (one: Hit, other: Hit): number =>
   one.rank - other.rank ||
   compareText(one.facets.name, other.facets.name) ||
   compareText(one.type, other.type) ||
@@ -29,7 +29,7 @@ export const searchEndpoint = ({ catchUp }: Pick<Parts, 'catchUp'>, feeds: reado
   customerEndpoint(searchResources, async ({ caller, query: { q, type: types } }) => {
     await catchUp.account(caller.accountId)
     const text = q.toLowerCase()
-    const found = feeds.flatMap(({ type, list, facetsOf }): readonly Found[] =>
+    const found = feeds.flatMap(({ type, list, facetsOf }): readonly Hit[] =>
       facetsOf === undefined || !isSearchType(type) || types?.includes(type) === false || !mayRead(caller, list)
         ? []
         : facetsOf(caller.accountId)

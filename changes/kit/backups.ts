@@ -10,7 +10,7 @@ export function requireBackupZone(world: World, zone: string): void {
     throw zoneLacks('backups', `The zone ${zone} has no place for backups.`)
 }
 
-interface Scheduled {
+interface BackupSchedule {
   readonly zone: string
   readonly backupSchedule?: string | undefined
   readonly backupCopyZone?: string | undefined
@@ -18,7 +18,7 @@ interface Scheduled {
 
 /** Throws 400 for an invalid schedule. */
 export function requireReadableSchedule(
-  { backupSchedule }: Pick<Scheduled, 'backupSchedule'>,
+  { backupSchedule }: Pick<BackupSchedule, 'backupSchedule'>,
   field = 'backupSchedule',
 ): void {
   if (backupSchedule === undefined) return
@@ -27,13 +27,13 @@ export function requireReadableSchedule(
 }
 
 /** Throws 409 for a schedule in a zone that stores no backups. */
-export function requireScheduleZone(world: World, { backupSchedule, zone }: Scheduled): void {
+export function requireScheduleZone(world: World, { backupSchedule, zone }: BackupSchedule): void {
   if (backupSchedule !== undefined) requireBackupZone(world, zone)
 }
 
 /** Throws 400 for a zone to which backups of another cannot be copied, and 409 when none of its hosts reaches those
  *  backups. */
-export function requireCopyZone(world: World, { zone, backupCopyZone: copyZone }: Scheduled): void {
+export function requireCopyZone(world: World, { zone, backupCopyZone: copyZone }: BackupSchedule): void {
   if (copyZone === undefined) return
   const [own, other] = [zone, copyZone].map((name) => world.find(Zone, { name }))
   if (other === undefined) throw badField('backupCopyZone', 'there is no such zone')

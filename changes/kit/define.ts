@@ -176,8 +176,8 @@ export interface Reference {
 }
 
 /** A change with its name in the noun. */
-export type Named<Rule> = Rule & { readonly name: string }
-export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
+export type WithName<Rule> = Rule & { readonly name: string }
+export type NamedChange<Spec, Facts> = WithName<Change<Spec, Facts>>
 
 /** Nouns without operations; those of a custom image are of its storage. */
 export type PlainType = Exclude<AccountNoun, OperationSpec['target']['type'] | RowNounName | 'custom_image'>

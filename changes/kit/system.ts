@@ -30,14 +30,14 @@ export interface System {
   readonly minMemoryMebibytes: number
 }
 
-type Wanted = Pick<ServerSpec, 'zone' | 'template' | 'customImageId'>
+type SystemChoice = Pick<ServerSpec, 'zone' | 'template' | 'customImageId'>
 
 /** Throws 400 for none, for both, for a template that does not exist and for an image of another zone, 404 for an image
  *  that is not the account's, and 409 for one that is not online. */
 export function systemOf(
   world: World,
   { accountId, now }: { readonly accountId: string; readonly now: Date },
-  { zone, template: name, customImageId }: Wanted,
+  { zone, template: name, customImageId }: SystemChoice,
 ): System {
   if (customImageId !== undefined) {
     if (name !== undefined) throw badField('customImageId', 'cannot be given together with template')

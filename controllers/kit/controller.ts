@@ -30,7 +30,7 @@ export interface IntentHandler<State = unknown> {
 }
 
 /** What a noun reads and does, built from the parts of a process. */
-export interface Opened<Spec, Status, Observed, Inputs> {
+export interface OpenParts<Spec, Status, Observed, Inputs> {
   /** Other kinds that wake roots. Their caches are available to `observe`; children that the plan names belong here
    *  too. */
   readonly watches: readonly Watch[]
@@ -64,7 +64,7 @@ interface Noun<Spec, Status, Observed, Inputs, Options> {
   /** Kinds whose objects others create and it changes. */
   readonly patches?: readonly ResourceType[]
   /** Undefined where the process lacks what the controller needs. */
-  open(options: Options): Opened<Spec, Status, Observed, Inputs> | undefined
+  open(options: Options): OpenParts<Spec, Status, Observed, Inputs> | undefined
 }
 
 /** A noun as the list contains it. */

@@ -4,7 +4,7 @@ import {
   auditActionOf,
   type Changeable,
   conditionOf,
-  type Named,
+  type WithName,
   type OperableSpec,
   type OperableStatus,
   type Rules,
@@ -25,7 +25,7 @@ export type OperatedStatus = OperableStatus & {
   readonly observedGeneration?: number | undefined
 }
 
-export type AnyChange<Spec> = Named<Rules<Spec, never>> & {
+export type AnyChange<Spec> = WithName<Rules<Spec, never>> & {
   readonly action?: string
   readonly audit?: { readonly action: `${string}.${string}` }
   readonly sets?: readonly string[]

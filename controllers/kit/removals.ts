@@ -1,5 +1,5 @@
 /** Records that an object is being deleted before anything of it is removed: others read the order (`db/removal/`). */
-import { confirmRemoval, orderRemoval, type Removed } from '../../db/removal/index.ts'
+import { confirmRemoval, orderRemoval, type RemovedObject } from '../../db/removal/index.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { orUnavailable } from './outage.ts'
 import type { Parts } from './parts.ts'
@@ -12,7 +12,7 @@ export interface Removals {
   readonly confirm: (type: ResourceType, root: KubeObject) => Promise<void>
 }
 
-const removedOf = ({ kind }: ResourceType, { metadata }: KubeObject): Removed => ({
+const removedOf = ({ kind }: ResourceType, { metadata }: KubeObject): RemovedObject => ({
   kind,
   namespace: metadata.namespace ?? '',
   name: metadata.name,

@@ -252,7 +252,7 @@ export async function listBrokenChains(
 }
 
 /** A statement from elsewhere about the chain: that its newest entry was this one, at that time. */
-export interface Witnessed extends ChainHead {
+export interface WitnessedHead extends ChainHead {
   readonly at: Date
 }
 
@@ -284,7 +284,7 @@ export async function verifyAudit(
   db: Database,
   accountId: string,
   clock: Clock,
-  witnessed?: Witnessed,
+  witnessed?: WitnessedHead,
 ): Promise<AuditIntegrity> {
   // A chain that is known from elsewhere, and of which nothing is left, is broken too.
   if (witnessed !== undefined) await db.transaction().execute((tx) => openChain(tx, accountId))
@@ -311,7 +311,7 @@ export async function verifyAudit(
 async function walk(
   tx: Transaction<Tables>,
   accountId: string,
-  witnessed: Witnessed | undefined,
+  witnessed: WitnessedHead | undefined,
 ): Promise<{ through: ChainHead; break?: ChainBreak } | undefined> {
   const head = await selectWhere(tx, 'audit_head', { account_id: accountId }).selectAll().executeTakeFirst()
   if (head === undefined) return undefined
@@ -355,7 +355,7 @@ async function walk(
   return { through }
 }
 
-const rewritten = (witnessed: Witnessed | undefined): string =>
+const rewritten = (witnessed: WitnessedHead | undefined): string =>
   `the entry is not the one of the checkpoint of ${witnessed?.at.toISOString()}: the log was written anew up to it`
 
 /** Accounts whose chain no verification has looked at since `before`, oldest first. Broken chains are skipped. */

@@ -5,7 +5,7 @@ import type { Tables } from '../tables.ts'
 import { selectWhere } from './where.ts'
 
 /** Tables whose rows have a name and a type of resource that is called like the table. */
-type Named =
+type NamedTable =
   | 'database'
   | 'dev_cluster'
   | 'kubernetes_cluster'
@@ -26,7 +26,7 @@ interface Name {
  *  serializes names. */
 export async function requireFreeName(
   tx: Transaction<Tables>,
-  type: Named,
+  type: NamedTable,
   { id: own, ...within }: Name & { readonly id: string },
 ): Promise<void> {
   // Whichever it is has these columns.

@@ -29,9 +29,9 @@ export interface MadeHostRow {
 }
 
 const COLUMNS = ['region', 'id', 'authority', 'sealed_secrets', 'url'] as const
-type Selected = Pick<Tables['kubernetes_host'], 'region' | 'id' | 'authority' | 'sealed_secrets' | 'url'>
+type HostColumns = Pick<Tables['kubernetes_host'], 'region' | 'id' | 'authority' | 'sealed_secrets' | 'url'>
 
-const toRow = ({ region, id, authority, sealed_secrets: sealedSecrets, url }: Selected): readonly MadeHostRow[] =>
+const toRow = ({ region, id, authority, sealed_secrets: sealedSecrets, url }: HostColumns): readonly MadeHostRow[] =>
   authority === null || sealedSecrets === null ? [] : [{ region, id, authority, sealedSecrets, url: url ?? undefined }]
 
 const ownerOf = (id: string): string => `kubernetes_host/${id}`

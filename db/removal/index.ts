@@ -15,7 +15,7 @@ export {
   noteAbsences,
 } from './absences.ts'
 
-export interface Removed {
+export interface RemovedObject {
   /** Kind of the object, by its name in Kubernetes. */
   readonly kind: string
   /** Empty for objects in no namespace. */
@@ -29,7 +29,7 @@ export interface Removed {
  *  what was made again under its name since, can be given up again. */
 export async function orderRemoval(
   db: Queries,
-  removed: Removed,
+  removed: RemovedObject,
   {
     reason,
     clock,
@@ -51,16 +51,16 @@ export async function orderRemoval(
 
 /** Records that nothing is left of it: another object may have the name from now on. Writes nothing when nothing was
  *  ordered, or that is recorded already. */
-export async function confirmRemoval(db: Queries, removed: Removed, now: Date): Promise<void> {
+export async function confirmRemoval(db: Queries, removed: RemovedObject, now: Date): Promise<void> {
   const order = await rowOf(db, removed).select('id').where('confirmed_at', 'is', null).executeTakeFirst()
   if (order !== undefined) await updateWhere(db, 'removal', { id: order.id }).set({ confirmed_at: now }).execute()
 }
 
-const rowOf = (db: Queries, { kind, namespace, name, uid }: Removed) =>
+const rowOf = (db: Queries, { kind, namespace, name, uid }: RemovedObject) =>
   selectWhere(db, 'removal', { kind, namespace, name, uid })
 
 /** Orders of the kind that are not carried out yet. */
-export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly Removed[]> =>
+export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly RemovedObject[]> =>
   await selectWhere(db, 'removal', { kind })
     .select(['kind', 'namespace', 'name', 'uid'])
     .where('confirmed_at', 'is', null)
@@ -74,12 +74,15 @@ export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boole
  *  references that know a name only: the order for an earlier object of the name counts as well. */
 export const wasRemovalOrderedByName = async (
   db: Queries,
-  { kind, namespace, name }: Omit<Removed, 'uid'>,
+  { kind, namespace, name }: Omit<RemovedObject, 'uid'>,
 ): Promise<boolean> =>
   (await selectWhere(db, 'removal', { kind, namespace, name }).select('id').limit(1).executeTakeFirst()) !== undefined
 
 /** Whether the deletion of what has the name now was ordered, and is not carried out yet. */
-export const isRemovalOpen = async (db: Queries, { kind, namespace, name }: Omit<Removed, 'uid'>): Promise<boolean> =>
+export const isRemovalOpen = async (
+  db: Queries,
+  { kind, namespace, name }: Omit<RemovedObject, 'uid'>,
+): Promise<boolean> =>
   (await selectWhere(db, 'removal', { kind, namespace, name })
     .select('id')
     .where('confirmed_at', 'is', null)
@@ -90,7 +93,7 @@ export const isRemovalOpen = async (db: Queries, { kind, namespace, name }: Omit
  *  known. */
 export const wasGivenUpSince = async (
   db: Queries,
-  { kind, namespace, name }: Omit<Removed, 'uid'>,
+  { kind, namespace, name }: Omit<RemovedObject, 'uid'>,
   since: Date,
 ): Promise<boolean> =>
   (await selectWhere(db, 'removal', { kind, namespace, name, reason: 'operator' })

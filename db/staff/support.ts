@@ -116,7 +116,8 @@ export async function revokeConsent(
     .returningAll()
     .execute()
   // A session that had expired, or whose code nobody redeemed in time, had ended by itself.
-  const isOpen = (each: Selected) => each.expires_at > now && (each.redeemed_at !== null || each.code_expires_at > now)
+  const isOpen = (each: SessionColumns) =>
+    each.expires_at > now && (each.redeemed_at !== null || each.code_expires_at > now)
   return { mode: row.mode, ended: ended.filter(isOpen).map(toRow) }
 }
 
@@ -168,8 +169,8 @@ export async function issueSupportSession(tx: Transaction<Tables>, session: NewS
 }
 
 const selectSessions = (queries: Queries) => queries.selectFrom('support_session').selectAll('support_session')
-type Selected = Awaited<ReturnType<ReturnType<typeof selectSessions>['execute']>>[number]
-const toRow = (row: Selected): SupportSessionRow => ({
+type SessionColumns = Awaited<ReturnType<ReturnType<typeof selectSessions>['execute']>>[number]
+const toRow = (row: SessionColumns): SupportSessionRow => ({
   id: row.id,
   accountId: row.account_id,
   userId: row.user_id,

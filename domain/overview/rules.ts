@@ -2,7 +2,7 @@
 import type { QuotaName } from '../account/quota.ts'
 
 /** The fields of the public shapes that say how a resource is. Each shape has some of them. */
-export interface Shown {
+export interface ResourceView {
   readonly id: string
   readonly hostname?: string
   readonly name?: string
@@ -20,7 +20,7 @@ export interface Shown {
 }
 
 /** The name by which people know it. */
-export const nameOf = ({ hostname, name, title, address, id }: Shown): string =>
+export const nameOf = ({ hostname, name, title, address, id }: ResourceView): string =>
   [hostname, name, title, address].find((text) => text !== undefined && text !== '') ?? id
 
 /** States of which nobody expects that anything works yet, or any longer. */
@@ -28,7 +28,7 @@ const UNFINISHED: readonly (string | undefined)[] = ['creating', 'deleting', 'de
 
 /** Why the resource needs attention; undefined when it does not. While a change is in progress, nothing but the state
  *  `error` counts. */
-export function problemOf(shown: Shown): string | undefined {
+export function problemOf(shown: ResourceView): string | undefined {
   const { state, active_operation: operation = null } = shown
   if (state === 'error') return textOf(shown, 'It is in the state error.')
   if (UNFINISHED.includes(state)) return undefined
@@ -39,7 +39,7 @@ export function problemOf(shown: Shown): string | undefined {
   return undefined
 }
 
-const textOf = ({ state_detail, failure_reason, health_detail, health }: Shown, otherwise: string): string =>
+const textOf = ({ state_detail, failure_reason, health_detail, health }: ResourceView, otherwise: string): string =>
   [state_detail, failure_reason, health_detail, health?.detail].find((text) => text !== undefined && !isEmpty(text)) ??
   otherwise
 const isEmpty = (text: string | null): boolean => text === null || text === ''

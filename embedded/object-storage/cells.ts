@@ -14,7 +14,7 @@ import { findIsolation, hasUsers, type Isolation, ISOLATION_TEXTS } from './isol
 import { moveIn } from './move-in.ts'
 import { CELL_PARTS, openPlaces, PlaceLost, type Places, type RecordedTenant, type Resident } from './places.ts'
 import { type EngineProcess, endLeftEngines, openSpawner, type Spawner } from './spawner.ts'
-import { type Measured, walkBuckets } from './usage.ts'
+import { type Measurement, walkBuckets } from './usage.ts'
 import { MACHINE_REGISTRY, openUserRange } from '../kit/user-range.ts'
 
 export interface StartedEngine extends EngineProcess {
@@ -33,7 +33,7 @@ export interface Cells {
   /** Starts the engine of a recorded tenant, which must not run. Throws when the start fails. */
   start(id: string): Promise<StartedEngine>
   /** Measures what a recorded tenant stores. */
-  measure(id: string): Promise<Measured>
+  measure(id: string): Promise<Measurement>
   /** Removes everything of the tenant. Its engine must not run. */
   remove(id: string): Promise<void>
 }

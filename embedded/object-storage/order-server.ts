@@ -73,9 +73,9 @@ export function serveOrders(options: OrderServerOptions): OrderServer {
   return { ready: ready.promise, pid: (id) => runs.pid(id), say, endAll: () => runs.endAll() }
 }
 
-type Carried = Pick<OrderServerOptions, 'cells' | 'places'>
+type CarrierParts = Pick<OrderServerOptions, 'cells' | 'places'>
 
-function carrierOf({ cells, places }: Carried, runs: Runs, ready: (port: number) => void) {
+function carrierOf({ cells, places }: CarrierParts, runs: Runs, ready: (port: number) => void) {
   const walks = openTurns(WALKS_MAXIMUM)
   const requireRecorded = (id: string): void => {
     if (places.find(id) === undefined) throw new Error('no such tenant is recorded')

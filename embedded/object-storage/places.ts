@@ -12,7 +12,7 @@ import type { UserRange } from '../kit/user-range.ts'
 
 export const CELL_PARTS = ['data', 'versions', 'run'] as const
 
-const Recorded = z.strictObject({
+const PlaceRecord = z.strictObject({
   id: z.string(),
   accessKeyId: z.string(),
   bucketPrefix: z.string(),
@@ -21,9 +21,9 @@ const Recorded = z.strictObject({
   /** Its folder existed once, and is never created again. */
   isMade: z.boolean(),
 })
-type Recorded = z.infer<typeof Recorded>
+type PlaceRecord = z.infer<typeof PlaceRecord>
 
-export interface TenantPlace extends Recorded {
+export interface TenantPlace extends PlaceRecord {
   readonly number: number
   readonly cell: Cell
 }
@@ -231,9 +231,9 @@ const isThere = (path: string): Promise<boolean> =>
     },
   )
 
-function parse(text: string): Recorded | undefined {
+function parse(text: string): PlaceRecord | undefined {
   try {
-    return Recorded.safeParse(JSON.parse(text)).data
+    return PlaceRecord.safeParse(JSON.parse(text)).data
   } catch {
     return undefined
   }

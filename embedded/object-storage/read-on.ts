@@ -2,13 +2,13 @@
  *  body closes then; writing fails while its response is still unread. */
 import type { Socket } from 'node:net'
 
-type Done = (error?: Error | null) => void
+type Callback = (error?: Error | null) => void
 
 const HAS_CLOSED: readonly (string | undefined)[] = ['EPIPE', 'ECONNRESET']
 
 /** Drops data that cannot be written; the data that are read decide how the connection ends. */
 const unlessClosed =
-  (done: Done): Done =>
+  (done: Callback): Callback =>
   (error) => {
     // Sockets fail only with errno errors.
     const isClosed = HAS_CLOSED.includes((error as NodeJS.ErrnoException | null | undefined)?.code)

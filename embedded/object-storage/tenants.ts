@@ -8,17 +8,17 @@ import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { FolderUsage } from './usage.ts'
 import { Mutex } from '../../kit/sys/mutex.ts'
 
-const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
+const KnownTenant = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
   id: z.string(),
   secretFingerprint: z.string(),
 })
 const AHEAD_MILLISECONDS_MAXIMUM = 60_000
 /** Longer than any request takes. */
 const REMOVED_MILLISECONDS = 600_000
-const KnownTenants = z.array(Known)
-type Known = z.infer<typeof Known>
+const KnownTenants = z.array(KnownTenant)
+type KnownTenant = z.infer<typeof KnownTenant>
 
-export interface Tenant extends Known {
+export interface Tenant extends KnownTenant {
   readonly usage: FolderUsage
   /** Requests in progress, and the number of those that change something. */
   active: number
@@ -34,9 +34,9 @@ export interface Keeper {
   /** Fingerprint of the tenant's secret; empty when it has none. */
   fingerprint(id: string): string
   /** Gives the tenant this secret and serves it. */
-  tell(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
+  tell(tenant: Pick<KnownTenant, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
   /** Gives the tenant this secret; it is served elsewhere. */
-  note(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
+  note(tenant: Pick<KnownTenant, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
   /** Creates the tenant's bucket of this name if it is missing. */
   ensureBucket(id: string, name: string): Promise<void>
   /** Removes everything of the tenant unless `mayGo` returns false; returns whether it did. Nothing can be added
@@ -64,14 +64,14 @@ export interface Tenants {
 export interface TenantsOptions {
   readonly file: string
   readonly keeper: Keeper
-  readonly openUsage: (tenant: Pick<Known, 'id' | 'bucketPrefix'>) => FolderUsage
+  readonly openUsage: (tenant: Pick<KnownTenant, 'id' | 'bucketPrefix'>) => FolderUsage
   readonly now: () => Date
 }
 
 export async function openTenants({ file, keeper, openUsage, now }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
-  const keep = (known: Known, usage: FolderUsage): void => {
+  const keep = (known: KnownTenant, usage: FolderUsage): void => {
     const tenant = { ...known, usage, active: 0, writing: 0 }
     const before = byId.get(known.id)
     if (before !== undefined) byKey.delete(before.accessKeyId)
@@ -90,8 +90,8 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
   }
 
   const changes = new Mutex()
-  const write = (tenants: readonly Known[]): Promise<void> =>
-    writeDurably(file, JSON.stringify(tenants.map((tenant) => Known.strip().parse(tenant))))
+  const write = (tenants: readonly KnownTenant[]): Promise<void> =>
+    writeDurably(file, JSON.stringify(tenants.map((tenant) => KnownTenant.strip().parse(tenant))))
 
   return {
     all: () => [...byId.values()],
@@ -139,19 +139,23 @@ export async function openTenants({ file, keeper, openUsage, now }: TenantsOptio
 }
 
 /** Whether the settings are older than the known ones. Known settings from a clock far ahead do not count. */
-const isLate = ({ toldAt }: Pick<Known, 'toldAt'>, before: Pick<Known, 'toldAt'> | undefined, now: Date): boolean =>
+const isLate = (
+  { toldAt }: Pick<KnownTenant, 'toldAt'>,
+  before: Pick<KnownTenant, 'toldAt'> | undefined,
+  now: Date,
+): boolean =>
   toldAt !== undefined &&
   before?.toldAt !== undefined &&
   toldAt < before.toldAt &&
   before.toldAt / 1_000 < now.getTime() + AHEAD_MILLISECONDS_MAXIMUM
 
 /** Whether one tenant could use the other's buckets. */
-const collides = (one: Pick<Known, 'accessKeyId' | 'bucketPrefix'>, other: typeof one): boolean =>
+const collides = (one: Pick<KnownTenant, 'accessKeyId' | 'bucketPrefix'>, other: typeof one): boolean =>
   one.accessKeyId === other.accessKeyId ||
   one.bucketPrefix.startsWith(other.bucketPrefix) ||
   other.bucketPrefix.startsWith(one.bucketPrefix)
 
-export async function readTenants(file: string): Promise<readonly Known[]> {
+export async function readTenants(file: string): Promise<readonly KnownTenant[]> {
   // The folder belongs to a user without rights, and a user with rights may read the file.
   const flag = constants.O_RDONLY | constants.O_NOFOLLOW
   const text = await readFile(file, { encoding: 'utf8', flag }).catch((error: unknown) => {

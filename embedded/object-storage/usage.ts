@@ -4,7 +4,7 @@ import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { hourOf } from '../../domain/billing/metered-bytes.ts'
 
-export interface Measured {
+export interface Measurement {
   readonly bytes: number
   readonly objects: number
   readonly buckets: number
@@ -13,7 +13,7 @@ export interface Measured {
 }
 
 /** The counted amounts. */
-export type FolderAmounts = Pick<Measured, 'bytes' | 'files' | 'buckets'>
+export type FolderAmounts = Pick<Measurement, 'bytes' | 'files' | 'buckets'>
 const NOTHING: FolderAmounts = { bytes: 0, files: 0, buckets: 0 }
 const sum = (one: FolderAmounts, other: FolderAmounts): FolderAmounts => ({
   bytes: one.bytes + other.bytes,
@@ -29,7 +29,7 @@ const negative = ({ bytes, files, buckets }: FolderAmounts): FolderAmounts => ({
 export interface FolderUsage {
   /** Result of the last walk; undefined before the first. `highestBytes`: the maximum of the walks in the same clock
    *  hour. */
-  readonly measured: (Measured & { readonly at: Date; readonly highestBytes: number }) | undefined
+  readonly measured: (Measurement & { readonly at: Date; readonly highestBytes: number }) | undefined
   /** Upper limit of the current usage. */
   bytes(): number
   files(): number
@@ -40,7 +40,7 @@ export interface FolderUsage {
   measure(): Promise<void>
 }
 
-export function openFolderUsage(walk: () => Promise<Measured>, now: () => Date): FolderUsage {
+export function openFolderUsage(walk: () => Promise<Measurement>, now: () => Date): FolderUsage {
   let measured: FolderUsage['measured']
   let walking: Promise<void> | undefined
   let onTheirWay = NOTHING
@@ -94,7 +94,7 @@ export interface Folders {
 }
 
 /** Counts everything in the buckets of a tenant's folders. Links count as nothing, because the engine creates none. */
-export async function walkBuckets({ data, versions }: Folders): Promise<Measured> {
+export async function walkBuckets({ data, versions }: Folders): Promise<Measurement> {
   // Names of the engine's own files start with a dot.
   const buckets = (await entriesOf(Buffer.from(data))).filter((entry) => entry.isDirectory() && entry.name[0] !== DOT)
   let [bytes, objects, files] = [0, 0, 0]

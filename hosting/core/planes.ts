@@ -8,7 +8,7 @@ import type {
   ControlPlaneState,
   SnapshotPlace,
 } from '../../integrations/control-planes/control.ts'
-import { Damaged } from '../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../kit/chunks/seal.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -242,7 +242,7 @@ const fromPlace =
       const stored = await recoverFolder(folder, place, options)
       if (!stored.includes(snapshotId)) throw new Refused('not_found', 'snapshot')
     } catch (error) {
-      if (error instanceof Damaged)
+      if (error instanceof DamagedObject)
         throw new Refused(
           'state_not_allowed',
           `The object storage does not have what the cluster needs: ${error.message}`,

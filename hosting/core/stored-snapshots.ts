@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import type { ObjectStore } from '../../kit/chunks/object-store.ts'
-import { Damaged, openObject, type RepositoryKeys, repositoryKeys, sealObject } from '../../kit/chunks/seal.ts'
+import { DamagedObject, openObject, type RepositoryKeys, repositoryKeys, sealObject } from '../../kit/chunks/seal.ts'
 import { openS3Store } from '../../kit/chunks/s3-store.ts'
 import type { SnapshotPlace } from '../../integrations/control-planes/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -77,7 +77,7 @@ export async function storeSnapshot(
   } finally {
     await source.close()
   }
-  if (digest.digest('hex') !== sha256) throw new Damaged(id, 'is not what was taken')
+  if (digest.digest('hex') !== sha256) throw new DamagedObject(id, 'is not what was taken')
   throwIfOver()
   const manifest = { id, release, createdAt, sizeBytes, sha256, pieceBytes: PIECE_BYTES }
   await put(manifestName(id), Buffer.from(JSON.stringify(manifest)))
@@ -95,13 +95,13 @@ async function readPiece(source: FileHandle, position: number, length: number): 
 
 async function read({ store, keys }: SnapshotStore, name: string, maximumBytes: number): Promise<Buffer> {
   const found = await store.get(name, OBJECT_BYTES_MAXIMUM)
-  if (found === undefined) throw new Damaged(name, 'is not in the object storage')
+  if (found === undefined) throw new DamagedObject(name, 'is not in the object storage')
   return await openObject(keys, name, found.bytes, maximumBytes)
 }
 
 async function readManifest(from: SnapshotStore, id: string): Promise<SnapshotContent> {
   const manifest = Manifest.parse(JSON.parse((await read(from, manifestName(id), MANIFEST_BYTES_MAXIMUM)).toString()))
-  if (manifest.id !== id) throw new Damaged(id, 'has the manifest of another')
+  if (manifest.id !== id) throw new DamagedObject(id, 'has the manifest of another')
   return manifest
 }
 
@@ -137,7 +137,7 @@ export async function fetchSnapshot(from: SnapshotStore, id: string, file: strin
   }
   if (digest.digest('hex') !== sha256) {
     await rm(partial, { force: true })
-    throw new Damaged(id, 'is not what was stored')
+    throw new DamagedObject(id, 'is not what was stored')
   }
   await syncToDisk(partial)
   await rename(partial, file)

@@ -9,7 +9,7 @@ import { PART_LABEL } from './names.ts'
 
 const APPLY_ANEW_MILLISECONDS = 60_000
 
-interface Applied {
+interface AppliedObject {
   readonly text: string
   readonly at: number
   readonly object: KubeObject
@@ -19,7 +19,7 @@ export class HostCluster {
   readonly #cluster: Store
   readonly #namespace: string
   readonly #clock: Clock
-  readonly #applied = new Map<string, Applied>()
+  readonly #applied = new Map<string, AppliedObject>()
 
   constructor(cluster: Store, namespace: string, clock: Clock) {
     this.#cluster = cluster

@@ -45,7 +45,7 @@ export interface PlaneOptions extends HostedPlaneOptions<PodsRecord> {
   readonly settings: HostSettings
 }
 
-interface Opened {
+interface OpenPlane {
   readonly desired: PodsRecord['desired']
   readonly addresses: readonly string[]
   readonly at: number
@@ -60,7 +60,7 @@ export class PodsPlane extends HostedPlane<PodsRecord> {
   protected readonly addons: PodsAddons
   readonly #options: PlaneOptions
   readonly #cluster: HostCluster
-  #opened: Opened | undefined
+  #opened: OpenPlane | undefined
   #endpoint: Endpoint | undefined
   #etcdAddress: string | undefined
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
@@ -226,7 +226,7 @@ export class PodsPlane extends HostedPlane<PodsRecord> {
     if (this.#endpoint === undefined) throw new Error('the host cluster has not given the API an address yet')
   }
 
-  async #open(): Promise<Opened> {
+  async #open(): Promise<OpenPlane> {
     const { folder, clock, random } = this.#options
     const record = this.record
     const addresses = this.#endpoint?.addresses ?? []

@@ -37,13 +37,13 @@ const ADDON_SIZES = {
 } as const satisfies Readonly<Record<AddonName, readonly Size[]>>
 
 /** Requirements of one control plane in the host cluster. */
-export interface Wanted {
+export interface PlaneNeeds {
   readonly replicas: 1 | 3
   /** Add-ons that run beside it. */
   readonly addons: readonly AddonName[]
 }
 
-const sum = ({ replicas, addons }: Wanted, of: 'mebibytes' | 'mebibytesMaximum'): number => {
+const sum = ({ replicas, addons }: PlaneNeeds, of: 'mebibytes' | 'mebibytesMaximum'): number => {
   const { etcd, apiserver, tunnel, issuer, controllerManager, scheduler, reader } = SIZES
   const each = etcd[of] + apiserver[of] + tunnel[of] + issuer[of]
   const beside = addons.flatMap((name): readonly Size[] => ADDON_SIZES[name])
@@ -52,12 +52,12 @@ const sum = ({ replicas, addons }: Wanted, of: 'mebibytes' | 'mebibytesMaximum')
 }
 
 /** Memory that is reserved for one control plane. */
-export const bytesOf = (wanted: Wanted): number => sum(wanted, 'mebibytes') * MEBIBYTE
+export const bytesOf = (wanted: PlaneNeeds): number => sum(wanted, 'mebibytes') * MEBIBYTE
 /** During a replacement the old and the new pod exist together. This is the memory for one upgrade at a time. */
 export const BYTES_OF_UPGRADE = sum({ replicas: 1, addons: [] }, 'mebibytes') * MEBIBYTE
 
 /** Exceeding this quota indicates a fault in this program or the host cluster. */
-export const quotaOf = (wanted: Wanted): Readonly<Record<string, string>> => ({
+export const quotaOf = (wanted: PlaneNeeds): Readonly<Record<string, string>> => ({
   pods: String(6 * wanted.replicas + 10 + 2 * wanted.addons.length),
   persistentvolumeclaims: String(wanted.replicas),
   'requests.memory': `${2 * sum(wanted, 'mebibytes')}Mi`,

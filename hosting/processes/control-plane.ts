@@ -72,7 +72,7 @@ export interface ControlPlaneOptions extends HostedPlaneOptions<ControlPlaneReco
   readonly guests: Pick<GuestKeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
 }
 
-interface Opened {
+interface OpenPlane {
   readonly desired: ControlPlaneDesired
   readonly credentials: Credentials
 }
@@ -92,7 +92,7 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
   readonly #programs: RunningPrograms
   readonly #reader: Reader
   readonly #leaving = new Set<number>()
-  #opened: Opened | undefined
+  #opened: OpenPlane | undefined
   #openedAt = Number.NEGATIVE_INFINITY
   #balancer: Balancer | undefined
   #readyApis: readonly number[] = []
@@ -283,7 +283,7 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
   }
 
   /** Opens keys and files for the desired state, and the listener in front. */
-  async #open(): Promise<Opened> {
+  async #open(): Promise<OpenPlane> {
     const { folder, clock, random, host, addresses, nodeAddress, issuerListener } = this.#options
     const { desired, endpointPort } = this.record
     const now = clock.monotonicMilliseconds()
@@ -318,14 +318,14 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
   }
 
   /** The reader reads its credentials only once. */
-  async #startReader({ credentials }: Opened): Promise<void> {
+  async #startReader({ credentials }: OpenPlane): Promise<void> {
     await giveFolder(this.folder, this.#uid())
     const { authority, admin, etcdAuthority, etcdClient, autoscaler } = credentials
     const pems = [authority, etcdAuthority, ...[admin, etcdClient, autoscaler].map(({ certificate }) => certificate)]
     await this.#reader.start(withCredentials(GO_ENVIRONMENT, ...pems))
   }
 
-  async #startPrograms(opened: Opened): Promise<void> {
+  async #startPrograms(opened: OpenPlane): Promise<void> {
     const { programs } = this.#options
     const { credentials } = opened
     const record = this.record
@@ -413,7 +413,7 @@ export class ControlPlane extends HostedPlane<ControlPlaneRecord> {
   }
 
   /** Records what has been reached. */
-  async #finish({ credentials: { authority } }: Opened): Promise<void> {
+  async #finish({ credentials: { authority } }: OpenPlane): Promise<void> {
     const { record } = this
     const serving = this.serving()
     if (serving === undefined) return

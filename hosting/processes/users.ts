@@ -150,13 +150,13 @@ export async function takeBack(from: string, to: string): Promise<{ sizeBytes: n
   }
 }
 
-interface Owned {
+interface Ownership {
   readonly uid: number
   readonly gid: number
   readonly mode: number
 }
 
-async function own(path: string, { uid, gid, mode }: Owned): Promise<void> {
+async function own(path: string, { uid, gid, mode }: Ownership): Promise<void> {
   const found = await lstat(path)
   if (found.uid !== uid || found.gid !== gid) await chown(path, uid, gid)
   if ((found.mode & 0o777) !== mode) await chmod(path, mode)

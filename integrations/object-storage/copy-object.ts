@@ -3,7 +3,16 @@
 import { createHash, type Hash } from 'node:crypto'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { headOf, type Listed, storeRefusal, type S3, StoreRefused, responseText, valueOf, withoutQuotes } from './s3.ts'
+import {
+  headOf,
+  type ListedObject,
+  storeRefusal,
+  type S3,
+  StoreRefused,
+  responseText,
+  valueOf,
+  withoutQuotes,
+} from './s3.ts'
 
 const GIBIBYTE = 1024 ** 3
 /** Larger objects are copied in parts. */
@@ -17,7 +26,7 @@ export interface Stores {
 }
 
 /** Does nothing when the source no longer has the object. */
-export async function copyObject(stores: Stores, bucket: string, { key, bytes }: Listed): Promise<void> {
+export async function copyObject(stores: Stores, bucket: string, { key, bytes }: ListedObject): Promise<void> {
   const isThere =
     bytes > SINGLE_BYTES_MAXIMUM ? await copyInParts(stores, bucket, key) : await copyWhole(stores, bucket, key)
   if (isThere) await copyTags(stores, bucket, key)

@@ -4,7 +4,7 @@
 import { forEachConcurrently } from '../../kit/chunks/concurrently.ts'
 import { copyObject, type Stores } from './copy-object.ts'
 import { type Patience, persistently } from './retry.ts'
-import type { BucketSetting, Listed, S3 } from './s3.ts'
+import type { BucketSetting, ListedObject, S3 } from './s3.ts'
 
 /** A bucket, and the last of its keys that is done; both empty at the start. */
 export interface StoreLocation {
@@ -120,7 +120,7 @@ async function closeBucket({ source, target }: Stores, bucket: string): Promise<
 
 /** Returns whether it differed. Each object is retried separately, so that a page succeeds even if one request in a
  *  hundred fails. */
-async function doObject(stores: Stores, options: PassOptions, bucket: string, object: Listed): Promise<boolean> {
+async function doObject(stores: Stores, options: PassOptions, bucket: string, object: ListedObject): Promise<boolean> {
   const { source, target } = stores
   const { kind } = options
   // Set once and kept: after an interrupted copy, a half-copied object must not count as equal.
@@ -144,7 +144,7 @@ async function isSame(
   { source, target }: Stores,
   { kind, since }: PassOptions,
   bucket: string,
-  { key, bytes, etag, modifiedAt }: Listed,
+  { key, bytes, etag, modifiedAt }: ListedObject,
 ): Promise<boolean> {
   const there = await target.head(bucket, key)
   if (there === undefined || there.bytes !== bytes) return false

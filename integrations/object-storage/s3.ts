@@ -18,7 +18,7 @@ export class StoreRefused extends Error {
   }
 }
 
-export interface Listed {
+export interface ListedObject {
   readonly key: string
   readonly bytes: number
   /** Without quotes. */
@@ -44,7 +44,7 @@ export interface S3 {
   /** Undefined removes the setting. */
   putSetting(bucket: string, setting: 'cors' | 'tagging', xml: string | undefined): Promise<void>
   /** At most `count` objects with keys after that one, in the server's order. */
-  list(bucket: string, after: string, count: number): Promise<readonly Listed[]>
+  list(bucket: string, after: string, count: number): Promise<readonly ListedObject[]>
   head(bucket: string, key: string): Promise<Head | undefined>
   /** Names and values alternate, in order. */
   tagsOf(bucket: string, key: string): Promise<readonly string[]>
@@ -150,10 +150,10 @@ export const valueOf = (text: string, element: string): string | undefined => {
 }
 
 /** Throws when the list cannot be parsed completely, because a skipped object would be lost. */
-function readList(xml: string): readonly Listed[] {
+function readList(xml: string): readonly ListedObject[] {
   if (!xml.includes('<ListBucketResult')) throw new StoreRefused('a list of objects is something else')
   const isEscaped = valueOf(xml, 'EncodingType') === 'url'
-  const listed = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']): Listed => {
+  const listed = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']): ListedObject => {
     const name = valueOf(content, 'Key')
     const [bytes, modifiedAt] = [
       Number(valueOf(content, 'Size') ?? Number.NaN),

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { type OrganisationPlatform, PlatformRefusal, Registered } from './platform.ts'
+import { type OrganisationPlatform, PlatformRefusal, RegistrationResult } from './platform.ts'
 
 export interface PlatformClientOptions {
   readonly url: string
@@ -47,7 +47,7 @@ export function openPlatformClient({ url, token, clock }: PlatformClientOptions)
       const body = { ...cluster, organisation_id: organisationId, certificate_authority: certificateAuthority }
       const { status, value } = await send('PUT', id, body)
       requireGood(status, value)
-      const registered = Registered.safeParse(value)
+      const registered = RegistrationResult.safeParse(value)
       if (!registered.success) throw new Unavailable(WHAT, registered.error)
       return registered.data
     },

@@ -32,7 +32,7 @@ export const AgentObject = z.looseObject({
 })
 export type AgentObject = z.infer<typeof AgentObject>
 
-export const Registered = z.object({
+export const RegistrationResult = z.object({
   /** Id in the platform. */
   cluster_id: z.string().min(1).max(100),
   /** URL of its page. */
@@ -40,7 +40,7 @@ export const Registered = z.object({
   /** Objects of its agent in the cluster. */
   agent: z.array(AgentObject).max(AGENT_OBJECTS_MAXIMUM).default([]),
 })
-export type Registered = z.infer<typeof Registered>
+export type RegistrationResult = z.infer<typeof RegistrationResult>
 
 /** The platform refuses, with the reason for people. A retry does not help. */
 export class PlatformRefusal extends Error {}
@@ -48,7 +48,7 @@ export class PlatformRefusal extends Error {}
 /** Each method throws Unavailable when the platform does not answer, and PlatformRefusal when it refuses. */
 export interface OrganisationPlatform {
   /** Imports the cluster, or updates its data. */
-  register(cluster: PlatformCluster): Promise<Registered>
+  register(cluster: PlatformCluster): Promise<RegistrationResult>
   /** Does nothing when the platform does not have it. */
   deregister(id: string): Promise<void>
 }

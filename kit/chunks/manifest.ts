@@ -2,7 +2,7 @@
  *  It is a header in JSON and a line feed, then the digests of the existing chunks. Each is complete: a restore needs
  *  no other one. */
 import { z } from 'zod'
-import { Damaged, DIGEST_BYTES } from './seal.ts'
+import { DamagedObject, DIGEST_BYTES } from './seal.ts'
 
 export const CHUNK_BYTES = 1_048_576
 const VERSION = 1
@@ -86,7 +86,7 @@ export function encodeManifest({ backup, parent, origin, createdAt, sizeBytes, d
 export function decodeManifest(object: string, backup: string, content: Buffer): ChunkManifest {
   const end = content.indexOf('\n')
   const header = readHeader(content.subarray(0, Math.max(end, 0)).toString())
-  if (header?.backup !== backup) throw new Damaged(object, 'is no manifest of this backup')
+  if (header?.backup !== backup) throw new DamagedObject(object, 'is no manifest of this backup')
   const { parent, origin, created_at: createdAt, size_bytes: sizeBytes, runs } = header
   const digests = newDigests(sizeBytes)
   let next = 0
@@ -94,12 +94,12 @@ export function decodeManifest(object: string, backup: string, content: Buffer):
   for (const [first, count] of runs) {
     const bytes = count * DIGEST_BYTES
     if (first < next || first + count > chunkCountOf(sizeBytes) || read + bytes > content.length)
-      throw new Damaged(object, 'names chunks that the disk does not have')
+      throw new DamagedObject(object, 'names chunks that the disk does not have')
     content.copy(digests, first * DIGEST_BYTES, read, read + bytes)
     next = first + count
     read += bytes
   }
-  if (read !== content.length) throw new Damaged(object, 'has digests of no chunk')
+  if (read !== content.length) throw new DamagedObject(object, 'has digests of no chunk')
   return { backup, parent: parent ?? undefined, origin, createdAt, sizeBytes, digests }
 }
 

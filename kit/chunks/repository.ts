@@ -15,7 +15,7 @@ import {
   MANIFEST_BYTES_MAXIMUM,
 } from './manifest.ts'
 import { type ObjectStore, type StoredObject, StoreFailed } from './object-store.ts'
-import { Damaged, chunkDigest, openObject, repositoryKeys, SEAL_BYTES, sealObject } from './seal.ts'
+import { DamagedObject, chunkDigest, openObject, repositoryKeys, SEAL_BYTES, sealObject } from './seal.ts'
 
 export interface RepositoryOptions {
   readonly store: ObjectStore
@@ -71,7 +71,7 @@ async function retry<Result>(
     try {
       return await work()
     } catch (error) {
-      const mayPass = error instanceof StoreFailed || error instanceof Damaged
+      const mayPass = error instanceof StoreFailed || error instanceof DamagedObject
       if (!mayPass || failures >= ATTEMPTS_MAXIMUM || signal?.aborted === true) throw error
       await clock.sleep(backoffMilliseconds(failures - 1, BACKOFF, random), signal)
     }
@@ -91,13 +91,14 @@ export function openRepository(options: RepositoryOptions): Repository {
   const persistently: Persistently = (work) => retry(work, options)
   async function read(object: string, maximumBytes: number): Promise<Content> {
     const stored = await store.get(object, maximumBytes + SEAL_BYTES)
-    if (stored === undefined) throw new Damaged(object, 'is missing')
+    if (stored === undefined) throw new DamagedObject(object, 'is missing')
     return { content: await openObject(keys, object, stored.bytes, maximumBytes), modifiedAt: stored.modifiedAt }
   }
   async function readChunk(digest: Buffer): Promise<Content> {
     const object = chunkName(digest)
     const found = await read(object, CHUNK_BYTES)
-    if (!chunkDigest(keys, found.content).equals(digest)) throw new Damaged(object, 'has the content of another chunk')
+    if (!chunkDigest(keys, found.content).equals(digest))
+      throw new DamagedObject(object, 'has the content of another chunk')
     return found
   }
   const readManifest = async (object: string, backup: string): Promise<ChunkManifest> =>
@@ -117,7 +118,7 @@ export function openRepository(options: RepositoryOptions): Repository {
         readChunk(digest).then(
           ({ modifiedAt }) => modifiedAt >= since,
           (error: unknown) => {
-            if (error instanceof Damaged) return false
+            if (error instanceof DamagedObject) return false
             throw error
           },
         ),
@@ -131,7 +132,7 @@ export function openRepository(options: RepositoryOptions): Repository {
         await store.put(object, sealed)
         await store.settle()
         if (!(await read(object, MANIFEST_BYTES_MAXIMUM)).content.equals(content))
-          throw new Damaged(object, 'reads back as something else')
+          throw new DamagedObject(object, 'reads back as something else')
       })
     },
     getManifest: (backup) => persistently(() => readManifest(manifestName(backup), backup)),
@@ -204,7 +205,8 @@ export async function verifyBackup(
 }
 
 function checkLength(content: Buffer, digest: Buffer, length: number): Buffer {
-  if (content.length !== length) throw new Damaged(chunkName(digest), `has ${content.length} bytes, not ${length}`)
+  if (content.length !== length)
+    throw new DamagedObject(chunkName(digest), `has ${content.length} bytes, not ${length}`)
   return content
 }
 

@@ -29,11 +29,11 @@ export interface RepositoryKeys {
 }
 
 /** An object that does not exist, or does not have the content that its name says. */
-export class Damaged extends Error {
+export class DamagedObject extends Error {
   readonly object: string
   constructor(object: string, fault: string, options?: ErrorOptions) {
     super(`${object} ${fault}`, options)
-    this.name = 'Damaged'
+    this.name = 'DamagedObject'
     this.object = object
   }
 }
@@ -88,7 +88,7 @@ export async function openObject(
   sealed: Buffer,
   maximumBytes: number,
 ): Promise<Buffer> {
-  if (sealed.length < SEAL_BYTES) throw new Damaged(object, `has only ${sealed.length} bytes`)
+  if (sealed.length < SEAL_BYTES) throw new DamagedObject(object, `has only ${sealed.length} bytes`)
   const decipher = createDecipheriv(CIPHER, seal, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(object))
     .setAuthTag(sealed.subarray(-TAG_BYTES))
@@ -98,7 +98,7 @@ export async function openObject(
     if (plain[0] === METHOD.deflated) return await inflate(body, { maxOutputLength: maximumBytes })
     if (plain[0] === METHOD.stored && body.length <= maximumBytes) return body
   } catch (cause) {
-    throw new Damaged(object, 'cannot be opened: other bytes, another key, or another name', { cause })
+    throw new DamagedObject(object, 'cannot be opened: other bytes, another key, or another name', { cause })
   }
-  throw new Damaged(object, 'is of no known kind')
+  throw new DamagedObject(object, 'is of no known kind')
 }

@@ -10,7 +10,7 @@ import { API_HEADERS } from './render.ts'
 import type { Route } from './route.ts'
 
 /** The record of a key. Keys are forgotten after a day. */
-export type Remembered =
+export type KeyRecord =
   | { readonly is: 'new' }
   /** Under way, or its end was never recorded. */
   | { readonly is: 'open'; readonly hash: string }
@@ -23,7 +23,7 @@ export interface KeyOf {
 
 export interface IdempotencyKeys {
   /** Takes the key for a request with the hash, or returns its holder. */
-  take(key: KeyOf, hash: string, now: Date): Promise<Remembered>
+  take(key: KeyOf, hash: string, now: Date): Promise<KeyRecord>
   answered(key: KeyOf, answer: { readonly status: number; readonly body: string }): Promise<void>
   release(key: KeyOf): Promise<void>
 }

@@ -26,7 +26,7 @@ export interface Schema {
 export type Descriptions = Readonly<Record<string, string>>
 
 /** A schema whose fields are described. */
-interface Described extends Omit<Schema, 'description'> {
+interface FieldSchema extends Omit<Schema, 'description'> {
   description?: string
   examples?: readonly unknown[]
   readonly additionalProperties?: boolean | Schema
@@ -34,10 +34,10 @@ interface Described extends Omit<Schema, 'description'> {
 }
 
 /** Calls `visit` with each field of the schema, including nested ones, but not behind references. */
-export function eachField(schema: Schema | undefined, visit: (name: string, field: Described) => void): void {
+export function eachField(schema: Schema | undefined, visit: (name: string, field: FieldSchema) => void): void {
   if (schema === undefined) return
   // as JSON Schema has it
-  const { properties = {}, items, anyOf, oneOf, allOf, additionalProperties } = schema as Described
+  const { properties = {}, items, anyOf, oneOf, allOf, additionalProperties } = schema as FieldSchema
   for (const [name, field] of Object.entries(properties)) {
     visit(name, field)
     eachField(field, visit)

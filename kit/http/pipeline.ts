@@ -119,7 +119,7 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly checkAnswers: boolean
 }
 
-interface Compiled {
+interface RouteSteps {
   readonly route: Route
   readonly steps: readonly Step[]
   /** Repeated while it lasts. */
@@ -147,7 +147,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
   const parts: StepParts = { ...options, takeBudget: createBuckets(clock) }
   const match = compileMatcher(
     options.endpoints.map(
-      ({ route, handle }): Compiled => ({
+      ({ route, handle }): RouteSteps => ({
         route,
         handle,
         steps: STEPS.flatMap((make) => make(route, parts) ?? []),
@@ -240,7 +240,7 @@ async function refuseUnmatched(
 }
 
 async function answer(
-  { route, steps, accessSteps, isPlain, handle }: Compiled,
+  { route, steps, accessSteps, isPlain, handle }: RouteSteps,
   context: StepContext,
   options: PipelineOptions,
 ): Promise<HttpResponse> {

@@ -36,18 +36,18 @@ export const isPlainRead = ({ method, mediaType, isCredentialRead, secretFields,
   Object.hasOwn(answers, 200)
 
 /** What was computed from the bytes of an answer. Lists answer the same bytes until something in them changes. */
-interface Known {
+interface Representation {
   readonly tag: string
   readonly coded: Map<Coding, Promise<Buffer>>
 }
-const known = new WeakMap<Uint8Array, Known>()
+const known = new WeakMap<Uint8Array, Representation>()
 
 const TAG_CHARACTERS = 22 // 132 bits
 
 /** Of the bytes, so that it is weak: the same for every coding. */
 const tagOf = (body: string | Uint8Array): string => `W/"${hash('sha256', body, 'base64url').slice(0, TAG_CHARACTERS)}"`
 
-function knowledgeOf(body: string | Uint8Array): Known {
+function knowledgeOf(body: string | Uint8Array): Representation {
   const found = typeof body === 'string' ? undefined : known.get(body)
   if (found !== undefined) return found
   const knowledge = { tag: tagOf(body), coded: new Map<Coding, Promise<Buffer>>() }

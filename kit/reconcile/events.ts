@@ -62,7 +62,7 @@ const WORD_LENGTH_MAXIMUM = 128
 const NAME_LENGTH_MAXIMUM = 220
 
 /** This process's record of an event. */
-interface Remembered {
+interface EventRecord {
   writtenAt: number
   /** Reports that are not written yet. */
   uncounted: number
@@ -72,7 +72,7 @@ export const openEventRecorder = (options: EventRecorderOptions): EventRecorder 
 
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions
-  readonly #remembered = new Map<string, Remembered>()
+  readonly #remembered = new Map<string, EventRecord>()
   /** Cancels an event that may pass, by its id. */
   readonly #transient = new Map<string, () => void>()
   #waiting = 0
@@ -136,7 +136,7 @@ class Recorder implements EventRecorder {
   }
 
   /** The newest is last, so that the oldest is forgotten first. */
-  #remember(key: string, remembered: Remembered): void {
+  #remember(key: string, remembered: EventRecord): void {
     this.#remembered.delete(key)
     this.#remembered.set(key, remembered)
     const [oldest] = this.#remembered.keys()
@@ -147,7 +147,7 @@ class Recorder implements EventRecorder {
     key: { readonly namespace: string; readonly name: string },
     regarding: KubeObject,
     event: EventDraft,
-    { at, isKnown, remembered }: { readonly at: string; readonly isKnown: boolean; readonly remembered: Remembered },
+    { at, isKnown, remembered }: { readonly at: string; readonly isKnown: boolean; readonly remembered: EventRecord },
   ): Promise<void> {
     const { store } = this.#options
     const reports = isKnown ? remembered.uncounted : 1

@@ -38,7 +38,7 @@ export interface Interpreter {
   readonly mayAct: () => boolean
 }
 
-export interface Interpreted {
+export interface Interpretation {
   /** The earliest of the plan's waits. */
   readonly waitSeconds: number | undefined
   /** Names of the actions that changed something or may have. */
@@ -61,7 +61,7 @@ export async function interpret(
   root: KubeObject,
   actions: readonly Action[],
   interpreter: Interpreter,
-): Promise<Interpreted> {
+): Promise<Interpretation> {
   const execution = new PlanExecution(type, root, interpreter)
   try {
     for (const action of actions) await execution.execute(action)

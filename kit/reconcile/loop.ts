@@ -13,7 +13,7 @@ import { markFailed, startSpan, withSpan } from '../sys/tracing.ts'
 import { Outages } from '../sys/outages.ts'
 import type { Action } from './action.ts'
 import type { EventRecorder } from './events.ts'
-import { interpret, type Interpreted, type Interpreter } from './interpret.ts'
+import { interpret, type Interpretation, type Interpreter } from './interpret.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { activeOperation, progressOf, type Operations } from './operation.ts'
 import { WorkQueue } from './queue.ts'
@@ -184,7 +184,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   /** The minimum pause, in milliseconds, of a root whose plan repeated its actions without any effect on the root: the
    *  actions do not help, and repeating them every second until the deadline would not either. 0 in every other case: a
    *  state that is only read may stay the same, and is read as often as the plan says. */
-  #backoffOf(key: string, { metadata }: KubeObject<Spec, Status>, result: Interpreted | undefined): number {
+  #backoffOf(key: string, { metadata }: KubeObject<Spec, Status>, result: Interpretation | undefined): number {
     const done = result?.done.filter((each) => !result.readings.includes(each)) ?? []
     if (done.length === 0) {
       this.#repeats.delete(key)
@@ -201,7 +201,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   }
 
   /** The attempt as a span of the trace that the root belongs to. An attempt without actions gets no span. */
-  async #traced(key: string, root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
+  async #traced(key: string, root: KubeObject<Spec, Status>): Promise<Interpretation | undefined> {
     const trace = traceOf(root, this.#options.clock.now())
     if (trace === undefined) return this.#attempt(root)
     const active = activeOperation(root)
@@ -226,7 +226,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     }
   }
 
-  async #attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
+  async #attempt(root: KubeObject<Spec, Status>): Promise<Interpretation | undefined> {
     const owned = await this.#withFinalizer(root)
     if (owned === undefined) return undefined
     if (owned.metadata.deletionTimestamp !== undefined)

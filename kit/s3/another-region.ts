@@ -4,7 +4,7 @@ import { authorizationOf, scopeText, type Signature, signatureOf, signingKey } f
 import { ChunksAnew } from './signed-chunks.ts'
 import type { RawRequest } from './target.ts'
 
-export interface Resigned {
+export interface ResignedRequest {
   readonly raw: RawRequest
   /** For a body in signed chunks. */
   readonly chunks: ChunksAnew | undefined
@@ -13,7 +13,7 @@ export interface Resigned {
 const SIGNED_CHUNKS = /^STREAMING-AWS4-HMAC-SHA256-PAYLOAD/
 
 /** The same request, signed for the region. */
-export function signForRegion(raw: RawRequest, signature: Signature, secret: string, region: string): Resigned {
+export function signForRegion(raw: RawRequest, signature: Signature, secret: string, region: string): ResignedRequest {
   const other = { ...signature, region }
   const key = signingKey(secret, signature.day, region)
   if (signature.kind === 'address') return { raw: { ...raw, target: targetOf(raw, other, key) }, chunks: undefined }

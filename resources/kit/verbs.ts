@@ -50,7 +50,7 @@ type Own<G, Params extends z.ZodType, Query extends z.ZodType, Body extends z.Zo
     readonly body?: Body
     readonly example?: NoInfer<z.input<Body>>
   }
-type Answered = { readonly starts: readonly OperationKind[] } | Pick<Route, 'answers'>
+type AnswersOfVerb = { readonly starts: readonly OperationKind[] } | Pick<Route, 'answers'>
 
 type None = typeof NoParameters
 /** A route at a path below that of the group. */
@@ -138,10 +138,10 @@ const withdrawing = ({ starts }: Common): Common => ({
 
 /** Routes by method; `path` follows the path of the group. A route that starts an operation answers it with 202. */
 export const routesUnder = <const G extends Group>(group: G) => ({
-  get: part<G, Answered>(group, 'GET', 'get'),
-  post: part<G, Answered>(group, 'POST', 'update'),
-  put: part<G, Answered>(group, 'PUT', 'update'),
-  patch: part<G, Answered>(group, 'PATCH', 'update'),
+  get: part<G, AnswersOfVerb>(group, 'GET', 'get'),
+  post: part<G, AnswersOfVerb>(group, 'POST', 'update'),
+  put: part<G, AnswersOfVerb>(group, 'PUT', 'update'),
+  patch: part<G, AnswersOfVerb>(group, 'PATCH', 'update'),
   delete: part<G, unknown>(group, 'DELETE', 'delete'),
 })
 

@@ -6,7 +6,7 @@ type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name
 /** Times are shown as RFC 3339. An absent value is left out if the field is optional, else null if it accepts null. */
-type Shown<Value, Field> = Value extends Date
+type ShownValue<Value, Field> = Value extends Date
   ? string
   : Value extends undefined
     ? undefined extends Field
@@ -18,18 +18,18 @@ type Shown<Value, Field> = Value extends Date
 /** Lists may be read-only: nothing changes a view. */
 type Shape<View> = { readonly [F in keyof View]: Readonly<View[F]> }
 type Names<View> = keyof View & string
-/** Found: fields of the view that the source has by name. Same: those of them with a matching type. */
-type Found<View, Source> = { [F in Names<View>]: Camel<F> extends keyof Source ? F : never }[Names<View>]
+/** FoundNames: fields of the view that the source has by name. Same: those of them with a matching type. */
+type FoundNames<View, Source> = { [F in Names<View>]: Camel<F> extends keyof Source ? F : never }[Names<View>]
 type Same<View, Source> = {
   [F in Names<View>]: Camel<F> extends infer Name extends keyof Source
-    ? Shown<Source[Name], View[F]> extends View[F]
+    ? ShownValue<Source[Name], View[F]> extends View[F]
       ? F
       : never
     : never
 }[Names<View>]
 /** All other fields. Fields that the source has with another type are required; the rest are optional overrides. */
-type Rest<View, Source> = Omit<View, Found<View, Source>> &
-  Required<Pick<View, Exclude<Found<View, Source>, Same<View, Source>>>> &
+type Rest<View, Source> = Omit<View, FoundNames<View, Source>> &
+  Required<Pick<View, Exclude<FoundNames<View, Source>, Same<View, Source>>>> &
   Partial<Pick<View, Same<View, Source>>>
 
 interface Field {

@@ -36,14 +36,17 @@ export const LoadBalancerMetrics = z
 export type LoadBalancerMetrics = z.infer<typeof LoadBalancerMetrics>
 
 /** The machine that counted, and its report. */
-export interface Counted {
+export interface CountingMachine {
   readonly nodeId: string
   readonly observedAt: string
   readonly report: MachineReport
 }
 
 /** A guest writes the report: only names that are in the spec are accepted. */
-export function toLoadBalancerMetrics(spec: LoadBalancerSpec, counted: Counted | undefined): LoadBalancerMetrics {
+export function toLoadBalancerMetrics(
+  spec: LoadBalancerSpec,
+  counted: CountingMachine | undefined,
+): LoadBalancerMetrics {
   const { frontends = [], servers = [], omitted = 0 } = counted?.report.haproxy ?? {}
   const frontendOf = new Map(frontends.map(([section, ...counts]) => [section, counts]))
   const memberOf = new Map(servers.map(([section, id, _status, ...counts]) => [`${section}/${id}`, counts]))

@@ -255,7 +255,7 @@ export const LoadBalancer = resource({
 })
 export type LoadBalancerSpec = z.infer<typeof LoadBalancer.spec>
 export type LoadBalancerStatus = z.infer<typeof LoadBalancer.status>
-type Parsed = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
+type Rules = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
 export type StoredBackend = LoadBalancerSpec['backends'][number]
 export type StoredCertificate = LoadBalancerSpec['certificates'][number]
 
@@ -277,7 +277,7 @@ export const usesOfLoadBalancer = ({
 export const HEALTH_CHECK_DEFAULT = StoredHealthCheck.parse({})
 
 /** The configuration as the domain knows it: every member has an id, every backend a check. */
-export const configurationOf = ({ frontends, backends }: Parsed): LoadBalancerConfiguration => ({
+export const configurationOf = ({ frontends, backends }: Rules): LoadBalancerConfiguration => ({
   frontends: frontends satisfies readonly Frontend[],
   backends: backends.map(
     ({ healthCheck = HEALTH_CHECK_DEFAULT, members, ...rest }): Backend => ({
@@ -290,7 +290,7 @@ export const configurationOf = ({ frontends, backends }: Parsed): LoadBalancerCo
 
 export const memberIdOf = ({ id, name }: Pick<StoredBackend['members'][number], 'id' | 'name'>): string => id ?? name
 
-const digestOf = (configuration: Parsed): string => configurationDigest(configurationOf(configuration))
+const digestOf = (configuration: Rules): string => configurationDigest(configurationOf(configuration))
 
 export interface ConfigurationNumber {
   readonly generation: number
@@ -302,19 +302,19 @@ export interface ConfigurationNumber {
 export function numberOf({
   numbered,
   ...configuration
-}: Parsed & Pick<LoadBalancerSpec, 'numbered'>): ConfigurationNumber {
+}: Rules & Pick<LoadBalancerSpec, 'numbered'>): ConfigurationNumber {
   const digest = digestOf(configuration)
   const { generation = 1 } = numbered ?? {}
   return { generation: numbered === undefined || numbered.digest === digest ? generation : generation + 1, digest }
 }
 
 /** What the platform writes beside another configuration: always one generation later. */
-export const nextNumber = (
-  before: Parsed & Pick<LoadBalancerSpec, 'numbered'>,
-  after: Parsed,
-): ConfigurationNumber => ({ generation: numberOf(before).generation + 1, digest: digestOf(after) })
+export const nextNumber = (before: Rules & Pick<LoadBalancerSpec, 'numbered'>, after: Rules): ConfigurationNumber => ({
+  generation: numberOf(before).generation + 1,
+  digest: digestOf(after),
+})
 
-export const firstNumber = (configuration: Parsed): ConfigurationNumber => ({
+export const firstNumber = (configuration: Rules): ConfigurationNumber => ({
   generation: 1,
   digest: digestOf(configuration),
 })

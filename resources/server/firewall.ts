@@ -174,14 +174,14 @@ export const storedFirewall = ({ rules, ...firewall }: Firewall): z.infer<typeof
   })),
 })
 
-interface Filtered {
+interface FirewallParts {
   readonly spec: { readonly firewall?: Firewall | undefined }
   readonly status?: { readonly firewall?: FirewallProgress | undefined } | undefined
 }
 
 /** The desired firewall of the server, with its generation. The generation increases as soon as a new firewall is
  *  written. */
-export function firewallOf({ spec, status }: Filtered): {
+export function firewallOf({ spec, status }: FirewallParts): {
   readonly firewall: Firewall
   readonly generation: number
   readonly fingerprint: string
@@ -196,7 +196,7 @@ export function firewallOf({ spec, status }: Filtered): {
   }
 }
 
-export function toFirewallView(server: Filtered): FirewallView {
+export function toFirewallView(server: FirewallParts): FirewallView {
   const { firewall, generation } = firewallOf(server)
   const { appliedGeneration = 0, appliedAt = null } = server.status?.firewall ?? {}
   return {

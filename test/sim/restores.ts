@@ -2,7 +2,7 @@
  *  or Kubernetes is set up anew. Hosts keep their guests, disks and ledgers, but for one whose ledger is lost
  *  (`ledgerLost`). Nothing that runs may end by that, no bytes may go, and nobody gets what a guest uses. */
 import type { SimulatedPostgres } from './database.ts'
-import type { Loaded, Storage, StoredRecord } from '../../embedded/kubernetes/storage/storage.ts'
+import type { LoadedState, Storage, StoredRecord } from '../../embedded/kubernetes/storage/storage.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 
@@ -18,9 +18,9 @@ const SCHEMA = 'copy_'
 /** What Kubernetes has written, and how it was at other times. */
 export interface RewindableStorage {
   readonly storage: Storage
-  copy(): Loaded
+  copy(): LoadedState
   /** A storage that begins with the copy, or empty. */
-  rewind(to: Loaded | undefined): Storage
+  rewind(to: LoadedState | undefined): Storage
 }
 
 export function rewindable(inner: Storage): RewindableStorage {
@@ -121,7 +121,7 @@ export interface RestoreOptions {
 export function runRestores(options: RestoreOptions, isOver: () => boolean): void {
   const { scheduler, kubernetes, database, loseLedger } = options
   const { random } = scheduler
-  const objects: Loaded[] = []
+  const objects: LoadedState[] = []
   const rows: number[] = []
   const dropOne = (copies: unknown[]) => {
     if (copies.length > COPIES_MAXIMUM) copies.splice(Math.floor(random.fraction() * copies.length), 1)
@@ -149,12 +149,12 @@ export function runRestores(options: RestoreOptions, isOver: () => boolean): voi
 /** What is put back; a store that is left out stays as it is. */
 export interface Back {
   /** Set up anew when `empty`. */
-  readonly kubernetes?: Loaded | 'empty' | undefined
+  readonly kubernetes?: LoadedState | 'empty' | undefined
   /** Number of the copy. */
   readonly database?: number | undefined
 }
 
-function drawn(random: Random, kubernetes: Loaded | undefined, database: number | undefined): Back {
+function drawn(random: Random, kubernetes: LoadedState | undefined, database: number | undefined): Back {
   const dice = random.fraction()
   if (dice < 0.1) return { kubernetes: 'empty' }
   return dice < 0.35 ? { kubernetes } : dice < 0.65 ? { kubernetes, database } : { database }

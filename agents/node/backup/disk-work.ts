@@ -10,7 +10,7 @@ import type { ChunkManifest } from '../../../kit/chunks/manifest.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../kit/chunks/repository.ts'
 import type { ObjectStore } from '../../../kit/chunks/object-store.ts'
 import { openS3Store } from '../../../kit/chunks/s3-store.ts'
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { writeDurably } from '../../../kit/sys/durable-file.ts'
@@ -230,7 +230,7 @@ const readParent = (repository: Repository, parent: string | undefined): Promise
   parent === undefined
     ? Promise.resolve(undefined)
     : repository.getManifest(parent).catch((error: unknown) => {
-        if (error instanceof Damaged) return undefined
+        if (error instanceof DamagedObject) return undefined
         throw error
       })
 
@@ -433,7 +433,7 @@ async function verify(
     })
     return { bytesDone: sizeBytes, bytesTotal: sizeBytes, sizeBytes }
   } catch (error) {
-    if (!(error instanceof Damaged)) throw error
+    if (!(error instanceof DamagedObject)) throw error
     return { damage: error.message }
   }
 }

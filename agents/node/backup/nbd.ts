@@ -91,7 +91,7 @@ export async function openNbd({ socket: path, exportName, contexts = [] }: NbdOp
   }
 }
 
-interface Negotiated {
+interface Negotiation {
   readonly sizeBytes: number
   readonly contextIds: ReadonlyMap<string, number>
 }
@@ -101,7 +101,7 @@ async function negotiate(
   incoming: ByteQueue,
   exportName: string,
   contexts: readonly string[],
-): Promise<Negotiated> {
+): Promise<Negotiation> {
   const greeting = await incoming.take(GREETING_BYTES)
   if (greeting.readBigUInt64BE(0) !== MAGIC.greeting || greeting.readBigUInt64BE(8) !== MAGIC.option)
     throw new NbdError('this is no NBD server')

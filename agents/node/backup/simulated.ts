@@ -1,6 +1,6 @@
 /** Simulated backups, in memory only. The map is the simulated store, which the hosts of a zone share. */
 import { defined } from '../../../domain/defined.ts'
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { BackupJobSpec } from '../../../resources/backup-job/index.ts'
 import type { BackupWork } from './work.ts'
@@ -26,7 +26,7 @@ export function simulatedBackups(
 ): BackupWork {
   const sizeOfBackup = (name: string): number => {
     const size = store.get(name)
-    if (size === undefined) throw new Damaged(`m/${name}`, 'is missing')
+    if (size === undefined) throw new DamagedObject(`m/${name}`, 'is missing')
     return size
   }
   async function write({ backup: { name }, volume = '', parent }: BackupJobSpec) {
@@ -38,7 +38,7 @@ export function simulatedBackups(
   }
   function copy({ backup: { name }, copyOf, parent }: BackupJobSpec) {
     const sizeBytes = sourceOf?.(copyOf?.zone ?? '')?.get(copyOf?.name ?? '')
-    if (sizeBytes === undefined) throw new Damaged(`m/${copyOf?.name}`, 'is missing')
+    if (sizeBytes === undefined) throw new DamagedObject(`m/${copyOf?.name}`, 'is missing')
     store.set(name, sizeBytes)
     return {
       ...defined({ parent }),
@@ -60,7 +60,7 @@ export function simulatedBackups(
       if (job.work === 'verify') return store.has(name) ? done : { ...done, damage: `m/${name} is missing` }
       store.delete(name)
       const unlisted = job.completeBackups?.find((each) => !store.has(each))
-      if (unlisted !== undefined) throw new Damaged(`m/${unlisted}`, 'is not in the list of the store')
+      if (unlisted !== undefined) throw new DamagedObject(`m/${unlisted}`, 'is not in the list of the store')
       return done
     },
     async fill({ backup }, path, { signal, onProgress }) {

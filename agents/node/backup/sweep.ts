@@ -1,7 +1,7 @@
 /** Removes chunks that no backup of the account refers to. */
 import { chunkCountOf, digestAt } from '../../../kit/chunks/manifest.ts'
 import { manifestName, type Repository } from '../../../kit/chunks/repository.ts'
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 
 export interface SweepOptions {
@@ -27,7 +27,7 @@ export async function sweepChunks({ repository, backups, longestBackupSeconds, c
   // are young.
   const listed = await repository.listManifests()
   const unlisted = backups.find((backup) => !listed.includes(backup))
-  if (unlisted !== undefined) throw new Damaged(manifestName(unlisted), 'is not in the list of the store')
+  if (unlisted !== undefined) throw new DamagedObject(manifestName(unlisted), 'is not in the list of the store')
   const used = new Set<string>()
   for (const backup of listed) {
     const { sizeBytes, digests } = await repository.getManifest(backup)

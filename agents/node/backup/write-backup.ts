@@ -12,7 +12,7 @@ import {
   setDigest,
 } from '../../../kit/chunks/manifest.ts'
 import { manifestName, type Repository } from '../../../kit/chunks/repository.ts'
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { DiskRange } from './nbd.ts'
 
@@ -151,7 +151,7 @@ async function complete(
   // If the parent still exists, a sweep that did not know this manifest has kept the parent's chunks.
   if (parent !== undefined && !(await repository.hasManifest(parent.backup))) {
     await repository.removeManifest(manifest.backup)
-    throw new Damaged(manifestName(parent.backup), 'was removed while its chunks were being used')
+    throw new DamagedObject(manifestName(parent.backup), 'was removed while its chunks were being used')
   }
   return manifest
 }

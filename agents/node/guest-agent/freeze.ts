@@ -28,7 +28,7 @@ const BACKOFF = { baseMilliseconds: 1_000, maximumMilliseconds: 60_000 }
 /** Attempts for a guest that came from another host, which may have frozen it. Most guests have no agent. */
 const ARRIVAL_ATTEMPTS = 6
 
-export interface Frozen<Result> {
+export interface FreezeResult<Result> {
   readonly result: Result
   /** The file systems were frozen from before the work until after it. */
   readonly isFrozen: boolean
@@ -53,7 +53,7 @@ export interface FreezerOptions {
 
 export interface Freezer {
   /** Does the work once, with the file systems of the guest frozen if possible. */
-  whileFrozen<Result>(guest: FreezableGuest, work: FrozenWork<Result>): Promise<Frozen<Result>>
+  whileFrozen<Result>(guest: FreezableGuest, work: FrozenWork<Result>): Promise<FreezeResult<Result>>
   /** Thaws in the background what another agent may have left frozen: an earlier agent of this host, or the agent of
    *  the host that the guest came from. */
   recover(folder: string, from: 'this-host' | 'another-host'): void

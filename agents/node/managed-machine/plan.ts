@@ -47,7 +47,7 @@ export function planMachine(machine: MachineObject, { isRunning, dueInSeconds }:
 }
 
 /** The status with its condition. */
-export const judged = (isHealthy: boolean, detail: string, more: Partial<ManagedMachineStatus> = {}): Judged => ({
+export const judged = (isHealthy: boolean, detail: string, more: Partial<ManagedMachineStatus> = {}): Verdict => ({
   do: 'status',
   status: { isHealthy, detail, ...more },
   conditions: [
@@ -60,4 +60,4 @@ export const judged = (isHealthy: boolean, detail: string, more: Partial<Managed
   ],
 })
 
-type Judged = Extract<Action, { do: 'status' }>
+type Verdict = Extract<Action, { do: 'status' }>

@@ -1,6 +1,6 @@
 /** Copies of disks from other hosts and from backups, which take longer than a turn. They stop with the agent; the next
  *  agent starts them again. */
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { SourceLost } from '../drivers/storage/volume-store.ts'
 import { DiskTooLarge, ImageRefused } from '../images/import/index.ts'
@@ -59,7 +59,7 @@ export class Copies {
       .then(
         () => void this.#forget(name, copy),
         (error: unknown) => {
-          const isFinal = error instanceof Damaged || error instanceof ImageRefused || error instanceof SourceLost
+          const isFinal = error instanceof DamagedObject || error instanceof ImageRefused || error instanceof SourceLost
           const size = error instanceof DiskTooLarge ? { neededGibibytes: error.neededGibibytes } : {}
           const reason = error instanceof Error ? error.message : String(error)
           copy.state = { is: 'failed', reason, isFinal, ...size }

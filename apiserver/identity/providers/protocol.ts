@@ -34,7 +34,7 @@ export class SignInFailed extends Error {
   }
 }
 
-export interface Started {
+export interface SignInStart {
   readonly url: URL
   readonly state: string
   readonly nonce: string
@@ -57,7 +57,7 @@ export interface Provider {
   start(options: {
     readonly redirectUri: string
     readonly parameters: Readonly<Record<string, string>>
-  }): Promise<Started>
+  }): Promise<SignInStart>
   /** `callback` is the complete public address to which the browser returned. Throws SignInFailed. */
   finish(
     callback: URL,

@@ -22,7 +22,7 @@ import { auditEntry, userActor, userEntry } from '../../kit/change/audit.ts'
 import type { IdentityParts } from '../parts.ts'
 import { type Person, type Provider, SignInFailed } from './protocol.ts'
 
-export interface Resolved {
+export interface Resolution {
   readonly user: UserRow
   readonly isNewAccount: boolean
   /** The result of the coupon that came with the sign-in; undefined without one, and for a known identity. */
@@ -41,10 +41,10 @@ export async function resolvePerson(
   tx: Transaction<Tables>,
   parts: IdentityParts,
   resolving: Resolving,
-): Promise<Resolved> {
+): Promise<Resolution> {
   const { person, provider } = resolving
   const now = parts.clock.now()
-  const known = (user: UserRow): Resolved => ({ user, isNewAccount: false, couponOutcome: undefined })
+  const known = (user: UserRow): Resolution => ({ user, isNewAccount: false, couponOutcome: undefined })
   const linked = await findIdentity(tx, person.issuer, person.subject)
   if (linked !== undefined) {
     await markIdentityUsed(tx, linked.id, now)
@@ -108,7 +108,7 @@ async function openAccountFor(
   parts: IdentityParts,
   resolving: Resolving,
   emailVerifiedAt: Date | null,
-): Promise<Resolved> {
+): Promise<Resolution> {
   const { person, coupon, request } = resolving
   const now = parts.clock.now()
   const ids = { accountId: newUuid(parts.random), userId: newUuid(parts.random), creditId: newUuid(parts.random) }

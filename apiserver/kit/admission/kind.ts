@@ -29,17 +29,17 @@ export const editedFields = <Spec extends object>(
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-type Admitted = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
+type Admission = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
 
 /** The rule of each verb: throws the Problem that the API would answer. A verb that is left out is refused. */
 export interface AdmissionRules<Spec, Status> {
-  readonly create?: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Admitted
+  readonly create?: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Admission
   readonly update?: (
     parts: AdmissionParts,
     object: KubeObject<Spec, Status>,
     before: KubeObject<Spec, Status>,
-  ) => Admitted
-  readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admitted
+  ) => Admission
+  readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admission
   /** The audit log's names for the changes that a write requests, also when it is refused. `create`, `update` or
    *  `delete` of the noun when this is absent, and for a write that requests none of its changes. The object is
    *  undefined before it is created and after it is deleted. */
@@ -80,7 +80,7 @@ export interface Kind {
   /** The actions that its rules name; empty when they name none. */
   readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
   /** Throws the Problem that refuses the write. */
-  readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admitted
+  readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admission
 }
 
 /** A kind whose writes by people the webhook validates. */
@@ -121,7 +121,7 @@ export const kind = <Spec, Status>(
  *  object when the operation has ended. Everything else is judged now, as it will be then. Throws the Problem that
  *  refuses it. */
 async function judgeDeletion<Object extends KubeObject>(
-  judge: (before: Object) => Admitted,
+  judge: (before: Object) => Admission,
   before: Object,
 ): Promise<readonly AdmittedChange[]> {
   try {

@@ -177,9 +177,9 @@ function openEncoding<Spec, Status, Surroundings extends object, View>({
   surroundingsOf,
   toView,
 }: ObjectNoun<Spec, Status, Surroundings, View>) {
-  type Rendered = { readonly surroundings: Surroundings; json?: Buffer; facets?: Facets }
-  const rendered = new WeakMap<object, Rendered>()
-  const rememberedOf = (object: KubeObject<Spec, Status>): Rendered => {
+  type Rendering = { readonly surroundings: Surroundings; json?: Buffer; facets?: Facets }
+  const rendered = new WeakMap<object, Rendering>()
+  const rememberedOf = (object: KubeObject<Spec, Status>): Rendering => {
     const surroundings = surroundingsOf(object)
     const known = rendered.get(object)
     if (known !== undefined && isSame(known.surroundings, surroundings)) return known

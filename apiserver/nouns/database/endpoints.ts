@@ -118,7 +118,7 @@ async function restore(parts: DatabaseParts, call: Call<typeof restoreDatabase, 
   })
 }
 
-type Wanted = Pick<
+type DatabaseDraft = Pick<
   DatabaseSpec,
   | 'zone'
   | 'name'
@@ -132,7 +132,11 @@ type Wanted = Pick<
 >
 
 /** Answers 202 with the new database, its operation and the credentials of its owner. */
-async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Customer>, wanted: Wanted): Promise<Answer> {
+async function make<R extends Route>(
+  parts: DatabaseParts,
+  call: Call<R, Customer>,
+  wanted: DatabaseDraft,
+): Promise<Answer> {
   const {
     caller: { accountId },
     now,

@@ -241,9 +241,9 @@ async function requireFirstReturn(
   if (waitSeconds > 0) throw new SignInFailed('state_mismatch')
 }
 
-type Arrived = Awaited<ReturnType<typeof resolvePerson>>['user']
+type SignedInUser = Awaited<ReturnType<typeof resolvePerson>>['user']
 
-const auditDisabled = (parts: IdentityParts, user: Arrived, request: RequestFacts): Promise<void> =>
+const auditDisabled = (parts: IdentityParts, user: SignedInUser, request: RequestFacts): Promise<void> =>
   parts.db.transaction().execute(async (tx) => {
     const entry = userEntry(user, request, {
       action: 'auth.login_failed',

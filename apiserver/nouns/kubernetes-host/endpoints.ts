@@ -113,16 +113,16 @@ function viewOf(
   }
 }
 
-type Answered = Pick<routes.KubernetesHostView, 'state' | 'node_count' | 'clusters_capacity' | 'etcd_capacity_bytes'>
+type HostAnswer = Pick<routes.KubernetesHostView, 'state' | 'node_count' | 'clusters_capacity' | 'etcd_capacity_bytes'>
 
-const silentView = (object: HostObject | undefined, hosted: number): Answered => ({
+const silentView = (object: HostObject | undefined, hosted: number): HostAnswer => ({
   state: object !== undefined && object.status?.isMade !== true && isBegun(object) ? 'bootstrapping' : 'error',
   node_count: object?.status?.nodesReady ?? 0,
   clusters_capacity: hosted,
   etcd_capacity_bytes: 0,
 })
 
-function answeredView(offer: ControlPlaneOffer, hosted: number): Answered {
+function answeredView(offer: ControlPlaneOffer, hosted: number): HostAnswer {
   const replicas = replicasFor(offer)
   return {
     state: replicas === undefined ? 'degraded' : 'ready',

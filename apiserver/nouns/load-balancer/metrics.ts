@@ -3,7 +3,7 @@ import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import {
-  type Counted,
+  type CountingMachine,
   type getLoadBalancerMetrics,
   toLoadBalancerMetrics,
 } from '../../../resources/load-balancer/index.ts'
@@ -25,7 +25,7 @@ async function countedBy(
   { caches, store }: LoadBalancerParts,
   accountId: string,
   { status }: LoadBalancerObject,
-): Promise<Counted | undefined> {
+): Promise<CountingMachine | undefined> {
   const nodeId = status?.nodes?.find(({ role }) => role === 'active')?.id
   if (nodeId === undefined) return undefined
   const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: nodeId })

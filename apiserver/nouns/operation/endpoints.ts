@@ -88,13 +88,17 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
   return { status: 202, body: { operation } }
 }
 
-interface Found {
+interface FoundOperation {
   readonly view: OperationView
   /** Its object, when it exists. */
   readonly record: OperationObject | undefined
 }
 
-async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
+async function readOperation(
+  { store, db, servers, targets }: Needs,
+  accountId: string,
+  id: string,
+): Promise<FoundOperation> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
   if (object !== undefined) {

@@ -6,7 +6,7 @@ import { listObjectStorages } from '../../../db/object-storage/index.ts'
 import { listPlaygrounds } from '../../../db/playground/index.ts'
 import { listWebhookRows, type WebhookRow } from '../../../db/webhook/index.ts'
 import type { RowNounName } from '../../../domain/account/quota.ts'
-import { isQuotaNear, nameOf, problemOf, type Shown } from '../../../domain/overview/rules.ts'
+import { isQuotaNear, nameOf, problemOf, type ResourceView } from '../../../domain/overview/rules.ts'
 import { playgroundStateOf } from '../../../domain/playground/rules.ts'
 import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
@@ -30,9 +30,9 @@ import { readQuotas } from '../quota/index.ts'
 import { type Servers, serversWithWork } from '../server/index.ts'
 
 /** What a noun with objects opens, as far as it is counted here. */
-interface Listed {
+interface ObjectList {
   page(accountId: string, filter: object, after: undefined, count: number): readonly KubeObject[]
-  viewOf(object: KubeObject): Shown
+  viewOf(object: KubeObject): ResourceView
 }
 type Plural =
   | 'storages'
@@ -47,17 +47,17 @@ type Plural =
   | 'nodePools'
   | 'devClusters'
 type Needs = Parts &
-  Readonly<Record<Plural, Listed>> & {
+  Readonly<Record<Plural, ObjectList>> & {
     readonly servers: Servers
-    readonly loadBalancers: { readonly summaries: Listed }
-    readonly edges: { readonly items: Listed }
+    readonly loadBalancers: { readonly summaries: ObjectList }
+    readonly edges: { readonly items: ObjectList }
   }
 
 /** What one query counts: rows with a state, and what its quota counts. */
 type CountedRow = 'object_storage' | 'playground' | 'webhook' | 'server_group' | RowNounName
 
 /** Nouns with objects, each in the form of its list. One that is missing does not compile. */
-const listedOf = (parts: Needs): Readonly<Record<Exclude<CountedType, CountedRow>, Listed>> => ({
+const listedOf = (parts: Needs): Readonly<Record<Exclude<CountedType, CountedRow>, ObjectList>> => ({
   server: parts.servers,
   storage: parts.storages,
   snapshot: parts.snapshots,
@@ -93,7 +93,7 @@ interface Summary {
   readonly name: string
   readonly problem: string | undefined
 }
-type SummaryOf = (listed: Listed, object: KubeObject) => Summary
+type SummaryOf = (listed: ObjectList, object: KubeObject) => Summary
 
 /** Reads each version of an object once: nothing of its summary depends on anything else. */
 function openSummaries(): SummaryOf {
@@ -183,7 +183,7 @@ function readObjects({ listed, summaryOf }: Sources, accountId: string) {
   const states = new Map<CountedType, readonly (string | undefined)[]>()
   const problems: OverviewProblem[] = []
   for (const type of COUNTED_TYPES) {
-    const objects = (listed as Partial<Record<CountedType, Listed>>)[type] // absent for rows
+    const objects = (listed as Partial<Record<CountedType, ObjectList>>)[type] // absent for rows
     if (objects === undefined) continue
     const found: (string | undefined)[] = []
     for (const object of objects.page(accountId, {}, undefined, ALL)) {

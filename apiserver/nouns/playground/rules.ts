@@ -15,7 +15,7 @@ import { Zone } from '../../../resources/catalog/index.ts'
 import { requireHost } from '../kubernetes-cluster/index.ts'
 import type { Parts } from '../../kit/parts.ts'
 
-export interface Offered {
+export interface Offer {
   /** Regions that offer playgrounds, in order. */
   readonly regions: readonly string[]
   /** Why there are none, for people; empty when there are. */
@@ -23,7 +23,7 @@ export interface Offered {
 }
 
 /** According to the status of zones. */
-export function offeredRegions({ caches }: Pick<Parts, 'caches'>): Offered {
+export function offeredRegions({ caches }: Pick<Parts, 'caches'>): Offer {
   const zones = caches.of(Zone).list()
   const regions = zones.flatMap(({ spec, status }) => (status?.hasPlaygrounds === true ? [spec.region] : []))
   if (regions.length > 0) return { regions: [...new Set(regions)].toSorted(), obstacle: '' }
@@ -57,7 +57,7 @@ export async function readAccountFacts({ db }: Pick<Parts, 'db'>, accountId: str
   }
 }
 
-export const eligibilityIn = ({ regions }: Offered, { active, ...facts }: AccountFacts) =>
+export const eligibilityIn = ({ regions }: Offer, { active, ...facts }: AccountFacts) =>
   eligibilityOf({ ...facts, isOffered: regions.length > 0, hasActive: active !== undefined })
 
 /** Throws the refusal, if there is one: 403, 409 or 503. */

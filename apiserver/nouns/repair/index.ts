@@ -93,14 +93,17 @@ async function requireSecond({ db }: Pick<Parts, 'db'>, caller: Operator, field:
 
 type OnServer = OperatorAct & Pick<Call, 'now'> & { readonly params: { readonly id: string } }
 
-interface Found {
+interface AccountServer {
   readonly accountId: string
   readonly server: ServerObject
 }
 
 /** Ids that people chose with kubectl may belong to several accounts. Throws 404, 409, and 403 when the caller may not
  *  access the account's servers. */
-async function find({ caches, store, requireAccess }: Parts, { caller, params: { id } }: OnServer): Promise<Found> {
+async function find(
+  { caches, store, requireAccess }: Parts,
+  { caller, params: { id } }: OnServer,
+): Promise<AccountServer> {
   const known = caches.of(Server).by(NAME_INDEX, id)
   const { namespace = '' } = (known.length === 1 ? known[0]?.metadata : undefined) ?? {}
   const accountId = accountOfNamespace(namespace)
@@ -125,7 +128,12 @@ interface Verb extends Extent {
   readonly detail?: Readonly<Record<string, string>>
 }
 
-async function begin(parts: Parts, call: OnServer, { accountId }: Found, { validate, ...verb }: Verb): Promise<Answer> {
+async function begin(
+  parts: Parts,
+  call: OnServer,
+  { accountId }: AccountServer,
+  { validate, ...verb }: Verb,
+): Promise<Answer> {
   const { id } = call.params
   const operation = await beginAsOperator(parts, call, {
     ...verb,
@@ -145,13 +153,15 @@ async function begin(parts: Parts, call: OnServer, { accountId }: Found, { valid
   return { status: 202, body: { operation } }
 }
 
-const claimsOf = async ({ db }: Pick<Parts, 'db'>, { accountId, server }: Found): Promise<ServerClaims | undefined> =>
-  findServerClaims(db, { accountId, serverId: server.metadata.name })
+const claimsOf = async (
+  { db }: Pick<Parts, 'db'>,
+  { accountId, server }: AccountServer,
+): Promise<ServerClaims | undefined> => findServerClaims(db, { accountId, serverId: server.metadata.name })
 
 /** A target that is named must be another node of the server's zone. */
 function requireOtherNode(
   { caches }: Pick<Parts, 'caches'>,
-  { server }: Found,
+  { server }: AccountServer,
   claims: ServerClaims | undefined,
   target: string | undefined,
 ): void {

@@ -42,7 +42,7 @@ function storagePlacementEndpoints(parts: Parts, nodes: Nodes): readonly Endpoin
 }
 
 /** The storage that moves, and its source. */
-interface Found {
+interface StorageSource {
   readonly accountId: string
   readonly storage: StorageObject
   /** Where its data are. */
@@ -97,7 +97,7 @@ const attachedMeanwhile = (id: string): Problem =>
 
 /** Ids that people chose with kubectl may belong to several accounts. Throws 404, 409, and 403 when the caller may not
  *  access the account's storages. */
-async function find(parts: Parts, { caller, params: { id } }: MoveCall): Promise<Found> {
+async function find(parts: Parts, { caller, params: { id } }: MoveCall): Promise<StorageSource> {
   const { caches, store, db, requireAccess } = parts
   const resource = { type: 'storage', id }
   const known = caches.of(Storage).by(NAME_INDEX, id)
@@ -135,7 +135,7 @@ const nodesOf = ({ caches }: Pick<Parts, 'caches'>, zone: string): readonly stri
     .sort()
 
 /** Throws 400 for the tier that it already has, and 409 when its zone does not offer the requested one. */
-function requireOtherTier(parts: Parts, { storage: { spec, status } }: Found, tier: Tier): Tier {
+function requireOtherTier(parts: Parts, { storage: { spec, status } }: StorageSource, tier: Tier): Tier {
   const isLocal = status?.pool === undefined
   if (tier === spec.tier && (tier === 'local-nvme' || !isLocal)) throw badField('tier', 'is what the storage has')
   const isOffered = tier === 'local-nvme' || nodesOf(parts, spec.zone).some((node) => poolsOf(parts, node).length > 0)
@@ -145,7 +145,12 @@ function requireOtherTier(parts: Parts, { storage: { spec, status } }: Found, ti
 }
 
 /** Whether the node can hold the data with the desired tier. */
-const isFit = (parts: Parts, { storage: { spec, status } }: Found, node: string, tier: Tier | undefined): boolean => {
+const isFit = (
+  parts: Parts,
+  { storage: { spec, status } }: StorageSource,
+  node: string,
+  tier: Tier | undefined,
+): boolean => {
   if ((tier ?? spec.tier) !== 'standard') return true
   const pools = poolsOf(parts, node)
   if (status?.pool !== undefined) return pools.includes(status.pool)
@@ -154,7 +159,7 @@ const isFit = (parts: Parts, { storage: { spec, status } }: Found, node: string,
 
 /** Throws 400 for a node outside the zone and for the node that has the storage, and 409 for one that does not reach
  *  the shared storage of the desired placement. */
-function requireFitNode(parts: Parts, found: Found, target: string, tier: Tier | undefined): void {
+function requireFitNode(parts: Parts, found: StorageSource, target: string, tier: Tier | undefined): void {
   const { storage, node } = found
   const { zone } = storage.spec
   if (!nodesOf(parts, zone).includes(target)) throw badField('target_node_id', `is no node of zone ${zone}`)
@@ -171,7 +176,7 @@ function requireFitNode(parts: Parts, found: Found, target: string, tier: Tier |
  *  room. */
 async function destination(
   parts: Parts,
-  found: Found,
+  found: StorageSource,
   { target, tier }: { readonly target: string | undefined; readonly tier: Tier | undefined },
   now: Date,
 ): Promise<string | undefined> {

@@ -2,8 +2,11 @@
  *  ovsdb-server(7)). */
 
 export type Atom = string | number | boolean | readonly ['uuid', string]
-export type Encoded = Atom | readonly ['set', readonly Atom[]] | readonly ['map', readonly (readonly [Atom, Atom])[]]
-export type Columns = Readonly<Record<string, Encoded>>
+export type EncodedValue =
+  | Atom
+  | readonly ['set', readonly Atom[]]
+  | readonly ['map', readonly (readonly [Atom, Atom])[]]
+export type Columns = Readonly<Record<string, EncodedValue>>
 
 /** An update2 message: the row was inserted, existed initially, was modified, or was deleted. */
 interface RowUpdate {
@@ -67,7 +70,7 @@ export function openCopy(kindOf: ColumnKindOf): Copy {
   }
 }
 
-function merge(kind: ReturnType<ColumnKindOf>, before: Encoded | undefined, change: Encoded): Encoded {
+function merge(kind: ReturnType<ColumnKindOf>, before: EncodedValue | undefined, change: EncodedValue): EncodedValue {
   if (kind === 'scalar') return change
   const members = new Map(setMembers(before).map((member) => [memberKey(kind, member), member]))
   for (const member of setMembers(change)) {
@@ -78,7 +81,7 @@ function merge(kind: ReturnType<ColumnKindOf>, before: Encoded | undefined, chan
     else members.set(key, member)
   }
   // Rebuilt from the parts of an encoded value.
-  return [kind, [...members.values()]] as unknown as Encoded
+  return [kind, [...members.values()]] as unknown as EncodedValue
 }
 
 const memberKey = (kind: 'set' | 'map', member: unknown): string =>
@@ -87,7 +90,7 @@ const memberKey = (kind: 'set' | 'map', member: unknown): string =>
 const textOf = (value: unknown): string => JSON.stringify(value)
 
 /** Members of a set, which is encoded as its only member when it has one; pairs of a map. */
-export function setMembers(value: Encoded | undefined): readonly unknown[] {
+export function setMembers(value: EncodedValue | undefined): readonly unknown[] {
   if (value === undefined) return []
   if (typeof value !== 'object') return [value]
   const [kind, members] = value
@@ -98,10 +101,10 @@ export function setMembers(value: Encoded | undefined): readonly unknown[] {
 const DEFAULTS: readonly string[] = ['""', '0', 'false']
 
 /** The same text for the same value: order is irrelevant, and a default equals an absent value. */
-export function canonical(value: Encoded | undefined): string {
+export function canonical(value: EncodedValue | undefined): string {
   const text = setMembers(value).map(textOf).sort().join()
   return DEFAULTS.includes(text) ? '' : text
 }
 
-export const pairsOf = (value: Encoded | undefined): ReadonlyMap<string, string> =>
+export const pairsOf = (value: EncodedValue | undefined): ReadonlyMap<string, string> =>
   new Map(setMembers(value) as readonly (readonly [string, string])[]) // a map of texts has such pairs

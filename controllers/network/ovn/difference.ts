@@ -1,5 +1,5 @@
 /** The operations that turn the rows of one owner in the database into the desired rows: pure. */
-import { canonical, type Columns, type CopiedRow, type Encoded, setMembers, pairsOf } from './copy.ts'
+import { canonical, type Columns, type CopiedRow, type EncodedValue, setMembers, pairsOf } from './copy.ts'
 import type { Bundle } from './ovn.ts'
 import type { OvsdbOperation } from './ovsdb.ts'
 import { type Row, rowId, type RowRef, tableShape, type Table, TABLES, type Value } from './row.ts'
@@ -60,7 +60,7 @@ export const referredBy = ({ columns, parent }: Row): readonly RowRef[] => [
   ),
 ]
 
-function encodeValue(zone: string, value: Value): Encoded {
+function encodeValue(zone: string, value: Value): EncodedValue {
   if (typeof value !== 'object') return value
   if (isList(value)) return ['set', [...value]]
   if (hasReferences(value)) return ['set', value.references.map((row) => uuidAtom(rowId(zone, row)))]
@@ -106,7 +106,7 @@ export function encodeBundle({ zone, owner, rows }: Bundle): EncodedBundle {
 export const isSameRow = (wanted: EncodedRow, known: CopiedRow | undefined): boolean =>
   known !== undefined && changedColumns(wanted, known).length === 0
 
-const changedColumns = ({ columns }: EncodedRow, known: CopiedRow): readonly (readonly [string, Encoded])[] =>
+const changedColumns = ({ columns }: EncodedRow, known: CopiedRow): readonly (readonly [string, EncodedValue])[] =>
   Object.entries(columns).filter(([name, value]) => canonical(value) !== canonical(known.columns[name]))
 
 export interface KnownRows {

@@ -6,14 +6,14 @@ import { monitor, type OvsdbConnection } from './ovsdb.ts'
 const DATABASE = 'OVN_Southbound'
 const REQUESTS = { SB_Global: [{ columns: ['nb_cfg'] }], Chassis_Private: [{ columns: ['name', 'nb_cfg'] }] }
 
-export interface Installed {
+export interface Installations {
   /** The newest sequence that all of the nodes have installed; undefined when one of them, or the database, is not
    *  known. */
   by(nodes: readonly string[]): Promise<number | undefined>
   close(): void
 }
 
-export function openInstalled(remotes: string, options: Pick<LeaderOptions, 'clock' | 'readTls'>): Installed {
+export function openInstalled(remotes: string, options: Pick<LeaderOptions, 'clock' | 'readTls'>): Installations {
   const copy = openCopy(() => 'scalar')
   const at = new Map<string, number>()
   let arrived: number | undefined

@@ -9,7 +9,7 @@ export interface LeaderOptions extends Omit<ConnectionOptions, 'tls'> {
 }
 
 /** A row of the table `Database`, as ovsdb-server(7) says. */
-interface Served {
+interface DatabaseRow {
   readonly name?: string
   readonly leader?: boolean
   readonly connected?: boolean
@@ -17,7 +17,7 @@ interface Served {
 
 /** Rows by their id: as they are, or `new` after a change and absent after a removal. */
 interface ServedUpdates {
-  readonly Database?: Readonly<Record<string, { readonly old?: Served; readonly new?: Served }>>
+  readonly Database?: Readonly<Record<string, { readonly old?: DatabaseRow; readonly new?: DatabaseRow }>>
 }
 
 /** Connects to the first of the remotes, separated by commas, that answers and leads. The connection closes when it no

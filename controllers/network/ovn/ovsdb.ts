@@ -138,7 +138,7 @@ export function connectOvsdb(
 /** No known transaction: the server sends everything. */
 const NONE = '00000000-0000-0000-0000-000000000000'
 
-export interface Monitored {
+export interface Monitor {
   readonly database: string
   /** Id of the monitor, on its connection. */
   readonly id: string
@@ -150,7 +150,7 @@ export interface Monitored {
  *  an older value must not follow a newer one. Throws as `call` does. */
 export async function monitor(
   connection: OvsdbConnection,
-  { database, id, requests }: Monitored,
+  { database, id, requests }: Monitor,
   take: (updates: TableUpdates) => void,
 ): Promise<void> {
   await connection.call('monitor_cond_since', [database, id, requests, NONE], (answer) => {

@@ -101,12 +101,12 @@ export const publicNetworkController = controller<NetworkEffects>()({
 const missingPools = async (
   { db, caches }: Pick<Parts, 'db' | 'caches'>,
   zone: string,
-): Promise<readonly { readonly spec: Subnetted }[]> =>
+): Promise<readonly { readonly spec: PoolSubnet }[]> =>
   (await orUnavailable(listPools(db, zone)))
     .filter(({ id }) => caches.of(PublicPool).get({ name: id }) === undefined)
     .map((spec) => ({ spec }))
 
-type Subnetted = Pick<PublicPoolSpec, 'family' | 'use' | 'cidr' | 'gateway'>
+type PoolSubnet = Pick<PublicPoolSpec, 'family' | 'use' | 'cidr' | 'gateway'>
 
 /** Ports of servers whose claims are in another zone, or that were deleted, for example when a process stopped during
  *  their removal. Other ports stay: PostgreSQL may have been restored from an older state, and their guests still
@@ -139,7 +139,7 @@ export function networkOf(
     pools,
     gatewayNodes,
   }: {
-    readonly pools: readonly { readonly spec: Subnetted }[]
+    readonly pools: readonly { readonly spec: PoolSubnet }[]
     readonly gatewayNodes: readonly string[]
   },
 ): PublicNetwork {
@@ -152,7 +152,7 @@ export function networkOf(
 }
 
 /** IPv6 networks are not among them: prefixes are routed to their servers. */
-function subnetOf({ family, use, cidr, gateway }: Subnetted): readonly Subnet[] {
+function subnetOf({ family, use, cidr, gateway }: PoolSubnet): readonly Subnet[] {
   const network = parseNetwork(cidr)
   if (family === 'ipv6' || network === undefined) return []
   return [

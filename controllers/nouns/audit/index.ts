@@ -1,6 +1,6 @@
 /** Checkpoints of the audit log: the newest entry of each chain, stored where a writer of the database cannot change
  *  it. A chain that contradicts its previous checkpoint is broken, and its checkpoint stays as it is. */
-import { hasEntry, listHeads, STAFF_CHAIN, verifyAudit, type Witnessed } from '../../../db/audit/index.ts'
+import { hasEntry, listHeads, STAFF_CHAIN, verifyAudit, type WitnessedHead } from '../../../db/audit/index.ts'
 import { findAuditTenant, internalBucketOf } from '../../../db/internal-tenant/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
 import { AUDIT_PURPOSE, openAuditStore } from '../../../integrations/object-storage/audit-place.ts'
@@ -91,9 +91,9 @@ async function findBroken(
   { db, clock, log }: CheckpointParts,
   { heads: known }: Testimony,
   heads: readonly CheckpointHead[],
-): Promise<ReadonlyMap<string, CheckpointHead & Witnessed>> {
+): Promise<ReadonlyMap<string, CheckpointHead & WitnessedHead>> {
   const byChain = new Map(heads.map((head) => [head.chain, head]))
-  const broken = new Map<string, CheckpointHead & Witnessed>()
+  const broken = new Map<string, CheckpointHead & WitnessedHead>()
   for (const witnessed of known.values()) {
     const { chain } = witnessed
     if (isSame(witnessed, byChain.get(chain)) || (await hasEntry(db, chain, witnessed))) continue

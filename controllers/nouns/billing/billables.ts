@@ -19,7 +19,7 @@ import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
 
 /** What an object is billed for. */
-export interface Billed extends Pick<SeenResource, 'name'> {
+export interface BilledUse extends Pick<SeenResource, 'name'> {
   /** Its plan or tier, which has its own price; empty where there is none. */
   readonly plan?: string
   /** In units of the price; 1 when absent. */
@@ -33,13 +33,13 @@ export interface Billable {
   readonly resourceType: HourlyType
   readonly kind: ResourceType
   /** Undefined while the object costs nothing. */
-  readonly of: (object: KubeObject, caches: Caches, now: Date) => Billed | undefined
+  readonly of: (object: KubeObject, caches: Caches, now: Date) => BilledUse | undefined
 }
 
 const billable = <Spec, Status>(
   resourceType: HourlyType,
   kind: ResourceType<Spec, Status>,
-  of: (object: KubeObject<Spec, Status>, caches: Caches, now: Date) => Billed | undefined,
+  of: (object: KubeObject<Spec, Status>, caches: Caches, now: Date) => BilledUse | undefined,
 ): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is called with objects of `kind` only
 
 const GIBIBYTE = 1024 ** 3
@@ -96,7 +96,7 @@ const bySize = (
   { metadata, spec }: KubeObject<{ readonly title: string }>,
   gibibytes: number | undefined,
   plan = '',
-): Billed | undefined =>
+): BilledUse | undefined =>
   gibibytes === undefined || gibibytes <= 0
     ? undefined
     : { name: spec.title === '' ? metadata.name : spec.title, plan, quantity: gibibytes }

@@ -31,12 +31,12 @@ export async function sendReminders(parts: ReminderParts): Promise<void> {
   await sendAll(parts, (place) => listEndingCredits(db, within(CREDIT_DAYS), place, BATCH), ofCredit)
 }
 
-type Listed<Item> = (place: string | undefined) => Promise<readonly Item[]>
+type PageReader<Item> = (place: string | undefined) => Promise<readonly Item[]>
 
 /** However many there are: mails that were sent before never block others. */
 async function sendAll<Item>(
   parts: ReminderParts,
-  list: Listed<Item>,
+  list: PageReader<Item>,
   toReminder: (item: Item) => Reminder & { readonly place: string },
 ): Promise<void> {
   let place: string | undefined

@@ -11,7 +11,7 @@ import {
   forgetAbsence,
   listOpenRemovals,
   pruneRemovals,
-  type Removed,
+  type RemovedObject,
   wasRemovalOrdered,
 } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
@@ -72,7 +72,8 @@ export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): P
 /** Releases the claims of objects that were deleted and no longer exist; keeps and counts those of missing objects.
  *  `failure`: a store that is unavailable kept some of them. */
 export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { readonly failure?: unknown }> {
-  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
+  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly OrderedRelease[]; readonly known: number }[] =
+    []
   const lost: Record<string, number> = {}
   // All kinds are looked at before anything is released: what stops one sweep stops all.
   for (const kind of CLAIMANT_KINDS) {
@@ -102,9 +103,9 @@ export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep & { rea
   return { released, lost, isStopped, ...defined({ failure }) }
 }
 
-interface Ordered {
+interface OrderedRelease {
   readonly claimant: Claimant
-  readonly removals: readonly Removed[]
+  readonly removals: readonly RemovedObject[]
 }
 
 const keyOf = ({ accountId, name }: Claimant): string => `${accountId}/${name}`
@@ -114,7 +115,7 @@ const namespaceOf = ({ accountId }: Pick<Claimant, 'accountId'>): string => acco
 async function lookAt(
   parts: SweepParts,
   kind: ClaimantKind,
-): Promise<{ readonly ordered: readonly Ordered[]; readonly lost: number; readonly known: number }> {
+): Promise<{ readonly ordered: readonly OrderedRelease[]; readonly lost: number; readonly known: number }> {
   const { db, clock, shard = WHOLE } = parts
   const list = () => orUnavailable(kind.list(db, clock.now()))
   const all = await list()
@@ -122,7 +123,7 @@ async function lookAt(
   const orphans = await withoutObject(parts, kind, own)
   const removals = orphans.length === 0 ? [] : await orUnavailable(listOpenRemovals(db, kind.type.kind))
   const ofRemovals = Map.groupBy(removals, ({ namespace, name }) => `${namespace}/${name}`)
-  const ordered: Ordered[] = []
+  const ordered: OrderedRelease[] = []
   const missing: Claimant[] = []
   for (const claimant of orphans) {
     const of = ofRemovals.get(`${namespaceOf(claimant)}/${claimant.name}`)
@@ -172,7 +173,7 @@ async function withoutObject(
 async function tryToRelease(
   parts: SweepParts,
   kind: ClaimantKind,
-  { claimant, removals }: Ordered,
+  { claimant, removals }: OrderedRelease,
 ): Promise<'released' | { readonly failure?: unknown }> {
   const { db, clock, log, caches } = parts
   const { release } = kind

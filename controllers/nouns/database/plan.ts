@@ -121,7 +121,7 @@ const done: Rule = (input) => ({
   status: { ...maintained(input).status, isMade: true },
 })
 
-interface Maintained {
+interface Upkeep {
   readonly actions: readonly DatabaseEffect[]
   readonly isSettled: boolean
   readonly waitFor: string
@@ -134,7 +134,7 @@ const STALE =
   'Rotate the credentials to have some that work.'
 
 /** The desired machine and storage, and the status that they report. */
-function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
+function maintained({ root: database, observed, now }: ReconcileInput): Upkeep {
   const { accountId, claim, machines, lost: missing, storage, archive, archiveObstacle } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }

@@ -201,12 +201,12 @@ const saidOf = (
   version: status?.version ?? (version === undefined ? undefined : plainVersion(version.replace(/^v/, ''))),
 })
 
-interface Judged {
+interface Verdict {
   readonly isReady: boolean
   readonly isSimulated: boolean
 }
 
-function detailOf({ state, stateDetail, detail, report }: Machine, { isReady, isSimulated }: Judged): string {
+function detailOf({ state, stateDetail, detail, report }: Machine, { isReady, isSimulated }: Verdict): string {
   if (isSimulated) return SIMULATED_DETAIL
   if (state !== 'started') return `Its server is ${state}${stateDetail === '' ? '' : `: ${stateDetail}`}`
   const text = report?.devCluster?.detail ?? ''

@@ -88,12 +88,12 @@ export const edgeController = controller<EdgeEffects>()({
 
 const ownerOf = (uid: string): string => `Edge/${uid}`
 
-interface Opened {
+interface OpenNetwork {
   readonly bundles: Bundles
   readonly machines: Machines
 }
 
-async function observe(parts: Parts, { bundles, machines }: Opened, edge: EdgeObject): Promise<Observed> {
+async function observe(parts: Parts, { bundles, machines }: OpenNetwork, edge: EdgeObject): Promise<Observed> {
   const { db, caches, store, ovn } = parts
   const {
     metadata: { namespace = '', name, uid = '' },
@@ -149,7 +149,7 @@ async function networkOf(
 /** A claim for an edge that is deleted meanwhile would never be released. */
 const edgeEffects = (
   parts: Parts & HostKeyAccess,
-  { bundles, machines }: Opened,
+  { bundles, machines }: OpenNetwork,
 ): EffectsOn<EdgeEffects, EdgeSpec, EdgeStatus> => ({
   claim: withRefusalCondition(CLAIMED, async ({ granted, ...demand }, edge) => {
     await requireNewest(parts.store, Edge, edge)

@@ -4,7 +4,7 @@ import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '..
 import { NAT64_PREFIX } from '../../../domain/network/rules.ts'
 import { edgeConfiguration, type EdgeStatus } from '../../../resources/edge/index.ts'
 import { configurationFingerprint, type Machine, type MachineDemand } from '../managed-machine/index.ts'
-import type { EdgeObject, Granted, Observed } from './observed.ts'
+import type { EdgeObject, EdgeGrant, Observed } from './observed.ts'
 
 const HOSTNAME_LENGTH_MAXIMUM = 63
 
@@ -13,7 +13,7 @@ export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>
   edgeMachinesOf(roles, placement)
 
 /** What the account must be granted for its spec. */
-export const requiredGrant = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
+export const requiredGrant = (edge: Pick<EdgeObject, 'spec'>): EdgeGrant => ({
   plan: edge.spec.plan,
   machines: rulesOf(edge).map(({ name }) => name),
   hasPair: hasPair(edge.spec.roles, edge.spec.placement),
@@ -32,7 +32,7 @@ export function grows(edge: EdgeObject): boolean {
 }
 
 /** The part of the grant that its spec still requires. */
-export function grantedOf(edge: EdgeObject): Granted {
+export function grantedOf(edge: EdgeObject): EdgeGrant {
   const wanted = requiredGrant(edge)
   const granted = edge.status?.granted ?? wanted
   return {

@@ -61,11 +61,11 @@ export interface Announcement {
 }
 
 /** The machines that the account may have. */
-export type Granted = NonNullable<EdgeStatus['granted']>
+export type EdgeGrant = NonNullable<EdgeStatus['granted']>
 
 /** The effects of edges by name, each with its input. */
 export interface EdgeEffects extends AuditEffects, MachineEffects {
-  readonly claim: EdgeDemand & { readonly granted: Granted }
+  readonly claim: EdgeDemand & { readonly granted: EdgeGrant }
   /** Makes the network and the hosts route to the gateway. */
   readonly announce: Announcement
   /** Releases what it has claimed. */

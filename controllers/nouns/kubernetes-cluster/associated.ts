@@ -15,8 +15,8 @@ export interface AssociatedObject {
 }
 
 const INDEX = 'what a Kubernetes cluster made'
-type Labeled = KubeObject<{ readonly labels: Readonly<Record<string, string>> }>
-const clusterOf = ({ metadata: { namespace }, spec }: Labeled): readonly string[] => {
+type LabeledObject = KubeObject<{ readonly labels: Readonly<Record<string, string>> }>
+const clusterOf = ({ metadata: { namespace }, spec }: LabeledObject): readonly string[] => {
   const cluster = spec.labels[CLUSTER_LABELS.cluster]
   return cluster === undefined ? [] : [`${namespace}/${cluster}`]
 }
@@ -29,7 +29,7 @@ export function openAssociated({ caches }: { readonly caches: Caches }) {
   for (const cache of [balancers, snapshots, storages]) cache.addIndex(INDEX, clusterOf)
   return ({ namespace, name }: { readonly namespace: string; readonly name: string }): readonly AssociatedObject[] => {
     const at = `${namespace}/${name}`
-    const isVolume = ({ spec }: Labeled) => spec.labels[CLUSTER_LABELS.volume] !== undefined
+    const isVolume = ({ spec }: LabeledObject) => spec.labels[CLUSTER_LABELS.volume] !== undefined
     const ownSnapshots = snapshots.by(INDEX, at).filter(isVolume)
     const isFree = ({ metadata }: KubeObject): boolean =>
       snapshots

@@ -12,13 +12,13 @@ type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 /** How late a snapshot may be. */
 const SNAPSHOT_GRACE_MILLISECONDS = 1_800_000
 
-interface Watched {
+interface Sources {
   clusters(): readonly ClusterObject[]
   pools(): readonly NodePoolObject[]
 }
 
 export function openKubernetesMetrics(
-  { clusters, pools }: Watched,
+  { clusters, pools }: Sources,
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): void {

@@ -14,7 +14,7 @@ import type { ClusterEffects, ClusterObject } from './observed.ts'
 
 type Registration = NonNullable<KubernetesClusterStatus['platform']>
 
-interface Hosted {
+interface ClusterHost {
   readonly claim: ClusterClaim
   readonly control: ControlPlanes
 }
@@ -44,7 +44,7 @@ export async function registerCluster(
   parts: Parts,
   { accountId, clusterId, operationId }: ClusterEffects['register'],
   { status }: ClusterObject,
-  { claim, control }: Hosted,
+  { claim, control }: ClusterHost,
 ): Promise<EffectReport> {
   const platform = requirePlatform(parts)
   const organisationId = await orUnavailable(findOrganisationOf(parts.db, accountId))
@@ -79,7 +79,7 @@ export async function deregisterCluster(
   parts: Parts,
   { clusterId, operationId, state }: ClusterEffects['deregister'],
   { metadata, status }: ClusterObject,
-  { claim, control }: Hosted,
+  { claim, control }: ClusterHost,
 ): Promise<EffectReport> {
   const platform = requirePlatform(parts)
   const of = operationId === undefined ? {} : { operationId }

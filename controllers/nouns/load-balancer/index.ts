@@ -69,14 +69,14 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   },
 })
 
-interface Opened {
+interface OpenNetwork {
   readonly bundles: Bundles
   readonly machines: Machines
 }
 
 async function observe(
   parts: Parts,
-  { bundles, machines }: Opened,
+  { bundles, machines }: OpenNetwork,
   balancer: LoadBalancerObject,
   now: Date,
 ): Promise<Observed> {
@@ -112,7 +112,7 @@ async function observe(
 
 const effectsOf = (
   parts: Parts & CertificateAccess,
-  { bundles, machines }: Opened,
+  { bundles, machines }: OpenNetwork,
 ): EffectsOn<LoadBalancerEffects, LoadBalancerSpec, LoadBalancerStatus> => ({
   claim: claimEffect(parts, loadBalancerChanges),
   async route({ address }, balancer) {

@@ -144,7 +144,7 @@ const done: Rule = (input) => ({
   },
 })
 
-interface Maintained {
+interface Upkeep {
   readonly slots: readonly Slot[]
   readonly actions: readonly NodePoolEffect[]
   /** Empty when everything is as desired. */
@@ -153,7 +153,7 @@ interface Maintained {
 }
 
 /** What to do for this number of nodes, and the status of the existing ones. */
-function maintained({ root: pool, observed, now }: Input, count: number): Maintained {
+function maintained({ root: pool, observed, now }: Input, count: number): Upkeep {
   const { accountId = '', machines, lost, region } = observed
   const slots = slotsOf(pool, observed, count)
   const drains = currentDrains(pool, slots)

@@ -35,7 +35,7 @@ export type UnderusedMemory = Map<string, { readonly lookedAt: number; readonly 
  *  controller. */
 const FORGOTTEN_MILLISECONDS = 3_600_000
 
-interface Looked {
+interface Situation {
   readonly load: Load
   readonly pools: readonly NodePoolObject[]
   readonly region: string
@@ -44,7 +44,7 @@ interface Looked {
 }
 
 /** The input of the judgement, including what earlier reconciles remembered. */
-export function scalingFor(memory: UnderusedMemory, cluster: string, looked: Looked): Scaling {
+export function scalingFor(memory: UnderusedMemory, cluster: string, looked: Situation): Scaling {
   const { load, now } = looked
   const pools = looked.pools.map((pool) => scalingPoolOf(pool, looked))
   const since = rememberUnderused(memory.get(cluster)?.since ?? new Map(), underusedNodes(load, pools), now)
@@ -57,7 +57,7 @@ export function scalingFor(memory: UnderusedMemory, cluster: string, looked: Loo
   return { load, pools, underusedSince: since }
 }
 
-function scalingPoolOf(pool: NodePoolObject, { load, region, now, planOf }: Looked): ScalingPool {
+function scalingPoolOf(pool: NodePoolObject, { load, region, now, planOf }: Situation): ScalingPool {
   const { metadata, spec, status } = pool
   const named = { name: spec.name, uid: metadata.uid ?? '' }
   const wanted = wantedNumbers(pool, spec.count)
@@ -86,7 +86,7 @@ function templateOf(
     load,
     region,
     plan,
-  }: Pick<Looked, 'load' | 'region'> & { own: readonly LoadNode[]; plan: PlanObject | undefined },
+  }: Pick<Situation, 'load' | 'region'> & { own: readonly LoadNode[]; plan: PlanObject | undefined },
 ): NodeTemplate | undefined {
   const marks = marksOf(pool, region)
   const sample = own.find(({ isReady }) => isReady)

@@ -140,11 +140,11 @@ function ending(root: PlaygroundObject, { host }: Observed, row: Row, over: Over
   ]
 }
 
-type Hosted = Exclude<Observed['host'], { readonly obstacle: string }>
+type PlaygroundHost = Exclude<Observed['host'], { readonly obstacle: string }>
 
 const isWhole = ({ phase, apiServersReady }: ControlPlaneState): boolean => phase === 'running' && apiServersReady > 0
 
-function making(row: Row, { plane, isSimulated }: Hosted, now: Date): readonly PlaygroundAction[] {
+function making(row: Row, { plane, isSimulated }: PlaygroundHost, now: Date): readonly PlaygroundAction[] {
   if (hasTakenTooLong(row.createdAt, now)) {
     const detail = plane === undefined || plane.detail === '' ? 'It was not ready in time.' : plane.detail
     return failing(row, detail)
@@ -178,7 +178,7 @@ const failing = (row: Row, failureReason: string): readonly PlaygroundAction[] =
   { do: 'wait', seconds: 0, for: 'the next look' },
 ]
 
-function running(row: Row, { plane, isSimulated }: Hosted, now: Date): readonly PlaygroundAction[] {
+function running(row: Row, { plane, isSimulated }: PlaygroundHost, now: Date): readonly PlaygroundAction[] {
   if (plane === undefined) return failing(row, LOST)
   const isGood = isWhole(plane)
   return [

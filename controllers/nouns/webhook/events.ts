@@ -71,14 +71,14 @@ const STATE_KINDS: Readonly<Record<(typeof STATE_RESOURCES)[number], ResourceTyp
 }
 
 /** Accounts of which a resource has changed since they were looked at. */
-export interface Changed {
+export interface ChangedAccounts {
   /** The accounts that were changed since the last call; all of them at the first call. */
   take(): ReadonlySet<string> | 'all'
   close(): void
 }
 
 /** Notes which accounts have changes in the caches. */
-export function watchStates({ caches }: Pick<EventParts, 'caches'>): Changed {
+export function watchStates({ caches }: Pick<EventParts, 'caches'>): ChangedAccounts {
   let changed: Set<string> | 'all' = 'all'
   const stops = Object.values(STATE_KINDS).map((type) =>
     caches.of(type).subscribe(({ object: { metadata } }) => {

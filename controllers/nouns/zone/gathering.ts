@@ -4,7 +4,7 @@
 import { findUnplaceable } from '../../../domain/node/evacuation.ts'
 import { isFinal } from '../../../domain/operations.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
-import type { Misplaced, ReconcileInput, StorageObject, ZoneAction } from './observed.ts'
+import type { MisplacedData, ReconcileInput, StorageObject, ZoneAction } from './observed.ts'
 
 /** The actor of the moves that a zone starts. */
 export const GATHERER = 'system:zones'
@@ -19,7 +19,7 @@ export function gather({ zone, observed, now }: ReconcileInput): readonly ZoneAc
   const isSharing = (node: string): boolean =>
     hosts.some((host) => host.node === node && host.isReachable && host.pools.length > 0)
   const sharing = nodes.filter(({ node }) => isSharing(node))
-  const hasRoom = (one: Misplaced): boolean =>
+  const hasRoom = (one: MisplacedData): boolean =>
     findUnplaceable({ node: one.node, zone: zone.metadata.name }, [{ serverId: '', ...one }], sharing).length === 0
   return misplaced
     .filter((one) => isSharing(one.node) && isIdle(one) && isDue(one, now) && hasRoom(one))
@@ -27,7 +27,7 @@ export function gather({ zone, observed, now }: ReconcileInput): readonly ZoneAc
     .flatMap((one) => moveOf(one))
 }
 
-const isIdle = ({ isNodeBusy, serverId, server, storages }: Misplaced): boolean =>
+const isIdle = ({ isNodeBusy, serverId, server, storages }: MisplacedData): boolean =>
   !isNodeBusy &&
   storages.every(
     (storage) =>
@@ -42,7 +42,7 @@ const isIdle = ({ isNodeBusy, serverId, server, storages }: Misplaced): boolean 
       (server.status?.state === 'started' || server.status?.state === 'stopped')))
 
 /** The move of the first storage includes the others. */
-function moveOf({ namespace, node, storages }: Misplaced): readonly ZoneAction[] {
+function moveOf({ namespace, node, storages }: MisplacedData): readonly ZoneAction[] {
   const [first] = storages
   if (first === undefined) return []
   const turn = Math.max(...storages.map(turnsOf)) + 1
@@ -65,7 +65,8 @@ function moveOf({ namespace, node, storages }: Misplaced): readonly ZoneAction[]
 const turnsOf = ({ spec: { operation } }: StorageObject): number =>
   operation?.kind === 'storage.move' && operation.actor === GATHERER ? Number(operation.arguments?.['turn'] ?? 1) : 0
 
-const isDue = ({ storages }: Misplaced, now: Date): boolean => storages.every((storage) => isStorageDue(storage, now))
+const isDue = ({ storages }: MisplacedData, now: Date): boolean =>
+  storages.every((storage) => isStorageDue(storage, now))
 
 /** Ten minutes after the first try, twice as long after each further one, and at most a day. */
 function isStorageDue(storage: StorageObject, now: Date): boolean {

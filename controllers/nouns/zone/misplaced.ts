@@ -11,7 +11,7 @@ import { activeOperation } from '../../kit/operation/stanza.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { poolsOf } from '../../kit/shared-pools.ts'
 import { GATHERER, GATHERED_AT_ONCE_MAXIMUM } from './gathering.ts'
-import type { Misplaced, Observed, StorageObject } from './observed.ts'
+import type { MisplacedData, Observed, StorageObject } from './observed.ts'
 
 const ON_HOSTS = 'on hosts of a zone'
 
@@ -30,7 +30,7 @@ export async function readMisplaced(parts: Parts, zone: string): Promise<Pick<Ob
   const onHosts = Map.groupBy(storages.filter(isOnHost), ({ status }) => status?.nodeName ?? '')
   const nodes = [...onHosts.keys()].filter((node) => poolsOf(parts.caches, node).length > 0).sort()
   if (gathered >= GATHERED_AT_ONCE_MAXIMUM || nodes.length === 0) return { gathered }
-  const found: Misplaced[] = []
+  const found: MisplacedData[] = []
   for (const node of nodes) found.push(...(await readMisplacedOn(parts, node, onHosts.get(node) ?? [])))
   const accounts = [...new Set(found.map(({ accountId }) => accountId))]
   const held = await orUnavailable(listHeldOnHosts(parts.db, accounts))
@@ -42,7 +42,7 @@ async function readMisplacedOn(
   parts: Parts,
   node: string,
   onHost: readonly StorageObject[],
-): Promise<readonly Misplaced[]> {
+): Promise<readonly MisplacedData[]> {
   const of = (namespace: string, isIts: (storage: StorageObject) => boolean): readonly StorageObject[] =>
     onHost
       .filter((storage) => storage.metadata.namespace === namespace && isIts(storage))
@@ -75,7 +75,7 @@ const isOfServer =
     (spec.isBoot ? spec.serverId : status?.serverId) === serverId
 
 const isOf = (
-  { accountId, serverId, storages }: Misplaced,
+  { accountId, serverId, storages }: MisplacedData,
   hold: Awaited<ReturnType<typeof listHeldOnHosts>>[number],
 ): boolean =>
   accountId === hold.accountId &&

@@ -15,7 +15,7 @@ export type ZoneObject = KubeObject<ZoneSpec, ZoneStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
 /** What moves to shared storage together: a server with its storages, or a storage without a server. */
-export interface Misplaced extends Omit<Evacuee, 'serverId'> {
+export interface MisplacedData extends Omit<Evacuee, 'serverId'> {
   readonly node: string
   /** An operation of the node is under way, such as a drain. */
   readonly isNodeBusy: boolean
@@ -56,7 +56,7 @@ export interface Observed {
   readonly pools?: readonly string[]
   /** Storages of tier standard on the disks of hosts that reach shared storage, without those that snapshots and copies
    *  keep there; read only while more of them may be moved. */
-  readonly misplaced?: readonly Misplaced[]
+  readonly misplaced?: readonly MisplacedData[]
   /** How many storages the zone is moving to shared storage. */
   readonly gathered?: number
   /** The actor of the edit that has no operation. */

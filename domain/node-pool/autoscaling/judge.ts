@@ -90,7 +90,7 @@ export function judgeGrowth(load: Load, pools: readonly ScalingPool[]): Growth |
   return best && { poolId: best.poolId, by: best.by, pods: best.pods }
 }
 
-export interface Underused {
+export interface UnderusedNode {
   readonly poolId: string
   readonly name: string
   readonly usage: number
@@ -110,7 +110,7 @@ function canBeEmptied({ name }: LoadNode, load: Load): boolean {
 }
 
 /** Nodes that could be removed, the least used first, regardless of how long they have been under-used. */
-export function underusedNodes(load: Load, pools: readonly ScalingPool[]): readonly Underused[] {
+export function underusedNodes(load: Load, pools: readonly ScalingPool[]): readonly UnderusedNode[] {
   return pools
     .flatMap(({ id, bounds, count, nodes }) =>
       bounds === null || count <= bounds.min ? [] : nodes.map((name) => ({ poolId: id, name })),
@@ -130,7 +130,7 @@ export function judgeShrinking(
   load: Load,
   pools: readonly ScalingPool[],
   { since, now }: { readonly since: ReadonlyMap<string, string>; readonly now: Date },
-): Underused | undefined {
+): UnderusedNode | undefined {
   const isOver = (at: string) => now.getTime() - Date.parse(at) >= UNDERUSED_SECONDS * 1_000
   if (pools.some(({ isBusy, grownAt }) => isBusy || (grownAt !== undefined && !isOver(grownAt)))) return undefined
   return underusedNodes(load, pools).find(({ name }) => {
@@ -142,7 +142,7 @@ export function judgeShrinking(
 /** Keeps the times of nodes that are still under-used, and starts to count for the others. */
 export const rememberUnderused = (
   since: ReadonlyMap<string, string>,
-  underused: readonly Underused[],
+  underused: readonly UnderusedNode[],
   now: Date,
 ): ReadonlyMap<string, string> => new Map(underused.map(({ name }) => [name, since.get(name) ?? now.toISOString()]))
 

@@ -180,7 +180,7 @@ const EMPTY_PARTS: JsonObject = {
   ...EMPTY_EVENT,
 }
 
-export interface Applied {
+export interface ApplyResult {
   readonly object: JsonObject
   readonly managedFields: ManagedFieldsEntry[]
 }
@@ -193,7 +193,7 @@ export function apply(
   live: KubeObject | undefined,
   isForced: boolean,
   givenNamespace: string,
-): Applied {
+): ApplyResult {
   const { definition, manager, subresource, now } = writing
   if (looseMetadata(config).managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
   const schema = typeSchemaOf(definition)

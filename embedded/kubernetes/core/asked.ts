@@ -19,9 +19,9 @@ const NAMESPACE_CONTROLLER = controllerUser('namespace-controller')
 const MOST_ATTEMPTS = 5
 
 /** The message of a refusal; undefined when the change is done, or the object is deleted. */
-type Answered = Promise<string | undefined>
+type RefusalText = Promise<string | undefined>
 
-async function refusalOf(write: () => Promise<void>): Answered {
+async function refusalOf(write: () => Promise<void>): RefusalText {
   try {
     await write()
     return undefined
@@ -38,7 +38,7 @@ export const removeAsked = (
   definition: Definition,
   object: KubeObject,
   { propagation }: Pick<DeleteOptions, 'propagation'>,
-): Answered =>
+): RefusalText =>
   refusalOf(async () => {
     const { namespace = '', name, uid, resourceVersion } = object.metadata
     const options = { propagation, uid, resourceVersion }
@@ -52,7 +52,7 @@ export const removeWithNamespace = (
   engine: Engine,
   definition: Definition,
   { metadata: { namespace = '', name, uid } }: KubeObject,
-): Answered =>
+): RefusalText =>
   refusalOf(async () => {
     const [table, options] = [engine.store.table(definition.storageKey), { propagation: 'Background', uid } as const]
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -92,7 +92,7 @@ export const changeAsked = (
   definition: Definition,
   { metadata: { namespace = '', name, uid } }: KubeObject,
   changesOf: (now: KubeObject) => { readonly [Key in keyof Metadata]?: Metadata[Key] | undefined } | undefined,
-): Answered =>
+): RefusalText =>
   refusalOf(async () => {
     const { storageKey, hooks } = definition
     const [table, key] = [engine.store.table(storageKey), entryKey(namespace, name)]

@@ -167,14 +167,14 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
   throw unavailable('the object changes too fast')
 }
 
-interface Prepared {
+interface PreparedChange {
   readonly object: KubeObject
   readonly old: KubeObject | undefined
   readonly warnings: string[]
 }
 
 /** The stored object after the change, shaped and validated. */
-function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeObject | undefined): Prepared {
+function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeObject | undefined): PreparedChange {
   const { target } = write
   const { definition, namespace, name, subresource } = target
   const old = stored && versionView(definition, stored)

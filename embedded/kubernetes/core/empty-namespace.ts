@@ -15,7 +15,7 @@ type Counts = Map<string, number>
 /** Deletes the remaining objects of the namespace, and the namespace when none are left. Returns whether something was
  *  refused; then the caller retries. */
 export async function emptyNamespace(engine: Engine, { metadata: { name } }: KubeObject): Promise<boolean> {
-  const all: Promise<Emptied>[] = []
+  const all: Promise<EmptyResult>[] = []
   for (const [storageKey, table] of engine.store.tables()) {
     const definition = engine.registry.ofStored(storageKey)
     if (definition && !definition.isNamespaced) continue
@@ -27,13 +27,13 @@ export async function emptyNamespace(engine: Engine, { metadata: { name } }: Kub
 }
 
 /** The result of deleting the objects of one resource. */
-interface Emptied {
+interface EmptyResult {
   readonly storageKey: string
   readonly refusal?: string
 }
 
 /** Deletes one by one; the first refusal stops it, as in a collection delete. */
-async function emptyResource(engine: Engine, definition: Definition, namespace: string): Promise<Emptied> {
+async function emptyResource(engine: Engine, definition: Definition, namespace: string): Promise<EmptyResult> {
   const { storageKey } = definition
   const left = () =>
     [...engine.store.table(storageKey).scan(`${namespace}/`)]
@@ -55,7 +55,7 @@ async function emptyResource(engine: Engine, definition: Definition, namespace: 
 }
 
 /** Finishes with the current namespace, which may have changed while admission was asked. */
-function finish(engine: Engine, name: string, emptied: readonly Emptied[]): boolean {
+function finish(engine: Engine, name: string, emptied: readonly EmptyResult[]): boolean {
   const namespace = engine.store.table(NAMESPACES).get(name)
   if (namespace?.metadata.deletionTimestamp === undefined) return false
   const refused = emptied.filter(({ refusal }) => refusal !== undefined)

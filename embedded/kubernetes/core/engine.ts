@@ -28,12 +28,12 @@ export interface Admission {
   readonly deleteOptions?: JsonObject
 }
 
-export interface Admitted {
+export interface AdmissionResult {
   readonly warnings: readonly string[]
 }
 
 /** Throws a Refusal when the write is denied; undefined when no webhook applies. */
-export type Admit = (admission: Admission) => Promise<Admitted> | undefined
+export type Admit = (admission: Admission) => Promise<AdmissionResult> | undefined
 
 export interface Engine {
   readonly store: Store

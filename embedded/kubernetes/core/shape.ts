@@ -25,14 +25,14 @@ export interface ShapeInput {
   readonly random: Random
 }
 
-export interface Shaped {
+export interface ShapedObject {
   readonly object: KubeObject
   /** Paths of members that the schema does not contain; they were removed from the object. */
   readonly unknown: readonly string[]
 }
 
 /** The object that would be stored. Does not refuse anything. */
-export function shape(input: ShapeInput): Shaped {
+export function shape(input: ShapeInput): ShapedObject {
   const { definition, draft, old, namespace, name, subresource, now, random } = input
   const metadata = looseMetadata(draft)
   const { apiVersion: _version, kind: _kind, metadata: _metadata, status, ...rest } = draft

@@ -21,7 +21,7 @@ export function ruleFaults(
   if (value === undefined || value === null) return []
   if (!hasRules(schema)) return []
   const { 'x-kubernetes-validations': rules = [] } = schema
-  const checked: Checked = {
+  const checked: CheckedValue = {
     value,
     old,
     self: once(() => celValue(value, schema)),
@@ -34,7 +34,7 @@ export function ruleFaults(
 }
 
 /** A value with rules, and its old value. The CEL values are created for the first rule that needs them. */
-interface Checked {
+interface CheckedValue {
   readonly value: Json
   readonly old: Json | undefined
   readonly self: () => CelValue
@@ -81,7 +81,13 @@ export function hasRules(schema: Schema): boolean {
   return found
 }
 
-function faultOf(rule: ValidationRule, checked: Checked, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
+function faultOf(
+  rule: ValidationRule,
+  checked: CheckedValue,
+  schema: Schema,
+  field: string,
+  tolerated: Cause[],
+): Cause[] {
   const { value, old } = checked
   const isOptional = rule.optionalOldSelf === true
   if (isTransition(rule) && old === undefined && !isOptional) return []
@@ -91,7 +97,7 @@ function faultOf(rule: ValidationRule, checked: Checked, schema: Schema, field: 
   return []
 }
 
-function brokenBy(rule: ValidationRule, checked: Checked, schema: Schema, field: string): Cause[] {
+function brokenBy(rule: ValidationRule, checked: CheckedValue, schema: Schema, field: string): Cause[] {
   const isOptional = rule.optionalOldSelf === true
   const { value } = checked
   const self = checked.self()

@@ -9,7 +9,7 @@ import { syncToDisk } from '../../../kit/sys/durable-file.ts'
 import { tryLock } from '../../../kit/sys/file-lock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { frameOf, recordsIn } from './log-frame.ts'
-import type { Loaded, StateSource, Storage, StoredRecord } from './storage.ts'
+import type { LoadedState, StateSource, Storage, StoredRecord } from './storage.ts'
 
 const SNAPSHOT_AFTER_BYTES = 64 * 1024 * 1024
 const SNAPSHOT_RECORDS_PER_FRAME = 500
@@ -70,7 +70,7 @@ class FolderLog implements LogStorage {
     this.#source = source
   }
 
-  async load(): Promise<Loaded> {
+  async load(): Promise<LoadedState> {
     const { folder, log } = this.#options
     const loaded = await loadFolder(folder, log)
     this.#file = await open(join(folder, `log-${loaded.logRevision}`), 'a', 0o600)
@@ -205,7 +205,7 @@ async function filesIn(folder: string): Promise<NamedFile[]> {
   })
 }
 
-async function loadFolder(folder: string, log: Logger): Promise<Loaded & { readonly logRevision: number }> {
+async function loadFolder(folder: string, log: Logger): Promise<LoadedState & { readonly logRevision: number }> {
   const files = await filesIn(folder)
   for (const { name } of files.filter(({ kind }) => kind === 'partial')) await rm(join(folder, name), { force: true })
   const newest = Math.max(0, ...files.filter(({ kind }) => kind === 'snapshot').map(({ revision }) => revision))

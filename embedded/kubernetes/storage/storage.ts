@@ -11,7 +11,7 @@ export interface StoredRecord {
   readonly object: KubeObject | undefined
 }
 
-export interface Loaded {
+export interface LoadedState {
   /** The state at `revision`: one record for each object. */
   readonly snapshot: readonly StoredRecord[]
   readonly revision: number
@@ -21,7 +21,7 @@ export interface Loaded {
 
 export interface Storage {
   /** Reads the stored state. Called once, before anything else. */
-  load(): Promise<Loaded>
+  load(): Promise<LoadedState>
   /** Resolves when the record is durable. Promises resolve in the order of the calls. */
   append(record: StoredRecord): Promise<void>
   /** Closes once all appended records are durable. */

@@ -50,7 +50,7 @@ export type Decision =
   /** A notification or a client's response: 202 without a body. */
   | { readonly kind: 'accepted' }
 
-export interface Posted {
+export interface PostedMessage {
   /** As received, regardless of its content type. */
   readonly body: Uint8Array
   /** A header by its lower-case name. */
@@ -58,7 +58,7 @@ export interface Posted {
 }
 
 /** Decides about one posted message. Never throws. */
-export function decide({ body, header }: Posted): Decision {
+export function decide({ body, header }: PostedMessage): Decision {
   const message = parse(body)
   if (message === undefined) return malformed(PARSE_ERROR, `The body is not JSON of at most ${DEPTH_MAXIMUM} levels.`)
   if (Array.isArray(message)) return malformed(INVALID_REQUEST, 'Send one message at a time; batches are not taken.')
@@ -82,7 +82,7 @@ interface Request {
   readonly id: MessageId | undefined
   readonly method: string
   readonly params: Members
-  readonly header: Posted['header']
+  readonly header: PostedMessage['header']
 }
 
 function parse(body: Uint8Array): unknown {

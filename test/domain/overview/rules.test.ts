@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { isQuotaNear, nameOf, problemOf, type Shown } from '../../../domain/overview/rules.ts'
+import { isQuotaNear, nameOf, problemOf, type ResourceView } from '../../../domain/overview/rules.ts'
 
-const shown = (more: Partial<Shown>): Shown => ({ id: 'a', ...more })
+const shown = (more: Partial<ResourceView>): ResourceView => ({ id: 'a', ...more })
 const operation = { id: 'op' }
 
-test.each<readonly [string, Partial<Shown>, string | undefined]>([
+test.each<readonly [string, Partial<ResourceView>, string | undefined]>([
   ['works', { state: 'started' }, undefined],
   ['is in error, and says why', { state: 'error', state_detail: 'No disk.' }, 'No disk.'],
   ['is in error, and does not say why', { state: 'error', state_detail: '' }, 'It is in the state error.'],

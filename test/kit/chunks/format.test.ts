@@ -13,7 +13,14 @@ import {
   newDigests,
   setDigest,
 } from '../../../kit/chunks/manifest.ts'
-import { Damaged, DIGEST_BYTES, chunkDigest, openObject, repositoryKeys, sealObject } from '../../../kit/chunks/seal.ts'
+import {
+  DamagedObject,
+  DIGEST_BYTES,
+  chunkDigest,
+  openObject,
+  repositoryKeys,
+  sealObject,
+} from '../../../kit/chunks/seal.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
 const KEY = Buffer.alloc(32, 7)
@@ -50,7 +57,7 @@ describe('sealing', () => {
           openObject(keys, NAME, sealed.subarray(0, at), plain.length),
           ...(plain.length === 0 ? [] : [openObject(keys, NAME, sealed, plain.length - 1)]),
         ]
-        for (const refusal of refusals) await expect(refusal).rejects.toThrow(Damaged)
+        for (const refusal of refusals) await expect(refusal).rejects.toThrow(DamagedObject)
       }),
     ))
 
@@ -112,9 +119,9 @@ describe('a manifest', () => {
       property(manifest, integer({ min: 1 }), (written, cut) => {
         const bytes = encodeManifest(written)
         const shorter = bytes.subarray(0, bytes.length - 1 - (cut % (bytes.length - 1)))
-        expect(() => decode(shorter)).toThrow(Damaged)
-        expect(() => decode(Buffer.concat([bytes, Buffer.alloc(1)]))).toThrow(Damaged)
-        expect(() => decodeManifest('m/b2', 'b2', bytes)).toThrow(Damaged)
+        expect(() => decode(shorter)).toThrow(DamagedObject)
+        expect(() => decode(Buffer.concat([bytes, Buffer.alloc(1)]))).toThrow(DamagedObject)
+        expect(() => decodeManifest('m/b2', 'b2', bytes)).toThrow(DamagedObject)
       }),
     ))
 
@@ -123,7 +130,9 @@ describe('a manifest', () => {
     for (const chunk of [0, 2]) setDigest(written.digests, chunk, Buffer.alloc(DIGEST_BYTES, 1))
     const [header = '', body] = encodeManifest(written).toString('latin1').split('\n')
     for (const runs of ['[[0,1],[0,1]]', '[[2,1],[0,1]]', '[[3,2]]', '[[0,3]]', '[[0,1]]', '[[-1,2]]', '[[0,0],[1,2]]'])
-      expect(() => decode(Buffer.from(`${header.replace('[[0,1],[2,1]]', runs)}\n${body}`, 'latin1'))).toThrow(Damaged)
+      expect(() => decode(Buffer.from(`${header.replace('[[0,1],[2,1]]', runs)}\n${body}`, 'latin1'))).toThrow(
+        DamagedObject,
+      )
   })
 
   it('has no digest for chunks that are zero, or behind the end', () => {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { CHUNK_BYTES, newDigests, setDigest, type ChunkManifest } from '../../../kit/chunks/manifest.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../kit/chunks/repository.ts'
 import { openS3Store } from '../../../kit/chunks/s3-store.ts'
-import { Damaged } from '../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../kit/chunks/seal.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { type Fault, type HostileS3, startHostileS3 } from './hostile-s3.ts'
@@ -96,7 +96,7 @@ it('never restores other bytes than were backed up: chunks that changed places a
   const [first, second] = [...server.objects.entries()].filter(([key]) => key.startsWith('c/'))
   if (first === undefined || second === undefined) throw new Error('two chunks were written')
   server.objects.set(first[0], second[1])
-  await expect(restored('b1')).rejects.toThrow(Damaged)
+  await expect(restored('b1')).rejects.toThrow(DamagedObject)
   await expect(verifyBackup(repository, 'b1')).rejects.toThrow(first[0])
 })
 
@@ -123,7 +123,7 @@ it('holds a chunk only when it is whole and young enough', async () => {
 it('gives nothing away to another key', async () => {
   await putBackup('b1', ['a'])
   const other = open(Buffer.alloc(32, 2))
-  await expect(other.getManifest('b1')).rejects.toThrow(Damaged)
+  await expect(other.getManifest('b1')).rejects.toThrow(DamagedObject)
   expect(other.digestOf(chunkOf('a')).equals(repository.digestOf(chunkOf('a')))).toBe(false)
 })
 
@@ -132,5 +132,5 @@ it('a manifest cannot be passed off as another backup', async () => {
   const stored = server.objects.get('m/b1')
   if (stored === undefined) throw new Error('it was written')
   server.objects.set('m/b2', stored)
-  await expect(repository.getManifest('b2')).rejects.toThrow(Damaged)
+  await expect(repository.getManifest('b2')).rejects.toThrow(DamagedObject)
 })

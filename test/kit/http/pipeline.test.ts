@@ -7,7 +7,7 @@ import type { Answer, Caller, Customer } from '../../../kit/http/call.ts'
 import { createChannel } from '../../../kit/http/channel.ts'
 import { publicEndpoint } from '../../../kit/http/endpoint.ts'
 import type { HttpRequest } from '../../../kit/http/exchange.ts'
-import type { IdempotencyKeys, KeyOf, Remembered } from '../../../kit/http/idempotency.ts'
+import type { IdempotencyKeys, KeyOf, KeyRecord } from '../../../kit/http/idempotency.ts'
 import {
   createPipeline,
   type PipelineOptions,
@@ -617,7 +617,7 @@ describe('limits', () => {
 describe('idempotency keys', () => {
   const KEY = '0b5f1a52-6f10-4a53-9f0c-6a1d5b1d9f11'
   function openKeys() {
-    const known = new Map<string, Remembered>()
+    const known = new Map<string, KeyRecord>()
     const nameOf = ({ accountId, key }: KeyOf) => `${accountId} ${key}`
     const keys: IdempotencyKeys = {
       async take(key, hash) {

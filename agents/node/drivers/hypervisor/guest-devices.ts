@@ -24,7 +24,7 @@ import { askForInterface, closeInterface, interfaceDevice, listInterfaces, plugI
 import type { Qmp } from './qmp.ts'
 
 /** A guest whose process answers. */
-export interface Attached {
+export interface AttachedGuest {
   readonly pid: number
   readonly qmp: Qmp
   /** Paths of the disks that QEMU has open, by slot. */
@@ -42,7 +42,7 @@ export interface Attached {
 
 export interface GuestDevicesOptions {
   /** Undefined for a guest that this agent is not attached to, or that does not run. */
-  readonly attached: (name: string) => Attached | undefined
+  readonly attached: (name: string) => AttachedGuest | undefined
   /** Allows one change of a guest at a time. */
   readonly locks: KeyedMutex
   /** The guest's folder. */
@@ -71,7 +71,7 @@ async function readSlots(qmp: Qmp, user: GuestUser | undefined) {
 export async function findDisks(
   qmp: Qmp,
   user: GuestUser | undefined,
-): Promise<Pick<Attached, 'cutOff' | 'unheld'> & { readonly disks: Map<number, string> }> {
+): Promise<Pick<AttachedGuest, 'cutOff' | 'unheld'> & { readonly disks: Map<number, string> }> {
   const { cutOff, unheld } = await readSlots(qmp, user)
   for (const slot of cutOff) await askForDisk(qmp, slot)
   // A disk that a job still reads stays open.
@@ -145,7 +145,7 @@ export class GuestDevices {
    *  interface is plugged in again. */
   async #keepInterface(
     name: string,
-    attachment: Attached,
+    attachment: AttachedGuest,
     { isLeaving: _isLeaving, ...guestInterface }: GuestInterface,
     user: number | undefined,
   ): Promise<void> {
@@ -179,7 +179,7 @@ export class GuestDevices {
   }
 
   /** Removes from the host the interfaces that the guest has released. */
-  async closeReleasedInterfaces(name: string, attachment: Attached): Promise<void> {
+  async closeReleasedInterfaces(name: string, attachment: AttachedGuest): Promise<void> {
     const { qmp, interfaces } = attachment
     const { network } = this.#options
     const held = await listInterfaces(qmp)
@@ -195,7 +195,7 @@ export class GuestDevices {
     this.#options.changed(name)
   }
 
-  async #noteInterfaces(name: string, attachment: Attached, interfaces: readonly GuestInterface[]): Promise<void> {
+  async #noteInterfaces(name: string, attachment: AttachedGuest, interfaces: readonly GuestInterface[]): Promise<void> {
     const folder = this.#options.folderOf(name)
     const record = await readGuestRecord(folder)
     if (record === undefined) throw new Error(`guest ${name} has no record`)
@@ -225,7 +225,7 @@ export class GuestDevices {
 
   /** Reads which disks QEMU has open. A disk counts as closed only when the process does not have its file open,
    *  whatever QEMU reports; until then the guest has it. */
-  async #readDisks(name: string, attachment: Attached): Promise<void> {
+  async #readDisks(name: string, attachment: AttachedGuest): Promise<void> {
     const { pid, qmp, disks, user } = attachment
     const { found, cutOff, unheld } = await readSlots(qmp, user)
     const removals = [...disks].filter(([slot]) => !found.has(slot))

@@ -5,7 +5,7 @@
  *  the move can be cancelled and the guest continues on the sender; after that it cannot. Once the sender has written
  *  everything, the guest never continues there, whatever happens to the receiver. */
 import type { InstanceStatus } from '../../../../resources/instance/index.ts'
-import type { Frozen, FrozenWork } from '../../guest-agent/freeze.ts'
+import type { FreezeResult, FrozenWork } from '../../guest-agent/freeze.ts'
 import type { Qmp } from './qmp.ts'
 
 export interface GuestIdentity {
@@ -219,7 +219,7 @@ export interface GuestMonitor {
   give(path: string): Promise<string>
   /** Does the work once. The file systems of the guest are frozen meanwhile if its agent freezes them in time. They are
    *  always thawed afterwards. */
-  whileFrozen<Result>(work: FrozenWork<Result>): Promise<Frozen<Result>>
+  whileFrozen<Result>(work: FrozenWork<Result>): Promise<FreezeResult<Result>>
 }
 
 export type ConsoleEvent =

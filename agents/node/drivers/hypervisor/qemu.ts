@@ -77,7 +77,7 @@ import { KeyedMutex } from '../../../../kit/sys/mutex.ts'
 
 import { GuestFiles, OWN_FOLDER } from './guest-files.ts'
 import { readCounters, readTraffic } from './guest-counters.ts'
-import { type Attached, findDisks, GuestDevices } from './guest-devices.ts'
+import { type AttachedGuest, findDisks, GuestDevices } from './guest-devices.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */
@@ -118,7 +118,7 @@ const DETAIL_CHARACTERS_MAXIMUM = 300
 /** States of QEMU's `query-status` in which the guest cannot continue. */
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
-interface Attachment extends Attached {
+interface Attachment extends AttachedGuest {
   readonly line: SerialLine
   transfer?: Transfer
   migration?: MigrationDriver
@@ -782,7 +782,7 @@ class QemuHypervisor implements Hypervisor {
 }
 
 /** Remaining parts of disks that the guest does not have. */
-const slotsIn = ({ disks, unheld, cutOff }: Attached): Pick<Guest, 'unheldDisks' | 'cutOffSlots'> => ({
+const slotsIn = ({ disks, unheld, cutOff }: AttachedGuest): Pick<Guest, 'unheldDisks' | 'cutOffSlots'> => ({
   ...(unheld.length === 0 ? {} : { unheldDisks: unheld.flatMap((slot) => disks.get(slot) ?? []) }),
   ...(cutOff.length === 0 ? {} : { cutOffSlots: cutOff }),
 })

@@ -21,18 +21,18 @@ export interface Traffic {
   readonly transmittedBytes: number
 }
 
-const Counted = z.strictObject({
+const TrafficCount = z.strictObject({
   /** End of the counted part of the file. */
   offset: z.int().min(0),
   /** The length of all frames so far. */
   frameBytes: z.int().min(0),
 })
-type Counted = z.infer<typeof Counted>
-const NOTHING: Counted = { offset: FILE_HEADER_BYTES, frameBytes: 0 }
+type TrafficCount = z.infer<typeof TrafficCount>
+const NOTHING: TrafficCount = { offset: FILE_HEADER_BYTES, frameBytes: 0 }
 
 /** Adds the complete frames in the bytes, which start with a record. Sizes are those of complete frames, as in the
  *  counters of Linux. */
-export function addFrames({ offset, frameBytes }: Counted, bytes: Buffer): Counted {
+export function addFrames({ offset, frameBytes }: TrafficCount, bytes: Buffer): TrafficCount {
   let sum = frameBytes
   let at = 0
   while (at + RECORD_HEADER_BYTES + FRAME_BYTES_KEPT <= bytes.length) {
@@ -80,7 +80,7 @@ export async function countFrames({
   return counted.frameBytes
 }
 
-async function readCounted(countFile: string): Promise<Counted> {
+async function readCounted(countFile: string): Promise<TrafficCount> {
   const text = await readFile(countFile, 'utf8').catch(() => undefined)
-  return text === undefined ? NOTHING : Counted.parse(JSON.parse(text))
+  return text === undefined ? NOTHING : TrafficCount.parse(JSON.parse(text))
 }

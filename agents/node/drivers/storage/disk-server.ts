@@ -34,7 +34,7 @@ const POLL_MILLISECONDS = 50
 const END_MILLISECONDS = 5_000
 const READERS_MAXIMUM = 4
 
-interface Served {
+interface ServedDisk {
   readonly child: ChildProcess
   readonly isClosedInOrder: boolean
   readonly host: string
@@ -43,7 +43,7 @@ interface Served {
 
 /** Stops servers that a killed agent left running in the folder. */
 export async function openDiskServer({ folder, host, ports, clock }: DiskServerOptions): Promise<DiskServer> {
-  const served = new Map<string, Served>()
+  const served = new Map<string, ServedDisk>()
   await mkdir(folder, { recursive: true, mode: 0o700 })
   for (const name of await readdir(folder)) await endLeftover(join(folder, name), clock)
 
@@ -60,7 +60,7 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
     await rm(join(folder, name), { recursive: true, force: true })
   }
 
-  async function serve(name: string, path: string, key: string): Promise<Served> {
+  async function serve(name: string, path: string, key: string): Promise<ServedDisk> {
     await stop(name)
     const own = join(folder, name)
     await mkdir(own, { mode: 0o700 })

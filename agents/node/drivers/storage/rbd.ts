@@ -35,10 +35,10 @@ export interface RbdOptions {
   readonly pools: readonly CephPool[]
 }
 
-const Noted = z.looseObject({ source: z.strictObject({ name: z.string(), version: z.string() }).optional() })
-type Noted = Pick<HeldVolume, 'source'>
+const ImageNote = z.looseObject({ source: z.strictObject({ name: z.string(), version: z.string() }).optional() })
+type ImageNote = Pick<HeldVolume, 'source'>
 
-const noted = ({ source }: Noted): Noted => (source === undefined ? {} : { source })
+const noted = ({ source }: ImageNote): ImageNote => (source === undefined ? {} : { source })
 
 export async function openRbdVolumes({ folder, server, pools }: RbdOptions): Promise<RemoteStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -102,7 +102,7 @@ class RbdVolumes implements RemoteStore {
     const size = await pool?.inspect(name)
     if (pool === undefined || size === undefined) return
     // exact optional fields are beyond zod's types
-    const about = Noted.parse(JSON.parse((await pool.noteOf(name)) ?? '{}')) as Noted
+    const about = ImageNote.parse(JSON.parse((await pool.noteOf(name)) ?? '{}')) as ImageNote
     await writeRecord(this.#folder, { name, ...size, ...noted(about), pool: id })
   }
 

@@ -54,14 +54,14 @@ async function copy(path: string, folder: string): Promise<void> {
   await copyFile(join(PROJECT, path), join(folder, path))
 }
 
-interface Needed {
+interface Needs {
   /** Paths relative to this project. */
   readonly sources: Set<string>
   /** Names of packages. */
   readonly packages: Set<string>
 }
 
-async function walk(file: string, needed: Needed): Promise<void> {
+async function walk(file: string, needed: Needs): Promise<void> {
   if (needed.sources.has(file)) return
   needed.sources.add(file)
   for (const [, named, alone] of (await readFile(join(PROJECT, file), 'utf8')).matchAll(IMPORT)) {

@@ -14,7 +14,7 @@ import { openFolderStore } from '../../../../kit/chunks/folder-store.ts'
 import { CHUNK_BYTES, digestAt, type ChunkManifest } from '../../../../kit/chunks/manifest.ts'
 import type { ObjectStore } from '../../../../kit/chunks/object-store.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../../kit/chunks/repository.ts'
-import { Damaged } from '../../../../kit/chunks/seal.ts'
+import { DamagedObject } from '../../../../kit/chunks/seal.ts'
 import { type Clock, systemClock } from '../../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
 
@@ -118,7 +118,7 @@ it('what was sent before a kill is not sent again', async () => {
     },
   })
   await expect(backUp('b1', { repository: dies })).rejects.toThrow('killed')
-  await expect(open().getManifest('b1')).rejects.toThrow(Damaged)
+  await expect(open().getManifest('b1')).rejects.toThrow(DamagedObject)
   let progress: BackupProgress | undefined
   await backUp('b1', { onProgress: (each) => void (progress = each) })
   expect(progress?.bytesSent).toBe(0)
@@ -139,7 +139,7 @@ it('is not complete when its parent was removed in between: its chunks may have 
   await bitmap('--add', 'from-b1')
   await open().removeManifest('b1')
   await expect(backUp('b2', { parent, bitmap: 'from-b1' })).rejects.toThrow('m/b1 was removed')
-  await expect(open().getManifest('b2')).rejects.toThrow(Damaged)
+  await expect(open().getManifest('b2')).rejects.toThrow(DamagedObject)
 })
 
 it('a sweep removes what no backup names once it is old, and nothing else', async () => {

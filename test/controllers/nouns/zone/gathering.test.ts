@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { gather } from '../../../../controllers/nouns/zone/gathering.ts'
-import type { Misplaced, Observed, StorageObject } from '../../../../controllers/nouns/zone/observed.ts'
+import type { MisplacedData, Observed, StorageObject } from '../../../../controllers/nouns/zone/observed.ts'
 import { defined } from '../../../../domain/defined.ts'
 import type { ServerSpec, ServerStatus } from '../../../../resources/server/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../../resources/kit/shapes.ts'
@@ -36,7 +36,7 @@ const disk = (
   spec: { tier: 'standard', ...defined({ operation }) } as StorageSpec,
   status: { state: 'online', nodeName: 'n1', ...status },
 })
-const alone = (storage: StorageObject): Misplaced => ({
+const alone = (storage: StorageObject): MisplacedData => ({
   node: 'n1',
   isNodeBusy: false,
   namespace: 'acct-a',
@@ -47,7 +47,7 @@ const alone = (storage: StorageObject): Misplaced => ({
 const ofServer = (
   storages: readonly StorageObject[],
   { state = 'started', operation }: { state?: ServerStatus['state']; operation?: OperationStanza } = {},
-): Misplaced => ({
+): MisplacedData => ({
   ...alone(disk('')),
   serverId: 'web',
   room: { cores: 1, memoryMebibytes: 512, storageGibibytes: 10 },
@@ -68,7 +68,7 @@ const host = (node: string, pools: readonly string[] = ['p1'], isReachable = tru
   isFenceCapable: false,
   pools,
 })
-const world = (misplaced: readonly Misplaced[], changes: Partial<Observed> = {}): Observed => ({
+const world = (misplaced: readonly MisplacedData[], changes: Partial<Observed> = {}): Observed => ({
   nodes: [candidate(), candidate({ node: 'n2' })],
   plans: [],
   hosts: [host('n1'), host('n2')],
@@ -84,11 +84,11 @@ const zone = {
   metadata: { name: 'z1' },
   spec: { displayName: 'Z', region: 'r', isClosed: false, capabilities: [] },
 }
-const begun = (misplaced: readonly Misplaced[], changes: Partial<Observed> = {}) =>
+const begun = (misplaced: readonly MisplacedData[], changes: Partial<Observed> = {}) =>
   gather({ zone, observed: world(misplaced, changes), now: NOW }).flatMap((action) =>
     action.do === 'effect' && action.name === 'orderStorage' ? [action.input] : [],
   )
-const names = (misplaced: readonly Misplaced[], changes: Partial<Observed> = {}) =>
+const names = (misplaced: readonly MisplacedData[], changes: Partial<Observed> = {}) =>
   begun(misplaced, changes).map(({ id }) => id)
 
 test('storages of tier standard go to shared storage while their guests run', () =>
@@ -113,7 +113,7 @@ test('few at a time, those that are on their way among them', () => {
 test('a server takes all of its storages along at once', () =>
   expect(names([ofServer([disk('boot'), disk('data')]), alone(disk('other'))])).toEqual(['boot', 'other']))
 
-test.each<readonly [string, Misplaced]>([
+test.each<readonly [string, MisplacedData]>([
   ['an operation of the storage', alone(disk('a', stanza('storage.move', { actor: 'operator' })))],
   ['an operation of one of the server’s storages', ofServer([disk('a'), disk('b', stanza('storage.resize'))])],
   ['an operation of the server', ofServer([disk('a')], { operation: stanza('server.migrate') })],
