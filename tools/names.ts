@@ -6,6 +6,10 @@ import { isNode, nodesOf, type SyntaxNode } from './syntax.ts'
 
 /** Participles for which a noun says more: `result`, `grant`, `orphans`. */
 const PARTICIPLES = /^#?(?:asked|brought|given|gone|kept|made|meant|said|seen|taken|told)$/i
+/** Types are things: `FoundUse`, not `Found`. */
+const TYPE_PARTICIPLES = /^(?:[A-Z][a-z]*[^e]ed|Done|Found|Frozen|Held|Known|Shown|Written)$/
+/** Types whose participle is the term for the thing. */
+const TERMS = ['Defined', 'Observed', 'Stored']
 
 /** A declared name that is a participle, and its position. */
 export interface Participle {
@@ -18,9 +22,12 @@ export function participlesOf(file: string, source: string): readonly Participle
   const found: Participle[] = []
   for (const node of nodesOf(parseSync(file, source).program))
     for (const { name, start } of declaredBy(node).flatMap(namesIn))
-      if (PARTICIPLES.test(name)) found.push({ index: start, name })
+      if (PARTICIPLES.test(name) || (isType(node) && TYPE_PARTICIPLES.test(name) && !TERMS.includes(name)))
+        found.push({ index: start, name })
   return found
 }
+
+const isType = ({ type }: SyntaxNode): boolean => type === 'TSInterfaceDeclaration' || type === 'TSTypeAliasDeclaration'
 
 type Node = SyntaxNode & Readonly<Record<string, unknown>>
 

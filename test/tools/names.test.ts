@@ -13,6 +13,8 @@ it.each([
   ['class Pool { #given = 1; brought() {} }', ['given', 'brought']],
   ['list.map((meant) => meant)', ['meant']],
   ['const KEPT = []', ['KEPT']],
+  ['interface Listed {}', ['Listed']],
+  ['export type Found = string', ['Found']],
 ])('%s declares participles', (source, names) => expect(namesIn(source)).toEqual(names))
 
 it.each([
@@ -20,4 +22,6 @@ it.each([
   'const { given: parameters } = answer.kept',
   'const isMade = status.made, keptDays = 1, gonePlaces = 2',
   "const text = 'made' // kept",
+  'interface ListedObject {} interface Observed {} type Feed = string',
+  'class Refused extends Error {}',
 ])('%s declares none', (source) => expect(namesIn(source)).toEqual([]))
