@@ -1,6 +1,6 @@
 /** Parts of pages: head, panels, facts, tabs. Pages hold no styling; these do. */
 import './layout.css'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, Suspense, useEffect } from 'react'
 import { Link as AriaLink, Tab, TabList, TabPanel, Tabs as AriaTabs } from 'react-aria-components'
 import { t } from '../texts/index.ts'
 
@@ -158,7 +158,8 @@ export const Tabs = ({ label, tabs, chosen, onChoose }: TabsProps): ReactNode =>
     </TabList>
     {tabs.map(({ id, content }) => (
       <TabPanel key={id} id={id}>
-        {content}
+        {/* what a tab loads replaces nothing but its content: the tab keeps the focus */}
+        <Suspense fallback={<Loading />}>{content}</Suspense>
       </TabPanel>
     ))}
   </AriaTabs>

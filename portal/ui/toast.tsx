@@ -38,14 +38,14 @@ export function Notices(): ReactNode {
       <div className="for-readers" role="status" aria-live="polite">
         {spoken.use()}
       </div>
-      <div className="toasts">
+      <section className="toasts" aria-label={t().ui.notices}>
         {notices.use().map(({ id, text }) => (
           <div key={id} className="toast">
             <span>{text}</span>
             <Button kind="quiet" label={t().ui.dismiss} icon={<X aria-hidden="true" />} onPress={() => dismiss(id)} />
           </div>
         ))}
-      </div>
+      </section>
     </>
   )
 }
