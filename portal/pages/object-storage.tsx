@@ -22,7 +22,7 @@ import { Confirm, Dialog } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Empty, Facts, Loading, Page, Panel, Row, Soft, Stack } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
-import { Bar, type Look, Note, State } from '../ui/state.tsx'
+import { Bar, type Look, State } from '../ui/state.tsx'
 import { notify } from '../ui/toast.tsx'
 import { linesOf } from './object-storage-lines.ts'
 import { useSubmission } from './submission.ts'
@@ -161,7 +161,6 @@ function Zone({ item, show }: ZoneProps): ReactNode {
           />
           <Soft>{usage}</Soft>
           <Bar part={quota === 0 ? 0 : used / quota} label={usage} isBad={quota > 0 && used > quota * 0.9} />
-          {item.bucket_prefix === null ? null : <Note>{texts.prefixNote(item.bucket_prefix)}</Note>}
         </Stack>
       </Panel>
       <Secret operation="get_object_storage_credentials" path={{ zone }} />

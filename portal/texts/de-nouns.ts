@@ -253,6 +253,7 @@ export const germanFields: typeof fields = {
   skipped_entries: 'Ausgelassen',
   last_sent_at: 'Zuletzt gesendet',
   snapshot_id: 'Snapshot',
+  reason: 'Grund',
   target_time: 'Stand von',
 }
 

@@ -253,6 +253,7 @@ export const fields = {
   skipped_entries: 'Skipped entries',
   last_sent_at: 'Last sent',
   snapshot_id: 'Snapshot',
+  reason: 'Reason',
   target_time: 'Time to restore',
 }
 

@@ -84,24 +84,26 @@ const restoreOf = ({ id, name }: Database, note: string): Question => ({
 })
 
 const Backups = ({ items }: { readonly items: DatabaseBackups['items'] }): ReactNode => (
-  <Table
-    label={t().nouns.backup.many}
-    items={items}
-    columns={[
-      { id: 'at', name: t().fields.started_at, cell: ({ started_at: at }) => <Time instant={at} /> },
-      {
-        id: 'completed',
-        name: t().fields.completed_at,
-        cell: ({ completed_at: at }) => (at === null ? '–' : <Time instant={at} />),
-      },
-      { id: 'size', name: t().fields.size_gibibytes, cell: ({ size_bytes: size }) => bytes(size), isEnd: true },
-      {
-        id: 'restorable',
-        name: t().recovery.restorable,
-        cell: ({ is_restorable: isGood }) => (
-          <State look={isGood ? 'good' : 'off'}>{isGood ? t().ui.yes : t().ui.no}</State>
-        ),
-      },
-    ]}
-  />
+  <Panel title={t().nouns.backup.many} isBare>
+    <Table
+      label={t().nouns.backup.many}
+      items={items}
+      columns={[
+        { id: 'at', name: t().fields.started_at, cell: ({ started_at: at }) => <Time instant={at} /> },
+        {
+          id: 'completed',
+          name: t().fields.completed_at,
+          cell: ({ completed_at: at }) => (at === null ? '–' : <Time instant={at} />),
+        },
+        { id: 'size', name: t().fields.size_gibibytes, cell: ({ size_bytes: size }) => bytes(size), isEnd: true },
+        {
+          id: 'restorable',
+          name: t().recovery.restorable,
+          cell: ({ is_restorable: isGood }) => (
+            <State look={isGood ? 'good' : 'off'}>{isGood ? t().ui.yes : t().ui.no}</State>
+          ),
+        },
+      ]}
+    />
+  </Panel>
 )

@@ -180,26 +180,28 @@ function Nodes({ pools }: { readonly pools: readonly KubernetesNodePool[] }): Re
   )
   if (nodes.length === 0) return null
   return (
-    <Table
-      label={t().pools.nodes}
-      items={nodes}
-      columns={[
-        { id: 'hostname', name: t().fields.hostname, cell: ({ hostname }) => hostname },
-        {
-          id: 'ready',
-          name: t().fields.state,
-          cell: ({ is_ready: isReady, state }) => <State look={isReady ? 'good' : 'busy'}>{wordOf(state)}</State>,
-        },
-        { id: 'pool', name: t().pools.pool, cell: ({ pool }) => pool },
-        { id: 'version', name: 'kubelet', cell: ({ kubelet_version: version }) => version },
-        { id: 'zone', name: t().fields.zone, cell: ({ zone }) => zone },
-        {
-          id: 'ip',
-          name: t().fields.address,
-          cell: (node) => <Value field="ip" value={node.public_ipv4 ?? node.public_ipv6} />,
-        },
-      ]}
-    />
+    <Panel title={t().pools.nodes} isBare>
+      <Table
+        label={t().pools.nodes}
+        items={nodes}
+        columns={[
+          { id: 'hostname', name: t().fields.hostname, cell: ({ hostname }) => hostname },
+          {
+            id: 'ready',
+            name: t().fields.state,
+            cell: ({ is_ready: isReady, state }) => <State look={isReady ? 'good' : 'busy'}>{wordOf(state)}</State>,
+          },
+          { id: 'pool', name: t().pools.pool, cell: ({ pool }) => pool },
+          { id: 'version', name: 'kubelet', cell: ({ kubelet_version: version }) => version },
+          { id: 'zone', name: t().fields.zone, cell: ({ zone }) => zone },
+          {
+            id: 'ip',
+            name: t().fields.address,
+            cell: (node) => <Value field="ip" value={node.public_ipv4 ?? node.public_ipv6} />,
+          },
+        ]}
+      />
+    </Panel>
   )
 }
 

@@ -10,7 +10,7 @@ import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { SelectField, Switch, TextField } from '../../ui/field.tsx'
-import { Between, Loading, Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
+import { Between, Grid, Loading, Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
 import { Note, State } from '../../ui/state.tsx'
@@ -76,16 +76,18 @@ function Defaults({ editor: { draft, setDefaults } }: EditorProps): ReactNode {
         isOff={!may('set_server_firewall')}
         onChange={(enabled) => setDefaults({ enabled })}
       />
-      <Default
-        label={texts.inbound}
-        value={draft.default_inbound}
-        onChange={(next) => setDefaults({ default_inbound: next })}
-      />
-      <Default
-        label={texts.outbound}
-        value={draft.default_outbound}
-        onChange={(next) => setDefaults({ default_outbound: next })}
-      />
+      <Grid>
+        <Default
+          label={texts.inbound}
+          value={draft.default_inbound}
+          onChange={(next) => setDefaults({ default_inbound: next })}
+        />
+        <Default
+          label={texts.outbound}
+          value={draft.default_outbound}
+          onChange={(next) => setDefaults({ default_outbound: next })}
+        />
+      </Grid>
     </Panel>
   )
 }
@@ -123,7 +125,7 @@ function Rules({ editor, address }: RulesProps): ReactNode {
       }
     >
       <Soft>{rows.length === 0 ? texts.noRules : texts.order}</Soft>
-      <ol className="rule-list" ref={list}>
+      <ol className="rule-list" ref={list} hidden={rows.length === 0}>
         {rows.map((row, at) => (
           <Rule
             key={row.key}
