@@ -143,6 +143,7 @@ export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }
         {
           id: 'status',
           name: texts.status,
+          isText: true,
           cell: (each) => (
             <State look={LOOKS[each.status]}>
               {each.error === '' ? texts.statuses[each.status] : `${texts.statuses[each.status]}: ${each.error}`}

@@ -5,7 +5,7 @@ import { t } from '../texts/index.ts'
 import { ActivityTray } from './activity-tray.tsx'
 import { Banners } from './banners.tsx'
 import { useSettingsAndSearch } from './customer-palette.tsx'
-import { Frame, type FrameParts, type NavigationItem } from './frame.tsx'
+import { Frame, LiveDot, type FrameParts, type NavigationItem } from './frame.tsx'
 import type { PaletteEntry } from './palette.tsx'
 import { PersonMenu } from './person-menu.tsx'
 import { SignInSheet } from './sign-in-sheet.tsx'
@@ -36,6 +36,7 @@ const PARTS: FrameParts = {
   Banners,
   Top: () => (
     <>
+      <LiveDot />
       <ActivityTray />
       <PersonMenu />
     </>

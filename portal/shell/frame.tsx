@@ -159,7 +159,6 @@ function Topbar({ openPalette, pathname, parts }: TopbarProps): ReactNode {
         <kbd aria-hidden="true">Ctrl K</kbd>
       </AriaButton>
       <div className="spread" />
-      <LiveDot />
       <parts.Top />
       <ModalOverlay className="drawer" isOpen={isOpen} onOpenChange={setOpen} isDismissable>
         <Modal>
@@ -172,7 +171,8 @@ function Topbar({ openPalette, pathname, parts }: TopbarProps): ReactNode {
   )
 }
 
-function LiveDot(): ReactNode {
+/** Whether changes arrive by the stream. */
+export function LiveDot(): ReactNode {
   const state = liveState.use()
   const text = t().frame[state]
   return (

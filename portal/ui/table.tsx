@@ -12,6 +12,8 @@ export interface Column<Item> {
   readonly cell: (item: Item) => ReactNode
   /** Numbers are at the end. */
   readonly isEnd?: boolean
+  /** Sentences are shown whole, in several lines. */
+  readonly isText?: boolean
 }
 
 export interface TableProps<Item extends { readonly id: string }> {
@@ -152,12 +154,7 @@ function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowPr
         </td>
       )}
       {columns.map((column, index) => (
-        <td
-          key={column.id}
-          role="cell"
-          data-label={column.name}
-          className={`${index === 0 ? 'first' : ''} ${column.isEnd === true ? 'end' : ''}`}
-        >
+        <td key={column.id} role="cell" data-label={column.name} className={classOf(column, index === 0)}>
           {index === 0 && href !== undefined ? <AriaLink href={href}>{column.cell(item)}</AriaLink> : column.cell(item)}
         </td>
       ))}
@@ -169,6 +166,11 @@ function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowPr
     </tr>
   )
 }
+
+const classOf = ({ isEnd, isText }: Pick<Column<never>, 'isEnd' | 'isText'>, isFirst: boolean): string =>
+  [isFirst ? 'first' : '', isEnd === true ? 'end' : '', isText === true ? 'text' : '']
+    .filter((name) => name !== '')
+    .join(' ')
 
 /** The room of rows that are not rendered. */
 export function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {

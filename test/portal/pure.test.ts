@@ -7,6 +7,7 @@ import { safeReturn } from '../../portal/api/return-to.ts'
 import { bodyOf, changesOf, schemaOf } from '../../portal/nouns/form.ts'
 import { yamlOf } from '../../portal/nouns/manifest.ts'
 import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
+import { operatorPortal } from '../../portal/operator/portal.ts'
 import { pseudo } from '../../portal/texts/pseudo.ts'
 
 const pages = (...ids: readonly (readonly string[])[]): Pages => ({
@@ -180,5 +181,26 @@ describe('texts for tests', () => {
     const marked = pseudo({ a: 'Save', b: { c: (name: string) => `Delete ${name}?` } })
     expect(marked.a).toBe('[Sávé··]')
     expect(marked.b.c('x')).toMatch(/^\[Délété x\?·+\]$/)
+  })
+})
+
+describe('what a member of the staff may call', () => {
+  const me = (role: string) => ({ staff: { id: 's', email: 's@example.com', name: 'Sam', role } })
+  const may = (role: string) =>
+    Object.entries(operatorPortal.operations)
+      .filter(([, rule]) => operatorPortal.permits(rule, me(role)))
+      .map(([id]) => id)
+
+  it('follows from the role, and is nothing of a role before it is read', () => {
+    expect(may('support')).toEqual(expect.arrayContaining(['list_nodes', 'create_support_session']))
+    expect(may('support')).not.toEqual(expect.arrayContaining(['drain_node']))
+    expect(may('support')).not.toEqual(expect.arrayContaining(['create_coupon']))
+    expect(may('finance')).toEqual(expect.arrayContaining(['create_coupon', 'list_invoice_runs']))
+    expect(may('operations')).toEqual(Object.keys(operatorPortal.operations))
+    const { drain_node: drain, log_in_staff: logIn } = operatorPortal.operations
+    expect([drain, logIn].map((rule) => rule !== undefined && operatorPortal.permits(rule, undefined))).toEqual([
+      false,
+      true,
+    ])
   })
 })

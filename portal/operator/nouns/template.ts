@@ -17,7 +17,7 @@ export const template = noun({
   titleOf: ({ title }) => title,
   stateOf: ({ state }) => state,
   looks: { online: 'good', error: 'bad' },
-  columns: ['name', 'os_family', 'os_version', 'zones', 'deprecated_at', 'hidden_at'],
+  columns: ['os_family', 'os_version', 'zones', 'deprecated_at', 'hidden_at'],
   facts: [
     'name',
     'os_family',

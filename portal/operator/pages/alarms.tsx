@@ -33,7 +33,7 @@ const columns = (): readonly Column<Row>[] => {
       name: o().fields.resource,
       cell: ({ resource }) => (resource === null ? '–' : <Resource {...resource} />),
     },
-    { id: 'message', name: texts.message, cell: ({ message }) => <span dir="auto">{message}</span> },
+    { id: 'message', name: texts.message, isText: true, cell: ({ message }) => <span dir="auto">{message}</span> },
     {
       id: 'account',
       name: o().fields.account_id,

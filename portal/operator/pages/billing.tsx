@@ -134,7 +134,7 @@ const attemptColumns = (): readonly Column<{
     name: o().fields.account_id,
     cell: ({ account_id: id }) => <Value field="account_id" value={id} isShort />,
   },
-  { id: 'error', name: o().fields.error, cell: ({ error }) => <span dir="auto">{error}</span> },
+  { id: 'error', name: o().fields.error, isText: true, cell: ({ error }) => <span dir="auto">{error}</span> },
   { id: 'attempts', name: o().billing.attempts, cell: ({ attempts }) => number(attempts), isEnd: true },
   { id: 'next', name: o().billing.next, cell: ({ next_attempt_at: at }) => <Time instant={at} /> },
 ]
@@ -181,7 +181,7 @@ function Differences(): ReactNode {
       columns={[
         { id: 'subject', name: texts.subject, cell: ({ subject }) => <code>{subject}</code> },
         { id: 'kind', name: texts.kind, cell: ({ kind }) => kind.replaceAll('_', ' ') },
-        { id: 'detail', name: texts.detail, cell: ({ detail }) => <span dir="auto">{detail}</span> },
+        { id: 'detail', name: texts.detail, isText: true, cell: ({ detail }) => <span dir="auto">{detail}</span> },
         { id: 'found', name: texts.found, cell: ({ found_at: at }) => <Time instant={at} /> },
       ]}
     />

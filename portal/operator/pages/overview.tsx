@@ -85,7 +85,7 @@ function NeedsYou(): ReactNode {
       <Between>
         <h2>{texts.needsYou}</h2>
         <ButtonLink kind="quiet" href="/alarms">
-          {t().dashboard.all}
+          {o().overview.allAlarms}
         </ButtonLink>
       </Between>
       {may('get_control_plane') ? <Plane /> : null}
@@ -177,6 +177,7 @@ function Capacity(): ReactNode {
           {
             id: 'headroom',
             name: texts.headroom,
+            isText: true,
             cell: ({ has_ha_headroom: has }) => (
               <State look={has ? 'good' : 'bad'}>{has ? texts.hasHeadroom : texts.noHeadroom}</State>
             ),
@@ -193,7 +194,7 @@ function Running(): ReactNode {
       <Between>
         <h2>{o().overview.running}</h2>
         <ButtonLink kind="quiet" href={theNoun('operation').path}>
-          {t().dashboard.all}
+          {o().overview.allOperations}
         </ButtonLink>
       </Between>
       <Operations

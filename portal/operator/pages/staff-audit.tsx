@@ -30,7 +30,14 @@ export function StaffAuditPage(): ReactNode {
         }}
       >
         <Toolbar>
-          <TextField label={o().audit.filter} type="search" value={typed} onChange={setTyped} />
+          <TextField
+            label={o().audit.filter}
+            placeholder={o().audit.filter}
+            type="search"
+            value={typed}
+            onChange={setTyped}
+            isLabelHidden
+          />
           <Button type="submit">{t().list.filter}</Button>
         </Toolbar>
       </form>
@@ -38,6 +45,9 @@ export function StaffAuditPage(): ReactNode {
     </Page>
   )
 }
+
+/** An id of which the beginning is enough to tell items apart. */
+const UUID = /^([0-9a-f]{8})-[0-9a-f-]{27}$/
 
 /** The service filters: entries of years are more than a page. */
 function Entries({ action }: { readonly action: string }): ReactNode {
@@ -64,15 +74,15 @@ function Entries({ action }: { readonly action: string }): ReactNode {
       items={entries}
       columns={[
         { id: 'action', name: t().audit.action, cell: (entry) => entry.action },
+        { id: 'at', name: t().audit.at, cell: ({ at }) => <Time instant={at} /> },
         { id: 'by', name: t().operations.by, cell: (entry) => <span dir="auto">{entry.actor_email}</span> },
         {
           id: 'resource',
           name: t().audit.resource,
-          cell: ({ resource_type: type, resource_id: id }) => `${type.replaceAll('_', ' ')} ${id}`,
+          cell: ({ resource_type: type, resource_id: id }) => `${type.replaceAll('_', ' ')} ${id.replace(UUID, '$1')}`,
         },
         { id: 'account', name: o().fields.account_id, cell: ({ account_id: id }) => id?.slice(0, 8) ?? '–' },
         { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },
-        { id: 'at', name: t().audit.at, cell: ({ at }) => <Time instant={at} /> },
       ]}
       onEnd={more}
       foot={

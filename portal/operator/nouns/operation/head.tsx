@@ -55,7 +55,12 @@ function Events({ item }: OperationProps): ReactNode {
       label={texts.events}
       items={events}
       columns={[
-        { id: 'message', name: texts.events, cell: ({ message, kind }) => <span dir="auto">{message || kind}</span> },
+        {
+          id: 'message',
+          name: texts.events,
+          isText: true,
+          cell: ({ message, kind }) => <span dir="auto">{message || kind}</span>,
+        },
         { id: 'at', name: t().audit.at, cell: ({ at }) => <Time instant={at} /> },
       ]}
     />

@@ -21,8 +21,8 @@ const common = {
   stateOf: ({ status }: Operation) => status,
   isBusy: isRunning,
   looks,
-  columns: ['resource', 'actor_name', 'created_at', 'finished_at', 'error'],
-  facts: ['resource', 'node_id', 'actor_name', 'created_at', 'started_at', 'deadline_at', 'finished_at', 'error'],
+  columns: ['resource', 'actor', 'created_at', 'finished_at', 'error'],
+  facts: ['resource', 'node_id', 'actor', 'created_at', 'started_at', 'deadline_at', 'finished_at', 'error'],
   Head: OperationHead,
   isListShort: true,
 } as const
