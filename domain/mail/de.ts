@@ -149,13 +149,13 @@ Die betroffenen Server zeigen ipv6_renumber_available. Ihr bisheriges Präfix fu
 das Netz abgelöst ist.`,
     },
     backup_damaged: {
-      subject: 'Ein Backup kann nicht vollständig wiederhergestellt werden',
+      subject: 'Eine Sicherung kann nicht vollständig wiederhergestellt werden',
       body: `\
-Backup {backup} des Storage {storage} wurde zurückgelesen. Ein Teil davon fehlt oder ist falsch:
+Sicherung {backup} des Speichers {storage} wurde zurückgelesen. Ein Teil davon fehlt oder ist falsch:
 
 {damage}
 
-Machen Sie ein neues Backup des Storage.`,
+Erstellen Sie eine neue Sicherung des Speichers.`,
     },
   },
   roles: { owner: 'Owner', admin: 'Admin', member: 'Mitglied', viewer: 'Betrachter' },

@@ -3,11 +3,11 @@ import { CircleUser } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { forget, useRead } from '../api/cache.ts'
 import { call } from '../api/client.ts'
-import { remember } from '../api/browser.ts'
 import { signOut, useMe } from '../api/session.ts'
 import { chosenLocale, LOCALE_NAMES, t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Menu, type MenuEntry } from '../ui/menu.tsx'
+import { chooseLanguage, showIn } from './language.ts'
 import { chooseTheme, chosenTheme, type Theme, THEMES } from './theme.ts'
 
 export function PersonMenu(): ReactNode {
@@ -25,7 +25,7 @@ export function PersonMenu(): ReactNode {
       run: () => void switchTo(id),
     })),
     ...themes.map((entry, at) => (at === 0 && accounts.length > 0 ? { ...entry, isApart: true } : entry)),
-    ...languageEntries(),
+    ...languageEntries((tag) => void chooseLanguage(tag)),
     { id: 'docs', name: t().frame.docs, href: '/docs', isApart: true },
     {
       id: 'sign-out',
@@ -54,7 +54,7 @@ export const themeEntries = (theme: Theme, setTheme: (theme: Theme) => void): re
   }))
 
 /** Entries for the other languages. */
-export const languageEntries = (): readonly MenuEntry[] =>
+export const languageEntries = (choose: (tag: string) => void = showIn): readonly MenuEntry[] =>
   Object.entries(LOCALE_NAMES)
     .filter(([tag]) => tag !== chosenLocale())
     .map(([tag, name], at) => ({ id: tag, name, isApart: at === 0, run: () => choose(tag) }))
@@ -63,9 +63,4 @@ async function switchTo(account: string): Promise<void> {
   await call('switch_account', { body: { account_id: account } })
   forget()
   location.assign('/dashboard')
-}
-
-function choose(tag: string): void {
-  remember('locale', tag)
-  location.reload()
 }

@@ -11,7 +11,9 @@ const BODY_BYTES_MAXIMUM = 6 * PREFERENCES_BYTES_MAXIMUM
 const Values = z.record(z.string(), z.unknown())
 const Preferences = z
   .strictObject({
-    preferences: Values.describe('The object that was stored last; empty before the first.'),
+    preferences: Values.describe(
+      'The object that was stored last. Before, it has the `locale` of the browser that signed up, or nothing.',
+    ),
     updated_at: DateTime.nullable().describe('Time of the last change; null before the first.'),
   })
   .meta({ id: 'Preferences' })

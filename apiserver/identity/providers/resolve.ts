@@ -19,6 +19,7 @@ import type { Tables } from '../../../db/tables.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { auditEntry, userActor, userEntry } from '../../kit/change/audit.ts'
+import { keepLanguage } from '../language.ts'
 import type { IdentityParts } from '../parts.ts'
 import { type Person, type Provider, SignInFailed } from './protocol.ts'
 
@@ -63,6 +64,7 @@ export async function resolvePerson(
     if (!(await decideInvitation(tx, invitation.id, 'accepted', now))) throw new SignInFailed('provider_error')
     const userId = newUuid(parts.random)
     await insertUser(tx, { id: userId, person, accountId: invitation.accountId, now })
+    await keepLanguage(tx, userId, resolving.request, now)
     await addMember(tx, { accountId: invitation.accountId, userId, role: invitation.role, now })
     const user = await lockUser(tx, userId)
     await appendAudit(
@@ -122,6 +124,7 @@ async function openAccountFor(
     now,
   })
   if (!isCreated) throw new SignInFailed('account_exists')
+  await keepLanguage(tx, ids.userId, request, now)
   const user = await lockUser(tx, ids.userId)
   const redeemed =
     coupon === undefined

@@ -35,6 +35,7 @@ import {
 } from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import { beginAttempt, forgetAttempts } from '../../../db/identity/index.ts'
+import { keepLanguage } from '../../identity/language.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import { enqueueMail } from '../../../db/mail/index.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
@@ -301,6 +302,7 @@ async function accept(
         .executeTakeFirst()
       if (added.numInsertedOrUpdatedRows === 0n)
         throw conflict('state_not_allowed', 'The address got a user just now: try again with its password.')
+      await keepLanguage(tx, id, request, now)
     }
     if ((await lockMember(tx, row.accountId, id)) !== undefined)
       throw conflict('state_not_allowed', 'You are a member of this account already.')

@@ -43,6 +43,7 @@ import type { IdentityParts } from '../../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../../identity/sessions.ts'
 import { answerSignIn } from '../../identity/sign-in-answer.ts'
 import { addressSubject, emailSubject } from '../../identity/subjects.ts'
+import { keepLanguage } from '../../identity/language.ts'
 import { mailTo, mailVerification } from '../../identity/verification.ts'
 import { closeSupportSession, impersonationView } from '../support/index.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
@@ -80,6 +81,7 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
         now,
       })
       if (!isCreated) throw new EmailTaken()
+      await keepLanguage(tx, ids.userId, request, now)
       if (body.coupon_code !== undefined)
         await redeemCoupon(tx, { accountId: ids.accountId, code: body.coupon_code, now, random: parts.random })
       await mailVerification(tx, parts, user, request)
