@@ -1,7 +1,6 @@
 /** The API server's process: reads its settings, opens its dependencies, serves customers and operators, and stops
  *  cleanly. */
 import { defined } from '../domain/defined.ts'
-import { PLAIN_STYLE } from '../domain/mail/write.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/kit/open.ts'
@@ -29,7 +28,7 @@ import type { Logger } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { startTraceExport } from '../kit/sys/trace-export.ts'
 import { environment, exitProcess, sendToParent } from '../kit/sys/process.ts'
-import { startProcess } from '../kit/sys/start-process.ts'
+import { endRefused, startProcess } from '../kit/sys/start-process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
 import { type Admission, startAdmission, type WebhookOptions } from './kit/admission/start.ts'
 import type { Listener } from './kit/admission/listener.ts'
@@ -49,6 +48,7 @@ import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
 import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './kit/pages/operator.ts'
 import { createPages } from './kit/pages/customer.ts'
+import { type Brand, openBrand, senderOf } from './kit/pages/brand.ts'
 import { openPortal, type Portal, portalPages } from './kit/pages/portal.ts'
 import { ApiServerSettings } from './settings.ts'
 import { required } from '../kit/sys/settings.ts'
@@ -56,7 +56,7 @@ import { required } from '../kit/sys/settings.ts'
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
 
-async function run(settings: ApiServerSettings, log: Logger, stopSignal: AbortSignal): Promise<void> {
+async function run(settings: ApiServerSettings, brand: Brand, log: Logger, stopSignal: AbortSignal): Promise<void> {
   const ending = new AbortController()
   const stop = ending.signal
   const clock = systemClock
@@ -73,7 +73,7 @@ async function run(settings: ApiServerSettings, log: Logger, stopSignal: AbortSi
   const store = openStore(settings, kubernetes.transport)
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
-  const portal = await openPortal(settings.portalDirectory)
+  const portal = await openPortal(settings.portalDirectory, brand)
   if (portal === undefined) log.info('there is no portal: it is off or not built')
   let customerApi: HttpService = notReady(random)
   const customers = await startForCustomers(settings, { clock, random, log, portal }, (request) => customerApi(request))
@@ -105,7 +105,7 @@ async function run(settings: ApiServerSettings, log: Logger, stopSignal: AbortSi
     metricsAccess: openMetricsAccess(kubernetes.transport, clock),
   })
   caches.start(stop)
-  const background = runInBackground(settings, { db, clock, random, log, mail, objectStorage }, stop)
+  const background = runInBackground(settings, { db, clock, random, log, mail, brand, objectStorage }, stop)
 
   // Lists are answered from the caches, so customers are served only once those are filled.
   await Promise.race([caches.ready(), aborted(stopSignal)])
@@ -246,13 +246,14 @@ async function missing(db: Database, caches: Caches): Promise<readonly string[]>
 }
 
 interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from' | 'language' | 'style'> {
+  readonly brand: Brand
   readonly mail: MailTransport | undefined
   readonly objectStorage: ObjectStorageOffer
 }
 
 /** Maintains identities and sends mail until `stop`. */
 async function runInBackground(settings: ApiServerSettings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
-  const { db, clock, random, log, mail, objectStorage } = parts
+  const { db, clock, random, log, mail, brand, objectStorage } = parts
   const upkeep = runUpkeep(
     {
       db,
@@ -270,7 +271,16 @@ async function runInBackground(settings: ApiServerSettings, parts: BackgroundPar
     mail === undefined
       ? undefined
       : runMailWorker(
-          { db, clock, random, log, transport: mail, from: settings.mailFrom, language: 'en', style: PLAIN_STYLE },
+          {
+            db,
+            clock,
+            random,
+            log,
+            transport: mail,
+            from: senderOf(settings.mailFrom, brand),
+            language: brand.language,
+            style: brand.mails,
+          },
           stop,
         )
   await Promise.all([upkeep, mailing])
@@ -323,7 +333,8 @@ const aborted = (signal: AbortSignal): Promise<void> =>
   )
 
 const { settings, log, stop } = await startProcess('apiserver', ApiServerSettings)
+const brand = await openBrand(settings.brandFile).catch((error: unknown) => endRefused('apiserver', error))
 const traces = await startTraceExport({ component: 'apiserver', version: VERSION, environment: environment(), log })
-await run(settings, log, stop)
+await run(settings, brand, log, stop)
 await traces.stop()
 exitProcess(0)

@@ -30,6 +30,10 @@ export const ApiServerSettings = z.strictObject({
     .string()
     .optional()
     .describe('Folder of the built portal, or `none`. Without it, that of the installation, if it was built.'),
+  brandFile: z
+    .string()
+    .optional()
+    .describe('File (YAML) with name, logo, colours, links and mail texts of the deployment (white-label.md).'),
   staffPortalUrl: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -43,7 +47,10 @@ export const ApiServerSettings = z.strictObject({
     .describe('URL of the SMTP server for mail, with user and password. Without it, no mail is sent.'),
   smtpAllowPlain: Flag.default(false).describe('Send mail to a server that offers no TLS.'),
   mailDirectory: z.string().optional().describe('Folder where mail is written to instead of being sent.'),
-  mailFrom: z.string().default('svccloud <no-reply@localhost>').describe('Sender of mail.'),
+  mailFrom: z
+    .string()
+    .default('no-reply@localhost')
+    .describe('Sender of mail: `Name <address>`, or an address that gets the name of the deployment.'),
   trustedProxies: List.default([]).describe(
     'Addresses of proxies (IP or CIDR) whose X-Forwarded-For names the client.',
   ),

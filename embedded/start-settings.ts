@@ -79,6 +79,7 @@ export const PASSED_ON = {
     'trustedProxies',
     'lostSealingKeys',
     'publicUrl',
+    'brandFile',
     'staffPortalUrl',
     'identityProviders',
     'supportReadNeedsConsent',

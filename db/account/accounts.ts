@@ -1,5 +1,6 @@
 /** Accounts, people and memberships. */
 import type { Transaction } from 'kysely'
+import { SIGN_UP_CREDIT_CENTS, SIGN_UP_CREDIT_DAYS } from '../../domain/billing/sign-up-credit.ts'
 import type { Role } from '../../domain/permissions.ts'
 import { openChain } from '../audit/index.ts'
 import type { Queries } from '../kit/open.ts'
@@ -7,8 +8,6 @@ import { openQuotas } from './quotas.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere } from '../kit/where.ts'
 
-const SIGN_UP_CREDIT_CENTS = 24_900
-const SIGN_UP_CREDIT_DAYS = 60
 const DAY_MILLISECONDS = 86_400_000
 
 export interface NewAccount {

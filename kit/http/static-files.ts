@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { codingOf, hasTag } from './representation.ts'
 
 export interface StaticFile {
@@ -71,6 +72,21 @@ export async function readStaticFiles(folder: string): Promise<StaticFiles> {
       return [[path, { type, tag: tagOf(bytes), bytes, coded }]]
     }),
   )
+}
+
+/** A file that is made at the start, with its compressed forms unless it is compressed itself. Throws for an extension
+ *  that browsers do not know. */
+export function staticFileOf(extension: string, bytes: Buffer): StaticFile {
+  const type = TYPES[extension]
+  if (type === undefined) throw new Error(`files ${extension} have no type`)
+  const coded =
+    extension === '.png'
+      ? []
+      : [
+          { coding: 'br', bytes: brotliCompressSync(bytes) },
+          { coding: 'gzip', bytes: gzipSync(bytes) },
+        ]
+  return { type, tag: tagOf(bytes), bytes, coded }
 }
 
 const TAG_CHARACTERS = 22 // 132 bits

@@ -34,10 +34,16 @@ async function settingsOrEnd<S extends Schema>(component: string, schema: S): Pr
   try {
     return settingsIn(schema, takeEnvironment(SETTINGS_VARIABLE))
   } catch (error) {
-    if (!(error instanceof SettingsRefused)) throw error
-    const refused = `${component} does not start. ${error.message}`
-    printErrorLine(refused)
-    await sendAndExit({ refused }, 1)
-    return exitProcess(1)
+    return endRefused(component, error)
   }
+}
+
+/** Ends the process for settings that are refused, as above: also for files that settings name. Throws every other
+ *  error. */
+export async function endRefused(component: string, error: unknown): Promise<never> {
+  if (!(error instanceof SettingsRefused)) throw error
+  const refused = `${component} does not start. ${error.message}`
+  printErrorLine(refused)
+  await sendAndExit({ refused }, 1)
+  return exitProcess(1)
 }

@@ -1,9 +1,11 @@
 /** The frame of pages for people who are not signed in. */
 import '../shell/frame.css'
-import { Boxes } from 'lucide-react'
 import { type ReactNode, useEffect } from 'react'
-import { Link as AriaLink } from 'react-aria-components'
-import { t } from '../texts/index.ts'
+import { brand } from '../api/brand.ts'
+import { BrandLink, BrandLinks } from '../shell/brand.tsx'
+import { showIn } from '../shell/language.ts'
+import { chosenLocale, LOCALE_NAMES } from '../texts/index.ts'
+import { Button } from '../ui/button.tsx'
 
 export interface OutsideProps {
   readonly title: string
@@ -14,16 +16,11 @@ export interface OutsideProps {
 
 export function Outside({ title, note, children, below }: OutsideProps): ReactNode {
   useEffect(() => {
-    document.title = `${title} · ${t().product}`
+    document.title = `${title} · ${brand().name}`
   }, [title])
   return (
     <main className="outside">
-      <AriaLink href="/login" className="brand">
-        <span className="mark" aria-hidden="true">
-          <Boxes />
-        </span>
-        {t().product}
-      </AriaLink>
+      <BrandLink href="/login" />
       <div className="sheet">
         <header>
           <h1>{title}</h1>
@@ -32,6 +29,16 @@ export function Outside({ title, note, children, below }: OutsideProps): ReactNo
         {children}
       </div>
       {below === undefined ? null : <p className="below">{below}</p>}
+      <BrandLinks />
+      <p className="languages">
+        {Object.entries(LOCALE_NAMES)
+          .filter(([tag]) => tag !== chosenLocale())
+          .map(([tag, name]) => (
+            <Button key={tag} kind="quiet" onPress={() => showIn(tag)}>
+              {name}
+            </Button>
+          ))}
+      </p>
     </main>
   )
 }

@@ -2,6 +2,8 @@
 import { type ReactNode, useState } from 'react'
 import { Link as AriaLink } from 'react-aria-components'
 import { call } from '../api/client.ts'
+import { SIGN_UP_CREDIT_CENTS, SIGN_UP_CREDIT_DAYS } from '../../domain/billing/sign-up-credit.ts'
+import { money } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { PasswordField, TextField } from '../ui/field.tsx'
@@ -44,7 +46,7 @@ export function SignUpPage(): ReactNode {
   return (
     <Outside
       title={t().signUp.title}
-      note={t().signUp.note}
+      note={t().signUp.note(money(SIGN_UP_CREDIT_CENTS), SIGN_UP_CREDIT_DAYS)}
       below={
         <>
           {t().sign.haveAccount} <AriaLink href="/login">{t().sign.in}</AriaLink>

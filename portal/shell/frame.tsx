@@ -1,7 +1,7 @@
 /** What surrounds every page of somebody who is signed in. */
 import './frame.css'
 import { Outlet, useLocation } from '@tanstack/react-router'
-import { Boxes, LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
+import { LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button as AriaButton, Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
@@ -10,6 +10,7 @@ import type { Area, Noun } from '../nouns/noun.ts'
 import { allNouns } from '../nouns/registry.ts'
 import { nounTexts, t } from '../texts/index.ts'
 import { Button, Hint } from '../ui/button.tsx'
+import { BrandLink, BrandLinks } from './brand.tsx'
 import { KeyHelp } from './key-help.tsx'
 import { Palette, type PaletteProps } from './palette.tsx'
 
@@ -74,15 +75,6 @@ export function Frame({ parts }: { readonly parts: FrameParts }): ReactNode {
   )
 }
 
-export const Brand = (): ReactNode => (
-  <AriaLink href="/dashboard" className="brand">
-    <span className="mark" aria-hidden="true">
-      <Boxes />
-    </span>
-    {t().product}
-  </AriaLink>
-)
-
 const isIn = (pathname: string, path: string): boolean => pathname === path || pathname.startsWith(`${path}/`)
 
 interface NavLinkProps {
@@ -115,7 +107,7 @@ function Sidebar({ pathname, parts }: SidebarProps): ReactNode {
   const nouns = allNouns().filter(({ list }) => may(list))
   return (
     <nav className="sidebar" aria-label={t().frame.navigation}>
-      <Brand />
+      <BrandLink href="/dashboard" />
       <NavLink href="/dashboard" icon={<LayoutDashboard aria-hidden="true" />} pathname={pathname}>
         {t().frame.dashboard}
       </NavLink>
@@ -132,6 +124,7 @@ function Sidebar({ pathname, parts }: SidebarProps): ReactNode {
           </div>
         )
       })}
+      <BrandLinks />
     </nav>
   )
 }

@@ -2,6 +2,7 @@
 import './layout.css'
 import { type ReactNode, Suspense, useEffect } from 'react'
 import { Link as AriaLink, Tab, TabList, TabPanel, Tabs as AriaTabs } from 'react-aria-components'
+import { brand } from '../api/brand.ts'
 import { t } from '../texts/index.ts'
 
 interface Parts {
@@ -26,7 +27,7 @@ export interface PageProps extends Parts {
 
 export function Page({ title, crumbs = [], beside, note, buttons, isNarrow = false, children }: PageProps): ReactNode {
   useEffect(() => {
-    document.title = `${title} · ${t().product}`
+    document.title = `${title} · ${brand().name}`
   }, [title])
   return (
     <div className={`page ${isNarrow ? 'narrow' : ''}`}>

@@ -26,7 +26,8 @@ const EVERYTHING = [
   'identityProviders.existingSecret=providers,sealing.existingSecret=sealing,mail.existingSecret=mail,' +
     'monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,' +
     'apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example,apiserver.ingress.annotations.example=yes,' +
-    'controlPlanes.enabled=true,controlPlanes.regions={eu-1},controlPlanes.hostClusters.region=eu-1',
+    'controlPlanes.enabled=true,controlPlanes.regions={eu-1},controlPlanes.hostClusters.region=eu-1,' +
+    'brand.settings.name=Example',
   '-f',
   join(CHARTS, 'laptop/svccloud.yaml'),
 ]

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { LOOPBACK_HOSTS } from '../../../kit/http/loopback.ts'
 import { readStaticFiles, sendStaticFile, type StaticFiles } from '../../../kit/http/static-files.ts'
+import { type Brand, BRANDED, brandedPage, PLAIN_BRAND } from './brand.ts'
 
 /** The portals by the name of their page; each has a listener. */
 export type PortalPage = 'index.html' | 'operator.html'
@@ -31,6 +32,9 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src " +
   "'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
+
+/** Of images of a deployment: whoever opens one gets a picture that can do nothing. */
+const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
 const HEADERS = {
   'content-security-policy': POLICY,
@@ -96,12 +100,26 @@ async function readPortal(folder: string): Promise<Portal> {
   }
 }
 
+const PAGES: readonly PortalPage[] = ['index.html', 'operator.html']
+
 function portalOf(files: StaticFiles, manifest: Manifest): Portal {
-  const pages: readonly PortalPage[] = ['index.html', 'operator.html']
-  const own = new Map(pages.map((page) => [page, new Set([`/${page}`, ...loadedBy(manifest, page)])]))
+  const own = new Map(PAGES.map((page) => [page, new Set([`/${page}`, ...loadedBy(manifest, page)])]))
   const owned = new Set([...own.values()].flatMap((paths) => [...paths]))
   const common = [...files.keys()].filter((path) => !owned.has(path) && !path.startsWith(HASHED))
   return { files, pathsOf: (page) => new Set([...(own.get(page) ?? []), ...common].filter((path) => files.has(path))) }
+}
+
+/** The portal with the pages and files of the brand. */
+function brandedPortal(portal: Portal, { page, files }: Brand): Portal {
+  if (page === undefined) return portal
+  const pages = PAGES.flatMap((name) => {
+    const plain = portal.files.get(`/${name}`)
+    return plain === undefined ? [] : [[`/${name}`, brandedPage(plain, page)] as const]
+  })
+  return {
+    files: new Map([...portal.files, ...files, ...pages]),
+    pathsOf: (name) => new Set([...portal.pathsOf(name), ...files.keys()]),
+  }
 }
 
 /** The folder of an installation. */
@@ -109,7 +127,15 @@ const INSTALLED = join(import.meta.dirname, '../../../portal/dist')
 
 /** Reads the portal of the setting: undefined when it says `none`, or nothing and none was built. Throws node's error
  *  when the folder that it names has none. */
-export async function openPortal(directory: string | undefined): Promise<Portal | undefined> {
+export async function openPortal(
+  directory: string | undefined,
+  brand: Brand = PLAIN_BRAND,
+): Promise<Portal | undefined> {
+  const portal = await plainPortal(directory)
+  return portal && brandedPortal(portal, brand)
+}
+
+async function plainPortal(directory: string | undefined): Promise<Portal | undefined> {
   if (directory === 'none') return undefined
   if (directory !== undefined) return readPortal(directory)
   const isBuilt = await access(join(INSTALLED, 'stamp')).then(
@@ -133,8 +159,10 @@ export function portalPages({ portal, page, home, publicUrl }: PortalOptions, ot
     if ((request.method !== 'GET' && request.method !== 'HEAD') || RESERVED.test(path)) return others(request, response)
     const file = paths.has(path) ? portal.files.get(path) : undefined
     if (file !== undefined && file !== html) {
-      const caching = path.startsWith(HASHED) ? FOREVER : CHECKED
-      sendStaticFile(request, response, file, { ...HEADERS, 'cache-control': caching })
+      const isBrand = path.startsWith(BRANDED)
+      const caching = isBrand || path.startsWith(HASHED) ? FOREVER : CHECKED
+      const policy = isBrand ? { 'content-security-policy': IMAGE_POLICY } : {}
+      sendStaticFile(request, response, file, { ...HEADERS, ...policy, 'cache-control': caching })
       return true
     }
     if (hasExtension(path) || !acceptsHtml(request)) return others(request, response)
