@@ -204,6 +204,16 @@ const MARKUP_BANS: readonly Ban[] = [
   /\b(?:innerHTML|outerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|srcdoc|srcDoc)\b/g,
   /\bcreateContextualFragment\b|\bDOMParser\b|\bdocument\.write(?:ln)?\b|\beval\(|\bnew Function\b/g,
 ].map((pattern) => ({ pattern, rule: 'no text becomes markup or code' }))
+/** Ways of writing money, numbers and dates beside those of the reader's language; other texts than code are searched
+ *  too. */
+const FORMAT_BANS: readonly Ban[] = [
+  /\bIntl\.(?!Collator\b)|\.toLocale\w+\(|\.toFixed\(|\.toPrecision\(/g,
+  /€|\bEUR\b/g,
+].map((pattern) => ({
+  pattern,
+  rule: 'money, numbers and dates are written by portal/texts/format.ts',
+}))
+const FORMAT_PLACE = 'portal/texts/format.ts'
 /** Spreads that `defined` replaces. */
 const SPREAD_BANS: readonly Ban[] = [
   {
@@ -537,6 +547,7 @@ export function findings(
     ...matches(file, code, MARK_BANS),
     ...(FILES_OF_TOOLS.includes(file) ? [] : matches(file, code, EXPORT_BANS)),
     ...(file.startsWith('portal/') ? matches(file, code, MARKUP_BANS) : []),
+    ...(file.startsWith('portal/') && file !== FORMAT_PLACE ? matches(file, source, FORMAT_BANS) : []),
     ...(file.startsWith('client/') ? [] : matches(file, code, SPREAD_BANS)),
     ...matches(file, source, COMMENT_BANS),
     ...shortWaits(file, source).map(({ index, rule }) => ({ file, line: lineOf(source, index), rule })),

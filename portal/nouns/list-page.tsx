@@ -276,7 +276,7 @@ function filtered(noun: Noun, fields: readonly FieldName[], items: readonly Thin
       noun.titleOf(item),
       item.id,
       noun.stateOf?.(item) ?? '',
-      ...fields.map((field) => `${item[field] ?? ''} ${textOf(field, item[field])}`),
+      ...fields.map((field) => `${String(item[field] ?? '')} ${textOf(field, item[field])}`),
       ...labels.map((pair) => pair.join('=')),
     ]
       .join(' ')

@@ -1,7 +1,7 @@
 /** What can be chosen in forms: hooks that read the lists they offer. */
 import type { Plan, Template } from '../../client/schema.ts'
 import { itemsOf, useList } from '../api/cache.ts'
-import { gibibytes, mebibytes, money } from '../texts/format.ts'
+import { gibibytes, mebibytes, money, number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import type { Option } from '../ui/field.tsx'
 import type { NounName, Thing, Values } from './noun.ts'
@@ -29,7 +29,7 @@ export function usePlans({ zone, template }: Values): readonly Option[] {
     .map((plan) => ({
       id: plan.name,
       name: plan.name,
-      note: `${plan.cores} × CPU · ${mebibytes(plan.memory_mebibytes)} · ${gibibytes(plan.storage_gibibytes)}`,
+      note: `${number(plan.cores)} × CPU · ${mebibytes(plan.memory_mebibytes)} · ${gibibytes(plan.storage_gibibytes)}`,
       end: money(plan.price_monthly_cents),
       why: chosen === undefined ? undefined : tooSmall(plan, chosen),
     }))

@@ -16,7 +16,8 @@ function flagOf(field: string, value: unknown, type: string): readonly string[] 
   if (value === null) return [`${flag} null`]
   if (type === 'boolean') return [value === true ? flag : `${flag}=false`]
   if (type === 'list' && Array.isArray(value)) return value.map((each) => `${flag} ${quoted(String(each))}`)
-  if (type === 'map') return Object.entries(Object(value)).map(([key, text]) => `${flag} ${quoted(`${key}=${text}`)}`)
+  if (type === 'map')
+    return Object.entries(Object(value)).map(([key, text]) => `${flag} ${quoted(`${key}=${String(text)}`)}`)
   return [`${flag} ${quoted(typeof value === 'object' ? JSON.stringify(value) : String(value))}`]
 }
 

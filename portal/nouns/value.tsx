@@ -57,6 +57,8 @@ export function textOf(field: string, value: unknown): string {
 }
 
 function numberText(field: string, value: number): string {
+  // a name and not an amount
+  if (field === 'port') return String(value)
   if (field.endsWith('_gibibytes')) return gibibytes(value)
   if (field.endsWith('_mebibytes')) return mebibytes(value)
   if (field.endsWith('_bytes')) return bytes(value)

@@ -1,4 +1,5 @@
 /** Texts of the nouns in German. */
+import { number } from './format.ts'
 import type { actions, choices, fields, nouns } from './en-nouns.ts'
 
 const names = (one: string, many: string, emptyTitle: string, emptyText: string) => ({
@@ -324,11 +325,11 @@ export const germanChoices: typeof choices = {
   allKeys: 'Alle, wenn keiner gewählt ist.',
   losesAddress: 'Der Server, der sie jetzt hat, verliert sie sofort.',
   assigned: 'Sie ist einem Server zugewiesen.',
-  hasMembers: (count) => `Sie hat noch ${count} Mitglieder.`,
-  hasServers: (count) => `Es hat noch ${count} Server.`,
+  hasMembers: (count) => `Sie hat noch ${number(count)} Mitglieder.`,
+  hasServers: (count) => `Es hat noch ${number(count)} Server.`,
   confirm: (action, name) => `${name}: ${action}?`,
-  confirmMany: (action, count, many) => `${count} ${many}: ${action}?`,
-  typeMany: (count, many) => `${count} ${many} löschen`,
+  confirmMany: (action, count, many) => `${number(count)} ${many}: ${action}?`,
+  typeMany: (count, many) => `${String(count)} ${many} löschen`,
   goesBootDisk: (size) => `Seine Startplatte mit ${size} und alles darauf`,
   goesAddresses: (addresses) => `Seine Adressen ${addresses}`,
   goesDisk: (size) => `Alle Daten auf seinen ${size}`,
@@ -336,7 +337,7 @@ export const germanChoices: typeof choices = {
   goesForGood: 'Es lässt sich nicht zurückholen',
   goesAddress: (address) => `Die Adresse ${address}; jemand anderes kann sie bekommen`,
   goesNewer: 'Alles, was seit der Sicherung auf den Speicher geschrieben wurde',
-  staysStorages: (count) => `${count} angehängte Speicher, abgehängt`,
+  staysStorages: (count) => `${number(count)} angehängte Speicher, abgehängt`,
   staysBackups: 'Sicherungen, die von ihm gemacht wurden',
   staysKeyOnServers: 'Server, die ihn haben, behalten ihn',
   staysServers: 'Server, die damit erstellt wurden',

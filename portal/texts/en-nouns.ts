@@ -1,4 +1,5 @@
 /** Texts of the nouns in English: their names, their fields, and what can be done to them. */
+import { number } from './format.ts'
 
 const names = (one: string, many: string, emptyTitle: string, emptyText: string) => ({
   one,
@@ -329,11 +330,11 @@ export const choices = {
   allKeys: 'All of them when none is chosen.',
   losesAddress: 'The server that has it now loses it at once.',
   assigned: 'It is assigned to a server.',
-  hasMembers: (count: number) => `It still has ${count} members.`,
-  hasServers: (count: number) => `It still has ${count} servers.`,
+  hasMembers: (count: number) => `It still has ${number(count)} members.`,
+  hasServers: (count: number) => `It still has ${number(count)} servers.`,
   confirm: (action: string, name: string) => `${action} ${name}?`,
-  confirmMany: (action: string, count: number, many: string) => `${action} ${count} ${many}?`,
-  typeMany: (count: number, many: string) => `delete ${count} ${many}`,
+  confirmMany: (action: string, count: number, many: string) => `${action} ${number(count)} ${many}?`,
+  typeMany: (count: number, many: string) => `delete ${String(count)} ${many}`,
   goesBootDisk: (size: string) => `Its boot disk of ${size} and everything on it`,
   goesAddresses: (addresses: string) => `Its addresses ${addresses}`,
   goesDisk: (size: string) => `All data on its ${size}`,
@@ -341,7 +342,7 @@ export const choices = {
   goesForGood: 'It cannot be brought back',
   goesAddress: (address: string) => `The address ${address}; somebody else may get it`,
   goesNewer: 'Everything written to the storage since the backup',
-  staysStorages: (count: number) => `${count} attached storages, detached`,
+  staysStorages: (count: number) => `${number(count)} attached storages, detached`,
   staysBackups: 'Backups that were made of it',
   staysKeyOnServers: 'Servers that have it keep it',
   staysServers: 'Servers that were made with it',

@@ -54,6 +54,17 @@ export const utc = (instant: string): string =>
     new Date(instant),
   )} UTC`
 
+/** Seconds since 1970, as a day and a time of day. */
+export const minute = (seconds: number): string =>
+  new Intl.DateTimeFormat(locale(), {
+    hour: '2-digit',
+    minute: '2-digit',
+    hour12: false,
+    day: '2-digit',
+    month: 'short',
+    timeZone: 'UTC',
+  }).format(new Date(seconds * 1000))
+
 /** `one`, `other`: how the language counts. */
 export const plural = (count: number, one: string, other: string): string =>
   new Intl.PluralRules(locale()).select(count) === 'one' ? one : other

@@ -2,7 +2,7 @@
 import './chart.css'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
-import { locale } from '../texts/locale.ts'
+import { minute } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 
 export interface Series {
@@ -51,16 +51,6 @@ export function Chart(props: ChartProps): ReactNode {
   )
 }
 
-const timeOf = (seconds: number): string =>
-  new Intl.DateTimeFormat(locale(), {
-    hour: '2-digit',
-    minute: '2-digit',
-    hour12: false,
-    day: '2-digit',
-    month: 'short',
-    timeZone: 'UTC',
-  }).format(new Date(seconds * 1000))
-
 function Numbers({ times, series, format }: Pick<ChartProps, 'times' | 'series' | 'format'>): ReactNode {
   return (
     <table>
@@ -77,7 +67,7 @@ function Numbers({ times, series, format }: Pick<ChartProps, 'times' | 'series' 
       <tbody>
         {times.slice(-ROWS_MAXIMUM).map((time, at) => (
           <tr key={time}>
-            <th scope="row">{timeOf(time)}</th>
+            <th scope="row">{minute(time)}</th>
             {series.map(({ name, values }) => (
               <td key={name}>{format(values[Math.max(0, times.length - ROWS_MAXIMUM) + at] ?? 0)}</td>
             ))}

@@ -40,7 +40,7 @@ export function Bar({
   const fill = useRef<HTMLSpanElement>(null)
   const percent = Math.round(Math.min(1, Math.max(0, part)) * 100)
   useLayoutEffect(() => {
-    if (fill.current !== null) fill.current.style.inlineSize = `${percent}%`
+    if (fill.current !== null) fill.current.style.inlineSize = `${String(percent)}%`
   }, [percent])
   return (
     <div className={`bar ${isBad ? 'bad' : ''}`} role="progressbar" aria-label={label} aria-valuenow={percent}>

@@ -128,6 +128,20 @@ describe('time, randomness and the process', () => {
 })
 
 it.each([
+  'const price = (cents / 100).toFixed(2)',
+  'const seen = at.toLocaleDateString()',
+  "const sum = new Intl.NumberFormat('en').format(sum)",
+  "const note = 'EUR 249 of credit'",
+  'const note = <p>{price} €</p>',
+])('the portal writes amounts in one place: %s', (source) => {
+  expect(rules('portal/pages/billing.tsx', source)).toEqual([
+    'money, numbers and dates are written by portal/texts/format.ts',
+  ])
+  expect(rules('portal/texts/format.ts', source)).toEqual([])
+  expect(rules('domain/mail/write.ts', source)).toEqual([])
+})
+
+it.each([
   'element.innerHTML = name',
   'const row = <td dangerouslySetInnerHTML={{ __html: name }} />',
   'document.write(name)',

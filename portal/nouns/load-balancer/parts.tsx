@@ -360,7 +360,7 @@ function Members({ item, backend, ask }: BackendProps): ReactNode {
       items={backend.members}
       columns={[
         { id: 'name', name: t().fields.name, cell: ({ name }) => <span dir="auto">{name}</span> },
-        { id: 'address', name: t().fields.address, cell: ({ address, port }) => `${address} : ${port}` },
+        { id: 'address', name: t().fields.address, cell: ({ address, port }) => `${address} : ${String(port)}` },
         { id: 'weight', name: texts.weight, cell: ({ weight }) => number(weight), isEnd: true },
         { id: 'health', name: t().fields.is_healthy, cell: healthOf },
         { id: 'actions', name: t().list.actions, isEnd: true, cell: buttonsOf },

@@ -65,7 +65,7 @@ export class ConsoleSession {
   }
 
   fitGuest(): void {
-    this.type(`stty rows ${this.#terminal.rows} cols ${this.#terminal.cols}\r`)
+    this.type(`stty rows ${String(this.#terminal.rows)} cols ${String(this.#terminal.cols)}\r`)
   }
 
   end(): void {

@@ -68,7 +68,7 @@ export function moved<Item>(items: readonly Item[], at: number, by: -1 | 1): rea
 }
 
 /** The address as a range of one. */
-export const rangeOf = (address: string): string => `${address}/${address.includes(':') ? 128 : 32}`
+export const rangeOf = (address: string): string => `${address}/${address.includes(':') ? '128' : '32'}`
 
 /** Rules that people begin with. */
 export const TEMPLATES = {
@@ -92,4 +92,4 @@ export function portsOf(text: string): Pick<FirewallRule, 'port_start' | 'port_e
 }
 
 export const portsText = ({ port_start: start, port_end: end }: FirewallRule): string =>
-  start === null ? '' : end === null || end === start ? String(start) : `${start}-${end}`
+  start === null ? '' : end === null || end === start ? String(start) : `${String(start)}-${String(end)}`

@@ -298,7 +298,7 @@ function RuleFields({ at, rule, wrong, onChange }: RuleFieldsProps): ReactNode {
   const isRange = portsOf(ports) !== undefined
   const texts = t().firewall
   const wrongOf = (field: keyof FirewallRule): string | undefined =>
-    Object.entries(wrong).find(([name]) => `${name}.`.startsWith(`rules.${at}.${field}.`))?.[1]
+    Object.entries(wrong).find(([name]) => `${name}.`.startsWith(`rules.${String(at)}.${field}.`))?.[1]
   const pick = (name: keyof typeof WORDS): ReactNode => (
     <SelectField
       label={texts.fields[name]}

@@ -2,6 +2,7 @@
 import { Gauge } from 'lucide-react'
 import type { StaffQuotaRequest } from '../../../client/operator-schema.ts'
 import { noun } from '../../nouns/noun.ts'
+import { number } from '../../texts/format.ts'
 import { o } from '../texts/index.ts'
 
 const ifOpen = ({ state }: StaffQuotaRequest): string | undefined =>
@@ -17,7 +18,7 @@ export const quotaRequest = noun({
   list: 'list_quota_requests_as_staff',
   read: 'get_quota_request_as_staff',
   member: 'request',
-  titleOf: ({ name, limit }) => `${name.replaceAll('_', ' ')}: ${limit}`,
+  titleOf: ({ name, limit }) => `${name.replaceAll('_', ' ')}: ${number(limit)}`,
   stateOf: ({ state }) => state,
   looks: { granted: 'good', declined: 'off', withdrawn: 'off' },
   columns: ['account_id', 'reason', 'requested_by_email', 'created_at'],

@@ -51,7 +51,7 @@ export function Alarms({ limit }: { readonly limit?: number }): ReactNode {
     return <Panel>{error === null ? <Loading /> : <ProblemView refusal={asRefusal('list_alarms', error)} />}</Panel>
   const rows = itemsOf(data)
     .slice(0, limit)
-    .map((alarm, at) => ({ ...alarm, id: `${alarm.kind} ${alarm.resource?.id ?? at}` }))
+    .map((alarm, at) => ({ ...alarm, id: `${alarm.kind} ${alarm.resource?.id ?? String(at)}` }))
   return rows.length === 0 ? (
     <Panel>
       <State look="good">{o().alarms.none}</State>

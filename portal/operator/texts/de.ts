@@ -1,4 +1,5 @@
 /** Texts of the operators' portal in German. */
+import { number } from '../../texts/format.ts'
 import type { NounTexts } from '../../texts/noun-texts.ts'
 import type { OperatorTexts } from './en.ts'
 
@@ -230,12 +231,12 @@ export const operatorGerman: OperatorTexts = {
     isCordoned: 'Er ist schon gesperrt.',
     notCordoned: 'Er nimmt neue Server auf: Es gibt nichts aufzuheben.',
     cordonFirst: 'Sperren Sie ihn zuerst.',
-    hasServers: (count) => `Er hat noch ${count} Server. Leeren Sie ihn zuerst.`,
-    staysServers: (count) => `${count} Server laufen weiter`,
+    hasServers: (count) => `Er hat noch ${number(count)} Server. Leeren Sie ihn zuerst.`,
+    staysServers: (count) => `${number(count)} Server laufen weiter`,
     goesNew: 'Er nimmt keine neuen Server auf',
-    goesAway: (count) => `${count} Server ziehen auf andere Knoten`,
+    goesAway: (count) => `${number(count)} Server ziehen auf andere Knoten`,
     staysStuck: 'Server, die nirgends passen, bleiben, und das Leeren wird mit ihren Namen abgelehnt',
-    goesGuests: (count) => `Bis zu ${count} Gäste auf ihm enden, mit dem Inhalt ihres Speichers`,
+    goesGuests: (count) => `Bis zu ${number(count)} Gäste auf ihm enden, mit dem Inhalt ihres Speichers`,
     goesForce: 'Mit Zwang: Auch Gäste, die noch laufen und antworten, enden',
     staysDisks: 'Platten auf gemeinsamem Speicher; Server starten anderswo, wo ihre Regel es sagt',
     goesAgent: 'Sein Agent verliert den Zugang',
@@ -290,7 +291,7 @@ export const operatorGerman: OperatorTexts = {
     emptyNodes: 'Leere Knoten. Ab jetzt laufen nur noch Server des Kontos auf ihnen.',
   },
   pool: {
-    inUse: (count) => `${count} seiner Adressen sind belegt.`,
+    inUse: (count) => `${number(count)} seiner Adressen sind belegt.`,
     goesAddresses: 'Seine Adressen',
     drainNote:
       'Beim Leeren werden keine Adressen mehr vergeben; Besitzer der belegten werden um einen Wechsel gebeten.',

@@ -1,4 +1,5 @@
 /** Texts of the operators' portal in English. This is the type of every other language. */
+import { number } from '../../texts/format.ts'
 import type { NounTexts } from '../../texts/noun-texts.ts'
 
 const names = (one: string, many: string, emptyTitle: string, emptyText: string): NounTexts => ({
@@ -215,12 +216,12 @@ export const operatorEnglish = {
     isCordoned: 'It is cordoned already.',
     notCordoned: 'It takes new servers: there is nothing to lift.',
     cordonFirst: 'Cordon it first.',
-    hasServers: (count: number) => `It still has ${count} servers. Drain it first.`,
-    staysServers: (count: number) => `${count} servers keep running`,
+    hasServers: (count: number) => `It still has ${number(count)} servers. Drain it first.`,
+    staysServers: (count: number) => `${number(count)} servers keep running`,
     goesNew: 'It takes no new servers',
-    goesAway: (count: number) => `${count} servers move to other nodes`,
+    goesAway: (count: number) => `${number(count)} servers move to other nodes`,
     staysStuck: 'Servers that fit nowhere stay, and the drain is refused with their names',
-    goesGuests: (count: number) => `Up to ${count} guests on it end, with what is in their memory`,
+    goesGuests: (count: number) => `Up to ${number(count)} guests on it end, with what is in their memory`,
     goesForce: 'With force: guests that still run and answer end too',
     staysDisks: 'Disks on shared storage; servers restart elsewhere where their policy says so',
     goesAgent: 'Its agent loses its access',
@@ -274,7 +275,7 @@ export const operatorEnglish = {
     emptyNodes: 'Empty nodes. Only servers of the account are placed on them from now on.',
   },
   pool: {
-    inUse: (count: number) => `${count} of its addresses are in use.`,
+    inUse: (count: number) => `${number(count)} of its addresses are in use.`,
     goesAddresses: 'Its addresses',
     drainNote: 'Draining hands out no more addresses; owners of those in use are asked to renumber.',
   },

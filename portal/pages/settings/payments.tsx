@@ -55,7 +55,7 @@ export function Methods(): ReactNode {
           {
             id: 'until',
             name: texts.until,
-            cell: (each) => `${String(each.exp_month).padStart(2, '0')}/${each.exp_year}`,
+            cell: (each) => `${String(each.exp_month).padStart(2, '0')}/${String(each.exp_year)}`,
           },
           {
             id: 'default',
