@@ -73,7 +73,8 @@ export async function insertAuditSink(queries: Queries, accountId: string, sink:
     .execute()
 }
 
-/** What people set: where it sends is another matter than how far it has come. It is tried again at once. */
+/** What people set: where it sends is another matter than how far it has come. It is tried again at once, and its
+ *  failures are counted from then on. */
 export async function updateAuditSink(queries: Queries, accountId: string, row: AuditSinkRow): Promise<void> {
   const { id, name, url, bucket, prefix, region, access_key_id, sealed_access_key, sealed_secret } = row
   const { enabled, generation, next_attempt_at } = row
@@ -90,7 +91,7 @@ export async function updateAuditSink(queries: Queries, accountId: string, row: 
     generation,
   }
   await updateWhere(queries, 'audit_sink', { account_id: accountId, id })
-    .set({ ...set, next_attempt_at, failures: 0, noticed_at: null })
+    .set({ ...set, next_attempt_at, failures: 0, failing_since: null, noticed_at: null })
     .execute()
 }
 
@@ -136,18 +137,24 @@ export interface SinkSecrets {
   readonly accessKey: string | null
 }
 
-/** Throws when a key is missing. */
-export const openSecrets = (
+/** Undefined when this deployment cannot open them. */
+export function openSecrets(
   sealing: Sealing,
   { account_id, id, sealed_secret, sealed_access_key }: ClaimedSink,
-): SinkSecrets => ({
-  secret: signingSecretOf(sealing, account_id, { id, sealed_secret }),
-  accessKey: sealed_access_key === null ? null : sealing.open(sealed_access_key, ownerOf(account_id, id, 'access key')),
-})
+): SinkSecrets | undefined {
+  try {
+    const secret = signingSecretOf(sealing, account_id, { id, sealed_secret })
+    const owner = ownerOf(account_id, id, 'access key')
+    return { secret, accessKey: sealed_access_key === null ? null : sealing.open(sealed_access_key, owner) }
+  } catch {
+    return undefined // a key is missing, or the row was restored without it
+  }
+}
 
 export type ClaimedSink = Selectable<Tables['audit_sink']> & { readonly batch: Batch; readonly leasedUntil: Date }
 
-/** Leases sinks that have something to send, with their batches: at most `limit`. Entries that were pruned before they
+/** Leases sinks that have something to send, with their batches: at most `limit`, first those of accounts that have
+ *  fewer in progress. Entries that were pruned before they
  *  were sent are counted and skipped. */
 export async function claimSinks(
   queries: Queries,
@@ -167,7 +174,9 @@ export async function claimSinks(
       where due.enabled and due.next_attempt_at <= ${now}
         and audit_head.sequence > greatest(due.sent_sequence, audit_head.pruned_through_sequence)
         and (due.leased_until is null or due.leased_until <= ${now})
-      order by due.next_attempt_at limit ${limit} for update of due skip locked)
+      order by (select count(*) from audit_sink busy
+          where busy.account_id = due.account_id and busy.leased_until > ${now}), due.next_attempt_at
+      limit ${limit} for update of due skip locked)
     returning sink.*`.execute(queries)
   return rows.map((row) => ({
     ...row,

@@ -15,6 +15,7 @@ import {
 import { enqueueMail } from '../../../db/mail/index.ts'
 import type { AuditEntry } from '../../../domain/audit/chain.ts'
 import {
+  type Batch,
   BATCH_ENTRIES_MAXIMUM,
   batchIdOf,
   NOTICE_AFTER_MILLISECONDS,
@@ -35,6 +36,7 @@ import { Outages } from '../../../kit/sys/outages.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { orUnavailable } from '../../kit/outage.ts'
+import { requireTime } from '../../kit/lease.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 export interface AuditSinkOptions {
@@ -101,14 +103,10 @@ async function sendBatch(
   sink: ClaimedSink,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, db, random, sealing } = parts
-  const secrets = openSecrets(sealing, sink)
-  const entries = await orUnavailable(readBatch(db, sink))
+  const { clock, db, random } = parts
   const { firstSequence, lastSequence } = sink.batch
   const count = lastSequence - firstSequence + 1
-  if (entries.length !== count || entries[0]?.sequence !== firstSequence)
-    throw new Error('the log was pruned in the meantime')
-  const outcome = await attempt(parts, sink, { entries, secrets }, signal)
+  const outcome = await attempt(parts, sink, signal)
   if (signal.aborted && outcome.status === null) return
   const now = clock.now()
   const wait =
@@ -137,21 +135,39 @@ interface Outcome {
   readonly error: string | null
 }
 
-/** A refused address and a lost connection are failures. */
+/** Secrets that cannot be opened, missing entries, a refused address and a lost connection are failures. Throws
+ *  Unavailable. */
 async function attempt(
-  { clock, trust }: SinkParts,
+  { clock, db, log, sealing, trust }: SinkParts & { readonly sealing: Sealing },
   sink: ClaimedSink,
-  content: { readonly entries: readonly AuditEntry[]; readonly secrets: SinkSecrets },
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const secrets = openSecrets(sealing, sink)
+  if (secrets === undefined) {
+    log.warn('the secrets of an audit sink cannot be opened: a sealing key is missing', { sink_id: sink.id })
+    return { status: null, error: 'the platform cannot open the secrets of the sink: contact its operator' }
+  }
+  const entries = await orUnavailable(readBatch(db, sink))
+  if (!isGapless(entries, sink.batch)) {
+    log.warn('entries of the audit log that a sink sends next are missing', { sink_id: sink.id, ...sink.batch })
+    return {
+      status: null,
+      error: 'entries of the log that come next are missing: contact the operator of the platform',
+    }
+  }
+  requireTime(clock.now(), sink.leasedUntil, ANSWER_MILLISECONDS)
   try {
-    const request = requestOf(sink, content, clock.now())
+    const request = requestOf(sink, { entries, secrets }, clock.now())
     const status = await sendToPublic({ ...request, timeoutMilliseconds: ANSWER_MILLISECONDS, clock, signal, trust })
     return { status, error: isDelivered(status) ? null : `the receiver answered ${status}` }
   } catch (error) {
     return { status: null, error: error instanceof Error ? error.message : String(error) }
   }
 }
+
+const isGapless = (entries: readonly AuditEntry[], { firstSequence, lastSequence }: Batch): boolean =>
+  entries.length === lastSequence - firstSequence + 1 &&
+  entries.every(({ sequence }, index) => sequence === firstSequence + index)
 
 /** The request of a batch: entries as in the export. What is beside them is in headers, of a bucket in the metadata of
  *  the object. */

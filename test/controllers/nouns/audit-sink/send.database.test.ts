@@ -3,7 +3,14 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startBatches } from '../../../../controllers/nouns/audit-sink/index.ts'
 import { appendAudits } from '../../../../db/audit/index.ts'
-import { countSinks, findAuditSink, insertAuditSink, sealOfSink } from '../../../../db/audit-sink/index.ts'
+import {
+  claimSinks,
+  countSinks,
+  findAuditSink,
+  insertAuditSink,
+  sealOfSink,
+  updateAuditSink,
+} from '../../../../db/audit-sink/index.ts'
 import { BATCH_ENTRIES_MAXIMUM } from '../../../../domain/audit-sink/rules.ts'
 import { secretText } from '../../../../domain/webhook/signature.ts'
 import { prove, readSignature, signingKey } from '../../../../kit/s3/signature.ts'
@@ -101,8 +108,8 @@ const add = (fields: object = {}) =>
     oldest_pending_at: null,
     ...fields,
   })
-const round = async (signal = new AbortController().signal) => {
-  const parts = { db: database.db, clock, log, random, sealing, trust: receiver.trust }
+const round = async (signal = new AbortController().signal, by = sealing) => {
+  const parts = { db: database.db, clock, log, random, sealing: by, trust: receiver.trust }
   const started = await startBatches(parts, 64, signal)
   await Promise.all(started)
   return started.length
@@ -250,6 +257,64 @@ test('entries that were pruned before they were sent are counted, never passed o
   await round()
   expect(sequences()).toEqual(['3-5'])
   expect(await sink()).toMatchObject({ sent_sequence: 5, skipped_entries: 2 })
+})
+
+test.each([
+  [
+    'a secret whose key is missing',
+    (): Promise<unknown> => Promise.resolve(),
+    createSealing([{ id: 'k2', key: Buffer.alloc(32, 8) }], random),
+    'the platform cannot open the secrets of the sink: contact its operator',
+  ],
+  [
+    'a gap in the log',
+    (): Promise<unknown> =>
+      database.db.deleteFrom('audit_entry').where('account_id', '=', accountId).where('sequence', '=', 2).execute(),
+    sealing,
+    'entries of the log that come next are missing: contact the operator of the platform',
+  ],
+] as const)('%s is a failed attempt with a reason, and the owners get a mail', async (_what, happens, by, error) => {
+  await giveStanding(database.db, accountId)
+  await happen(3)
+  await add()
+  await happens()
+  await round(undefined, by)
+  expect(await sink()).toMatchObject({ error, response_status: null, failures: 1, sent_sequence: 0 })
+  expect(receiver.received).toEqual([])
+  pass(HOUR)
+  await round(undefined, by)
+  const mails = await database.db.selectFrom('email_outbox').select('subject').execute()
+  expect(mails).toHaveLength(1)
+})
+
+test('accounts that have less in progress come first', async () => {
+  await happen(1)
+  await add()
+  const second = newUuid(random)
+  await add({ id: second, name: 'second', sealed_secret: sealOfSink(sealing, accountId, second, 'secret', SECRET) })
+  const claim = () => claimSinks(database.db, { now, leasedUntil: new Date(now.getTime() + HOUR), limit: 1 })
+  const [first] = await claim()
+  expect(first?.account_id).toBe(accountId)
+  const greedy = accountId
+  accountId = await createAccount(database.db)
+  sinkId = newUuid(random)
+  await happen(1)
+  await add({ next_attempt_at: new Date(now.getTime() + 1_000) })
+  pass(2_000)
+  expect((await claim()).map((one) => one.account_id)).toEqual([accountId])
+  expect((await claim()).map((one) => one.account_id)).toEqual([greedy])
+})
+
+test('a change of a sink that fails starts its failures anew', async () => {
+  await giveStanding(database.db, accountId)
+  await happen(1)
+  await add({ failing_since: new Date(now.getTime() - 30 * 24 * HOUR), failures: 9, noticed_at: now })
+  const before = await sink()
+  if (before === undefined) throw new Error('there is no sink')
+  await updateAuditSink(database.db, accountId, before)
+  answer = (_request, response) => response.writeHead(500).end()
+  await round()
+  expect(await sink()).toMatchObject({ failures: 1, failing_since: now, noticed_at: null })
 })
 
 test('what is late and what fails is counted', async () => {
