@@ -297,7 +297,7 @@ export interface Tables extends IdentityTables {
     events: readonly string[]
     enabled: boolean
     created_at: Instant
-    /** Null until somebody needs it: a webhook that was created by kubectl. */
+    /** Null until somebody rotates it: a webhook that was created by kubectl, or whose row was lost. */
     sealed_secret: string | null
     sealed_previous_secret: string | null
     previous_secret_until: OptionalInstant
@@ -367,6 +367,7 @@ export interface Tables extends IdentityTables {
     /** Since it was queued: attempts of processes that were killed are none. */
     failures: Count
     created_at: Instant
+    /** Null when it has ended, and while it waits behind another one of its resource. */
     next_attempt_at: OptionalInstant
     /** A process is sending it until then. */
     leased_until: OptionalInstant

@@ -1,7 +1,9 @@
 /** Deliveries of events to webhooks: which are due, what came of each, and the log. A delivery in progress is leased:
- *  when its process is killed, another one sends it after the lease, with the same id. */
+ *  when its process is killed, another one sends it after the lease, with the same id. One that waits behind another of
+ *  its resource has no time of its next attempt until that one has ended. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import {
+  ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM,
   DELIVERIES_AT_ONCE_MAXIMUM,
   LOG_DELIVERIES_MAXIMUM,
   LOG_MILLISECONDS,
@@ -18,7 +20,13 @@ interface OfWebhook {
 
 export interface DueDelivery extends OfWebhook {
   readonly eventId: string
+  /** Of the event. */
+  readonly type: string
+  /** What it waits behind; empty for nothing. */
+  readonly resource: string
   readonly url: string
+  /** Which events the webhook selects now. */
+  readonly patterns: readonly string[]
   readonly body: string
   /** Failures so far. */
   readonly failures: number
@@ -26,61 +34,74 @@ export interface DueDelivery extends OfWebhook {
   readonly leasedUntil: Date
 }
 
-/** Leases deliveries that are due: of each webhook at most a few at once, and of each resource the oldest only. Test
- *  events are sent to webhooks that are disabled or paused, too. */
+/** The start of a query whose `chosen` are due: of each webhook and of each account at most a few at once, and of each
+ *  resource the oldest only. Accounts with fewer in progress come first. */
+const chosenDeliveries = (now: Date, limit: number) => sql`with recursive waiting as (
+      -- The webhooks for which something waits: one entry of the index for each, however much waits.
+      (select account_id, webhook_id from webhook_delivery where state = 'pending'
+        order by account_id, webhook_id limit 1)
+      union all
+      select following.account_id, following.webhook_id from waiting cross join lateral (
+        select account_id, webhook_id from webhook_delivery
+        where state = 'pending' and (account_id, webhook_id) > (waiting.account_id, waiting.webhook_id)
+        order by account_id, webhook_id limit 1) following
+    ), busy as (
+      select account_id, webhook_id, count(*) as count from webhook_delivery
+      where state = 'pending' and leased_until is not null and leased_until > ${now} group by account_id, webhook_id
+    ), due as (
+      select waiting.account_id, waiting.webhook_id, head.event_id, head.next_attempt_at, head.number,
+        coalesce(busy.count, 0)
+          + row_number() over (partition by waiting.account_id, waiting.webhook_id order by head.number) as place
+      from waiting
+      join webhook on webhook.account_id = waiting.account_id and webhook.id = waiting.webhook_id
+      left join busy on busy.account_id = waiting.account_id and busy.webhook_id = waiting.webhook_id
+      cross join lateral (
+        select delivery.event_id, delivery.next_attempt_at, delivery.number from webhook_delivery delivery
+        where delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
+          and delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
+          and (delivery.leased_until is null or delivery.leased_until <= ${now})
+          and ((webhook.enabled and webhook.paused_at is null) or exists (
+            select 1 from webhook_event event where event.account_id = delivery.account_id
+              and event.id = delivery.event_id and event.type = ${TEST_EVENT}))
+          and (delivery.resource = '' or not exists (
+            select 1 from webhook_delivery earlier
+            where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
+              and earlier.state = 'pending' and earlier.resource = delivery.resource
+              and earlier.number < delivery.number))
+        order by delivery.number limit ${DELIVERIES_AT_ONCE_MAXIMUM}) head
+      where webhook.sealed_secret is not null and webhook.removed_at is null
+    ), shared as (
+      select due.*, row_number() over (partition by account_id order by place, next_attempt_at, number)
+          + (select coalesce(sum(busy.count), 0) from busy where busy.account_id = due.account_id) as account_place
+      from due where place <= ${DELIVERIES_AT_ONCE_MAXIMUM}
+    ), chosen as (
+      select account_id, webhook_id, event_id from shared
+      where account_place <= ${ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM}
+      order by account_place, next_attempt_at limit ${limit}
+    )`
+
+/** Leases deliveries that are due. Test events are sent to webhooks that are disabled or paused, too. */
 export async function claimDeliveries(
   queries: Queries,
   { now, leasedUntil, limit }: { readonly now: Date; readonly leasedUntil: Date; readonly limit: number },
 ): Promise<readonly DueDelivery[]> {
-  const { rows } = await sql<{
-    account_id: string
-    webhook_id: string
-    event_id: string
-    url: string
-    body: string
-    failures: number
-  }>`with busy as (
-      select account_id, webhook_id, count(*) as count from webhook_delivery
-      where state = 'pending' and leased_until > ${now} group by account_id, webhook_id
-    ), due as (
-      select delivery.account_id, delivery.webhook_id, delivery.event_id, delivery.next_attempt_at,
-        row_number() over (partition by delivery.account_id, delivery.webhook_id order by delivery.number) as place
-      from webhook_delivery delivery
-      join webhook on webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
-      join webhook_event event on event.account_id = delivery.account_id and event.id = delivery.event_id
-      where delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
-        and (delivery.leased_until is null or delivery.leased_until <= ${now})
-        and webhook.sealed_secret is not null and webhook.removed_at is null
-        and (event.type = ${TEST_EVENT} or (webhook.enabled and webhook.paused_at is null))
-        and (delivery.resource = '' or not exists (
-          select 1 from webhook_delivery earlier
-          where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
-            and earlier.state = 'pending' and earlier.resource = delivery.resource
-            and earlier.number < delivery.number))
-    ), chosen as (
-      select due.account_id, due.webhook_id, due.event_id from due
-      left join busy on busy.account_id = due.account_id and busy.webhook_id = due.webhook_id
-      where due.place + coalesce(busy.count, 0) <= ${DELIVERIES_AT_ONCE_MAXIMUM}
-      order by due.next_attempt_at limit ${limit}
+  const { rows } = await sql<Omit<DueDelivery, 'leasedUntil'>>`${chosenDeliveries(now, limit)}, locked as (
+      select delivery.account_id, delivery.webhook_id, delivery.event_id from webhook_delivery delivery
+      join chosen on chosen.account_id = delivery.account_id and chosen.webhook_id = delivery.webhook_id
+        and chosen.event_id = delivery.event_id
+      where delivery.state = 'pending' and (delivery.leased_until is null or delivery.leased_until <= ${now})
+      for update of delivery skip locked
     ) update webhook_delivery delivery
     set leased_until = ${leasedUntil}, attempts = attempts + 1, attempted_at = ${now}
-    from chosen, webhook, webhook_event event
-    where delivery.account_id = chosen.account_id and delivery.webhook_id = chosen.webhook_id
-      and delivery.event_id = chosen.event_id
-      and delivery.state = 'pending' and (delivery.leased_until is null or delivery.leased_until <= ${now})
-      and webhook.account_id = chosen.account_id and webhook.id = chosen.webhook_id
-      and event.account_id = chosen.account_id and event.id = chosen.event_id
-    returning delivery.account_id, delivery.webhook_id, delivery.event_id, delivery.failures, webhook.url,
-      event.body`.execute(queries)
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    webhookId: row.webhook_id,
-    eventId: row.event_id,
-    url: row.url,
-    body: row.body,
-    failures: row.failures,
-    leasedUntil,
-  }))
+    from locked, webhook, webhook_event event
+    where delivery.account_id = locked.account_id and delivery.webhook_id = locked.webhook_id
+      and delivery.event_id = locked.event_id
+      and webhook.account_id = locked.account_id and webhook.id = locked.webhook_id
+      and event.account_id = locked.account_id and event.id = locked.event_id
+    returning delivery.account_id as "accountId", delivery.webhook_id as "webhookId", delivery.event_id as "eventId",
+      event.type, delivery.resource, webhook.url, webhook.events as patterns, event.body,
+      delivery.failures`.execute(queries)
+  return rows.map((row) => ({ ...row, leasedUntil }))
 }
 
 export interface Attempt {
@@ -95,21 +116,25 @@ export interface Attempt {
 
 const ERROR_CHARACTERS_MAXIMUM = 500
 
-/** Records what came of the attempt. Answers since when all deliveries of the webhook have failed, null after a
- *  delivery; undefined when the lease was lost: then somebody else sends it, and nothing is recorded. */
-export async function recordAttempt(
-  tx: Transaction<Tables>,
-  { accountId, webhookId, eventId, leasedUntil, failures }: DueDelivery,
-  { now, status, error, nextAttemptAt }: Attempt,
-): Promise<Date | null | undefined> {
-  const isDelivered = error === null
-  const recorded = await updateWhere(tx, 'webhook_delivery', {
+const leased = (tx: Transaction<Tables>, { accountId, webhookId, eventId, leasedUntil }: DueDelivery) =>
+  updateWhere(tx, 'webhook_delivery', {
     account_id: accountId,
     webhook_id: webhookId,
     event_id: eventId,
     state: 'pending',
     leased_until: leasedUntil,
   })
+
+/** Records what came of the attempt. Answers since when all deliveries of the webhook have failed, null after a
+ *  delivery; undefined when the lease was lost: then somebody else sends it, and nothing is recorded. */
+export async function recordAttempt(
+  tx: Transaction<Tables>,
+  delivery: DueDelivery,
+  { now, status, error, nextAttemptAt }: Attempt,
+): Promise<Date | null | undefined> {
+  const { accountId, webhookId, failures } = delivery
+  const isDelivered = error === null
+  const recorded = await leased(tx, delivery)
     .set({
       state: isDelivered ? 'delivered' : nextAttemptAt === undefined ? 'failed' : 'pending',
       failures: isDelivered ? failures : failures + 1,
@@ -121,6 +146,7 @@ export async function recordAttempt(
     })
     .executeTakeFirst()
   if (recorded.numUpdatedRows === 0n) return undefined
+  if (nextAttemptAt === undefined) await wakeNext(tx, delivery, now)
   const key = { account_id: accountId, id: webhookId }
   if (isDelivered) {
     await updateWhere(tx, 'webhook', key)
@@ -132,7 +158,77 @@ export async function recordAttempt(
     .set({ failing_since: sql<Date>`coalesce(failing_since, ${now})` })
     .returning('failing_since')
     .executeTakeFirstOrThrow()
+  if (nextAttemptAt === undefined) await forgetFailures(tx, delivery)
   return since
+}
+
+/** Ends a delivery that was not attempted. */
+export async function endDelivery(
+  tx: Transaction<Tables>,
+  delivery: DueDelivery,
+  { now, error }: { readonly now: Date; readonly error: string },
+): Promise<void> {
+  const ended = await leased(tx, delivery)
+    .set((columns) => ({
+      state: 'failed',
+      attempts: columns('attempts', '-', 1),
+      leased_until: null,
+      next_attempt_at: null,
+      ended_at: now,
+      error,
+    }))
+    .executeTakeFirst()
+  if (ended.numUpdatedRows > 0n) await wakeNext(tx, delivery, now)
+}
+
+/** The next delivery of the resource is due: the one before has ended. */
+async function wakeNext(
+  tx: Transaction<Tables>,
+  { accountId, webhookId, resource }: DueDelivery,
+  now: Date,
+): Promise<void> {
+  if (resource === '') return
+  const waiting = { account_id: accountId, webhook_id: webhookId, resource, state: 'pending' } as const
+  const { number } = await selectWhere(tx, 'webhook_delivery', waiting)
+    .select(({ fn }) => fn.min('number').as('number'))
+    .executeTakeFirstOrThrow()
+  if (number === null) return
+  await updateWhere(tx, 'webhook_delivery', { ...waiting, number })
+    .set({ next_attempt_at: now })
+    .where('next_attempt_at', 'is', null)
+    .execute()
+}
+
+/** Of all accounts, whatever has ended meanwhile: those that wait behind nothing are due. */
+async function wakeAll(queries: Queries, now: Date): Promise<void> {
+  await sql`with free as (
+      select account_id, webhook_id, event_id from webhook_delivery delivery
+      where delivery.state = 'pending' and delivery.next_attempt_at is null and not exists (
+        select 1 from webhook_delivery earlier
+        where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
+          and earlier.state = 'pending' and earlier.resource = delivery.resource
+          and earlier.number < delivery.number)
+      for update skip locked
+    ) update webhook_delivery delivery set next_attempt_at = ${now} from free
+    where delivery.account_id = free.account_id and delivery.webhook_id = free.webhook_id
+      and delivery.event_id = free.event_id`.execute(queries)
+}
+
+/** Failures of deliveries that have ended are in the log: once none that failed waits, the next failure is the first.
+ *  The webhook is locked. */
+async function forgetFailures(tx: Transaction<Tables>, { accountId, webhookId }: OfWebhook): Promise<void> {
+  await updateWhere(tx, 'webhook', { account_id: accountId, id: webhookId })
+    .set({ failing_since: null })
+    .where(({ not, exists }) =>
+      not(
+        exists(
+          selectWhere(tx, 'webhook_delivery', { account_id: accountId, webhook_id: webhookId, state: 'pending' })
+            .select('event_id')
+            .where('failures', '>', 0),
+        ),
+      ),
+    )
+    .execute()
 }
 
 /** Pauses the webhook. Answers its name and address; undefined when it was paused before. */
@@ -236,17 +332,20 @@ export async function countPending(queries: Queries, accountId: string): Promise
 }
 
 /** Removes deliveries that have ended and are old, or more than the log has room for, and events that none needs. What
- *  waits for a webhook that nothing was sent to for that long is given up. */
+ *  waits for a webhook that nothing was sent to for that long is given up, and what waited behind it is due. */
 export async function pruneDeliveries(queries: Queries, now: Date): Promise<void> {
   const old = new Date(now.getTime() - LOG_MILLISECONDS)
   await queries.deleteFrom('webhook_delivery').where('state', '<>', 'pending').where('ended_at', '<', old).execute()
   await sql`update webhook_delivery delivery
-    set state = 'failed', next_attempt_at = null, ended_at = ${now}, error = 'the webhook was disabled or paused'
+    set state = 'failed', next_attempt_at = null, ended_at = ${now}, error = case when webhook.sealed_secret is null
+      then 'the webhook has no secret' else 'the webhook was disabled or paused' end
     from webhook where webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
-      and (not webhook.enabled or webhook.paused_at is not null) and delivery.state = 'pending'
+      and (webhook.sealed_secret is null or not webhook.enabled or webhook.paused_at is not null)
+      and delivery.state = 'pending'
       and delivery.created_at < ${old} and (delivery.leased_until is null or delivery.leased_until <= ${now})`.execute(
     queries,
   )
+  await wakeAll(queries, now)
   await sql`delete from webhook_delivery old using (
       select account_id, webhook_id, event_id,
         row_number() over (partition by account_id, webhook_id order by ended_at desc, number desc) as place
@@ -273,6 +372,7 @@ export async function countDeliveries(queries: Queries, now: Date): Promise<Deli
       (select min(delivery.next_attempt_at) from webhook_delivery delivery
         join webhook on webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
         where delivery.state = 'pending' and webhook.enabled and webhook.paused_at is null
+          and webhook.sealed_secret is not null
           and delivery.failures = 0 and delivery.attempts = 0 and delivery.next_attempt_at <= ${now}) as oldest,
       (select count(*)::int from webhook where paused_at is not null) as paused`.execute(queries)
   const [{ pending, oldest, paused } = { pending: 0, oldest: null, paused: 0 }] = rows

@@ -182,16 +182,40 @@ export async function addEvents(
   const numbers = await storeEvents(tx, accountId, selected)
   for (const { id: webhookId, events: patterns } of webhooks) {
     const room = PENDING_MAXIMUM - (pending.get(webhookId) ?? 0)
-    const rows = selected
-      .filter(({ id, type }) => numbers.has(id) && patterns.some((one) => selects(one, type)))
-      .map((event, index) => ({
+    const own = selected.filter(({ id, type }) => numbers.has(id) && patterns.some((one) => selects(one, type)))
+    const ahead = await lockAhead(tx, { accountId, webhookId }, own.map(resourceOf))
+    const rows = own.map((event, index) => {
+      const resource = resourceOf(event)
+      const isBehind = ahead.has(resource)
+      if (resource !== '') ahead.add(resource)
+      return {
         ...deliveryOf(accountId, webhookId, event, numbers.get(event.id) ?? 0, now),
+        ...(isBehind ? { next_attempt_at: null } : {}),
         ...(index < room
           ? {}
           : { state: 'failed' as const, next_attempt_at: null, ended_at: now, error: 'too many events wait' }),
-      }))
+      }
+    })
     for (const part of chunksOf(rows)) await tx.insertInto('webhook_delivery').values(part).execute()
   }
+}
+
+/** Those of the resources of which a delivery waits. It cannot end before the transaction: then it finds what waits
+ *  behind it. */
+async function lockAhead(
+  tx: Transaction<Tables>,
+  { accountId, webhookId }: { readonly accountId: string; readonly webhookId: string },
+  resources: readonly string[],
+): Promise<Set<string>> {
+  const waiting = { account_id: accountId, webhook_id: webhookId, state: 'pending' } as const
+  const rows = await selectWhere(tx, 'webhook_delivery', waiting)
+    .select('resource')
+    .where('resource', '<>', '')
+    .where(sql<boolean>`resource = any(${[...new Set(resources)]}::text[])`)
+    .where('next_attempt_at', 'is not', null)
+    .forShare()
+    .execute()
+  return new Set(rows.map(({ resource }) => resource))
 }
 
 /** Stores an event for one webhook, whatever it selects: a test. */
@@ -236,18 +260,15 @@ async function storeEvents(
   return numbers
 }
 
-const deliveryOf = (
-  accountId: string,
-  webhookId: string,
-  { id, resource }: WebhookEvent,
-  number: number,
-  at: Date,
-) => ({
+const resourceOf = ({ resource }: WebhookEvent): string =>
+  resource === undefined ? '' : `${resource.type}/${resource.id}`
+
+const deliveryOf = (accountId: string, webhookId: string, event: WebhookEvent, number: number, at: Date) => ({
   account_id: accountId,
   webhook_id: webhookId,
-  event_id: id,
+  event_id: event.id,
   number,
-  resource: resource === undefined ? '' : `${resource.type}/${resource.id}`,
+  resource: resourceOf(event),
   state: 'pending' as const,
   created_at: at,
   next_attempt_at: at,

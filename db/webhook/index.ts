@@ -33,6 +33,8 @@ export interface WebhookRow extends WebhookFields {
   readonly pauseReason: string | null
   readonly deliveredAt: Date | null
   readonly removedAt: Date | null
+  /** Without one nothing is sent. */
+  readonly hasSecret: boolean
 }
 
 const holderOf = (webhookId: string): `webhook/${string}` => `webhook/${webhookId}`
@@ -50,6 +52,7 @@ const toWebhook = (row: Selectable<Tables['webhook']>): WebhookRow => ({
   pauseReason: row.pause_reason,
   deliveredAt: row.delivered_at,
   removedAt: row.removed_at,
+  hasSecret: row.sealed_secret !== null,
 })
 
 /** Creates the webhook, once: an existing one stays as it is. Its events are those from now on. Throws the Problem
@@ -91,10 +94,11 @@ export async function addWebhook(
     .execute()
 }
 
-/** Sets the fields, and resumes the webhook if one of them changes. Does nothing when it does not exist. */
+/** Sets the fields. If one of them changes, the webhook is resumed, and what waits is attempted anew and at once. Does
+ *  nothing when it does not exist. */
 export async function changeWebhook(tx: Transaction<Tables>, id: WebhookId, fields: WebhookFields): Promise<void> {
   const { name, url, events, enabled } = fields
-  await updateWhere(tx, 'webhook', keyOf(id))
+  const changed = await updateWhere(tx, 'webhook', keyOf(id))
     .set({ name, url, events, enabled, paused_at: null, pause_reason: null, failing_since: null })
     .where((where) =>
       where.or([
@@ -104,7 +108,16 @@ export async function changeWebhook(tx: Transaction<Tables>, id: WebhookId, fiel
         where('enabled', '<>', enabled),
       ]),
     )
-    .execute()
+    .executeTakeFirst()
+  if (changed.numUpdatedRows === 0n) return
+  // What is being claimed or recorded is skipped: who does that may wait for the row of the webhook.
+  await sql`with waiting as (
+      select account_id, webhook_id, event_id from webhook_delivery
+      where account_id = ${id.accountId} and webhook_id = ${id.webhookId} and state = 'pending'
+        and next_attempt_at is not null for update skip locked
+    ) update webhook_delivery delivery set failures = 0, next_attempt_at = delivery.created_at from waiting
+    where delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
+      and delivery.event_id = waiting.event_id`.execute(tx)
 }
 
 /** Ends deliveries and takes the webhook out of lists, until `showWebhook`. Does nothing when it does not exist. */
@@ -149,28 +162,18 @@ export async function listWebhookRows(
 /** Text to which a sealed secret is bound. */
 const ownerOf = ({ accountId, webhookId }: WebhookId): string => `webhook/${accountId}/${webhookId}`
 
-/** Gives a webhook that has no secret the given one. Answers whether it is the webhook's now. */
-export async function giveSecret(queries: Queries, sealing: Sealing, id: WebhookId, secret: string): Promise<boolean> {
-  const result = await updateWhere(queries, 'webhook', keyOf(id))
-    .set({ sealed_secret: sealing.seal(secret, ownerOf(id)) })
-    .where('sealed_secret', 'is', null)
-    .executeTakeFirst()
-  return result.numUpdatedRows > 0n
-}
-
-/** Webhooks of all accounts without a secret. */
-export async function listWithoutSecret(queries: Queries, limit: number): Promise<readonly WebhookId[]> {
-  const rows = await queries
-    .selectFrom('webhook')
-    .select(['account_id as accountId', 'id as webhookId'])
-    .where('sealed_secret', 'is', null)
-    .limit(limit)
-    .execute()
-  return rows
+/** The text that was sealed; undefined when this deployment cannot open it. */
+function opened(sealing: Sealing, sealed: string, id: WebhookId): string | undefined {
+  try {
+    return sealing.open(sealed, ownerOf(id))
+  } catch {
+    return undefined // the key is missing, or the row was restored without it
+  }
 }
 
 /** Replaces the secret; the previous one stays valid beside it for a while, and the one before ends at once. Answers
- *  until when the previous one is valid, null where there was none; undefined when there is no such webhook. */
+ *  until when the previous one is valid, null where there was none that can be opened; undefined when there is no such
+ *  webhook. */
 export async function rotateSecret(
   tx: Transaction<Tables>,
   sealing: Sealing,
@@ -179,27 +182,35 @@ export async function rotateSecret(
 ): Promise<Date | null | undefined> {
   const before = await selectWhere(tx, 'webhook', keyOf(id)).select('sealed_secret').forUpdate().executeTakeFirst()
   if (before === undefined) return undefined
-  const until = before.sealed_secret === null ? null : new Date(now.getTime() + SECRET_OVERLAP_MILLISECONDS)
+  const previous = before.sealed_secret
+  const isValid = previous !== null && opened(sealing, previous, id) !== undefined
+  const until = isValid ? new Date(now.getTime() + SECRET_OVERLAP_MILLISECONDS) : null
   await updateWhere(tx, 'webhook', keyOf(id))
     .set({
       sealed_secret: sealing.seal(secret, ownerOf(id)),
-      sealed_previous_secret: before.sealed_secret,
+      sealed_previous_secret: isValid ? previous : null,
       previous_secret_until: until,
     })
     .execute()
   return until
 }
 
-/** The secrets that are valid at the instant, the newest first. */
+/** The secrets that are valid at the instant, the newest first; none for a webhook that has none. Undefined when the
+ *  newest cannot be opened; another one that cannot is left out. */
 export async function readSecrets(
   queries: Queries,
   sealing: Sealing,
   id: WebhookId,
   now: Date,
-): Promise<readonly string[]> {
+): Promise<readonly string[] | undefined> {
   const row = await selectWhere(queries, 'webhook', keyOf(id))
     .select(['sealed_secret', 'sealed_previous_secret', 'previous_secret_until'])
     .executeTakeFirst()
-  const previous = (row?.previous_secret_until ?? now) > now ? row?.sealed_previous_secret : null
-  return [row?.sealed_secret, previous].flatMap((sealed) => (sealed == null ? [] : [sealing.open(sealed, ownerOf(id))]))
+  if (row?.sealed_secret == null) return []
+  const secret = opened(sealing, row.sealed_secret, id)
+  if (secret === undefined) return undefined
+  const { sealed_previous_secret: sealedPrevious, previous_secret_until: until } = row
+  const previous =
+    sealedPrevious !== null && until !== null && until > now ? opened(sealing, sealedPrevious, id) : undefined
+  return previous === undefined ? [secret] : [secret, previous]
 }

@@ -48,6 +48,10 @@ export function selects(pattern: string, type: string): boolean {
   return (noun === '*' || noun === ofNoun) && (verb === '*' || verb === ofVerb)
 }
 
+/** Whether a webhook with the patterns is sent events of the type: tests are sent to any. */
+export const sendsEvent = (patterns: readonly string[], type: string): boolean =>
+  type === TEST_EVENT || patterns.some((pattern) => selects(pattern, type))
+
 /** Whether the patterns select events that only readers of bills may see. */
 export const selectsBilling = (patterns: readonly string[]): boolean => patterns.some(isOfBilling)
 
@@ -100,6 +104,8 @@ export const isDelivered = (status: number): boolean => status >= 200 && status 
 
 /** Maximum of deliveries in progress for one webhook: a slow receiver delays its own events only. */
 export const DELIVERIES_AT_ONCE_MAXIMUM = 4
+/** Maximum over all webhooks of an account: slow receivers delay other accounts less still. */
+export const ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM = 16
 /** Maximum of deliveries of one webhook that wait; later ones fail at once and can be sent again by hand. */
 export const PENDING_MAXIMUM = 10_000
 /** The log of a webhook: number and age of deliveries that have ended. */
@@ -122,11 +128,18 @@ export function effectOf(action: string): 'created' | 'changed' | 'deleted' {
 
 export const isEventResource = (type: string): type is EventResource => EVENT_RESOURCES.some((known) => known === type)
 
-/** Whether events are sent to a webhook now. */
+/** Whether events are sent to a webhook now. One without a secret sends nothing: it was created by kubectl, or its row
+ *  was lost, and only who rotates its secret knows one. */
 export const deliveryStateOf = ({
   enabled,
+  hasSecret,
   pausedAt,
 }: {
   readonly enabled: boolean
+  readonly hasSecret: boolean
   readonly pausedAt: Date | null
-}): 'active' | 'disabled' | 'paused' => (!enabled ? 'disabled' : pausedAt === null ? 'active' : 'paused')
+}): 'active' | 'disabled' | 'no_secret' | 'paused' =>
+  !hasSecret ? 'no_secret' : !enabled ? 'disabled' : pausedAt === null ? 'active' : 'paused'
+
+/** What its owner has to do. */
+export const NO_SECRET_REASON = 'It has no secret: nothing is sent until its secret is rotated.'

@@ -47,7 +47,9 @@ export const Overview = z
         total: Count.describe('Number of resources that need attention.'),
         items: z.array(OverviewProblem).describe('The first fifty.'),
       })
-      .describe('Resources in error or not healthy, damaged backups, failing archives, and paused webhooks.'),
+      .describe(
+        'Resources in error or not healthy, damaged backups, failing archives, and webhooks that send nothing.',
+      ),
     maintenance: z
       .strictObject({
         total: Count.describe('Number of servers with announced work.'),

@@ -44,7 +44,10 @@ export const Webhook = resource({
   status: z
     .strictObject({
       ...OBSERVED,
-      deliveryState: z.enum(['active', 'disabled', 'paused']).optional().describe('Whether events are sent now.'),
+      deliveryState: z
+        .enum(['active', 'disabled', 'no_secret', 'paused'])
+        .optional()
+        .describe('Whether events are sent now.'),
       deliveredAt: z
         .string()
         .max(64)
@@ -73,10 +76,15 @@ export const WebhookView = z
     events: z.array(z.string()).describe('Types of events that are sent; * is any.'),
     enabled: z.boolean().describe('Whether events are to be sent.'),
     state: z
-      .enum(['active', 'disabled', 'paused'])
-      .describe('Whether events are sent now. A webhook is paused when every delivery has failed for three days.'),
+      .enum(['active', 'disabled', 'no_secret', 'paused'])
+      .describe(
+        'Whether events are sent now. A webhook is paused when every delivery has failed for three days. One without ' +
+          'a secret sends nothing until its secret is rotated.',
+      ),
     pause_reason: z.string().nullable().describe('Why it is paused; null otherwise.'),
-    failing_since: DateTime.nullable().describe('First of the failures after the newest delivery; null without any.'),
+    failing_since: DateTime.nullable().describe(
+      'First of the failures after the newest delivery; null when nothing waits that has failed.',
+    ),
     last_delivered_at: DateTime.nullable().describe('Time of the newest event that was delivered; null before.'),
     pending_deliveries: z.int().min(0).describe('Events that wait to be sent, or to be sent again.'),
     created_at: DateTime,
@@ -180,11 +188,12 @@ export const listWebhookDeliveries = verbs.get('list_webhook_deliveries', '/{id}
 export const resendWebhookDelivery = verbs.post('resend_webhook_delivery', '/{id}/deliveries/{delivery_id}/resend', {
   summary: 'Send an event again',
   isRefusedToSupport: true,
-  description: 'With the same id and the same body. Nothing changes when it is waiting already.',
+  description:
+    'With the same id and the same body, if the webhook selects it. Nothing changes when it is waiting already.',
   params: ById.extend({ delivery_id: Id }),
   audit: 'webhook.resend',
   answers: { 202: z.strictObject({ delivery: WebhookDeliveryView }) },
-  refuses: [404],
+  refuses: [404, 409],
 })
 
 export const WEBHOOK_ROUTES = [

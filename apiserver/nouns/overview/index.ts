@@ -8,7 +8,7 @@ import { listWebhookRows, type WebhookRow } from '../../../db/webhook/index.ts'
 import type { RowNounName } from '../../../domain/account/quota.ts'
 import { isQuotaNear, nameOf, problemOf, type ResourceView } from '../../../domain/overview/rules.ts'
 import { playgroundStateOf } from '../../../domain/playground/rules.ts'
-import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
+import { deliveryStateOf, NO_SECRET_REASON } from '../../../domain/webhook/rules.ts'
 import type { Answer, Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -164,12 +164,13 @@ const readRows = ({ db }: Needs, { caller, now }: Call<typeof getOverview, Custo
     })
 }
 
-/** One that its failures have paused. */
+/** One that sends nothing although nobody has disabled it. */
 const webhookProblem = (webhook: WebhookRow): readonly OverviewProblem[] => {
+  const { id, name } = webhook
   const state = deliveryStateOf(webhook)
-  return state === 'paused'
-    ? [{ type: 'webhook', id: webhook.id, name: webhook.name, state, reason: webhook.pauseReason ?? 'It is paused.' }]
-    : []
+  if (state === 'active' || state === 'disabled') return []
+  const reason = state === 'paused' ? (webhook.pauseReason ?? 'It is paused.') : NO_SECRET_REASON
+  return [{ type: 'webhook', id, name, state, reason }]
 }
 
 async function readCost(queries: Queries, accountId: string, now: Date): Promise<NonNullable<Overview['cost']>> {

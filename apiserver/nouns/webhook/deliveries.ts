@@ -12,7 +12,7 @@ import {
 } from '../../../db/webhook/index.ts'
 import type { Queries } from '../../../db/kit/open.ts'
 import { conflict, forbidden, notFound } from '../../../domain/problem.ts'
-import { selectsBilling, TEST_EVENT } from '../../../domain/webhook/rules.ts'
+import { selectsBilling, sendsEvent, TEST_EVENT } from '../../../domain/webhook/rules.ts'
 import type { Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
@@ -102,9 +102,13 @@ export function deliveryEndpoints(parts: Parts): readonly Endpoint[] {
     }),
     customerEndpoint(resendWebhookDelivery, async (call) => {
       const { accountId } = call.caller
-      const id = { accountId, webhookId: (await requireRow(parts, accountId, call.params.id)).id }
+      const { id: webhookId, events } = await requireRow(parts, accountId, call.params.id)
+      const id = { accountId, webhookId }
       const { delivery_id: eventId } = call.params
-      requireReader(call.caller, [(await requireDelivery(db, id, eventId)).event_type])
+      const { event_type: type } = await requireDelivery(db, id, eventId)
+      requireReader(call.caller, [type])
+      if (!sendsEvent(events, type))
+        throw conflict('state_not_allowed', `The webhook does not select events of the type ${type}.`)
       const delivery = await db.transaction().execute(async (tx) => {
         await queueAgain(tx, id, eventId, call.now)
         const queued = await requireDelivery(tx, id, eventId)

@@ -6,7 +6,6 @@ import { appendAudit } from '../../../db/audit/index.ts'
 import {
   countPending,
   findListedWebhook,
-  giveSecret,
   listWebhookRows,
   rotateSecret,
   type WebhookRow,
@@ -59,7 +58,14 @@ async function rowOf(parts: Parts, accountId: string, { metadata, spec }: Webhoo
   return { ...UNSENT, ...known, ...spec, id, createdAt: known?.createdAt ?? new Date(creationTimestamp ?? 0) }
 }
 
-const UNSENT = { failingSince: null, pausedAt: null, pauseReason: null, deliveredAt: null, removedAt: null }
+const UNSENT = {
+  hasSecret: true,
+  failingSince: null,
+  pausedAt: null,
+  pauseReason: null,
+  deliveredAt: null,
+  removedAt: null,
+}
 
 const viewOf = (row: WebhookRow, pending: ReadonlyMap<string, number>): WebhookView => ({
   id: row.id,
@@ -88,15 +94,12 @@ function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
   const webhooks = openWebhooks(parts)
   const create = makerOf(parts, webhookChanges, {
     ...webhooks,
-    async createdOf({ metadata: { name: webhookId, namespace = '' } }: WebhookObject) {
+    async createdOf(created: WebhookObject) {
+      const { name: webhookId, namespace = '' } = created.metadata
       const id = { accountId: accountOfNamespace(namespace) ?? '', webhookId }
       const secret = newSecret(parts)
-      await db.transaction().execute(async (tx) => {
-        // Whoever finds a webhook without a secret gives it one. Then nobody has seen that one yet.
-        if (!(await giveSecret(tx, sealing, id, secret)))
-          await rotateSecret(tx, sealing, id, { secret, now: clock.now() })
-      })
-      return { secret }
+      await db.transaction().execute((tx) => rotateSecret(tx, sealing, id, { secret, now: clock.now() }))
+      return { webhook: await webhooks.viewOf(created), secret }
     },
   })
   return [

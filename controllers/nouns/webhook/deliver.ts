@@ -6,8 +6,7 @@ import { enqueueMail } from '../../../db/mail/index.ts'
 import {
   claimDeliveries,
   type DueDelivery,
-  giveSecret,
-  listWithoutSecret,
+  endDelivery,
   pauseWebhook,
   readSecrets,
   recordAttempt,
@@ -19,13 +18,15 @@ import {
   isDelivered,
   PAUSE_AFTER_MILLISECONDS,
   retryAfterMilliseconds,
+  sendsEvent,
 } from '../../../domain/webhook/rules.ts'
-import { SECRET_BYTES, secretText, signedHeaders } from '../../../domain/webhook/signature.ts'
+import { signedHeaders } from '../../../domain/webhook/signature.ts'
 import type { TestTrust } from '../../../integrations/public-internet/lookup.ts'
 import { sendToPublic } from '../../../integrations/public-internet/send.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { orUnavailable } from '../../kit/outage.ts'
+import { requireTime } from '../../kit/lease.ts'
 import type { Parts } from '../../kit/parts.ts'
 
 export interface DeliverParts extends Pick<Parts, 'clock' | 'db' | 'log' | 'random'> {
@@ -39,7 +40,6 @@ const ANSWER_MILLISECONDS = 15_000
 const LEASE_MILLISECONDS = 60_000
 /** Deliveries in progress of one process; each is a connection that mostly waits. */
 const DELIVERIES_MAXIMUM = 256
-const SECRETS_MAXIMUM = 100
 
 /** The deliveries that a process has in progress. */
 export interface Deliveries {
@@ -61,7 +61,6 @@ export function openDeliveries(parts: DeliverParts, signal: AbortSignal): Delive
       if (!signal.aborted) end = Promise.withResolvers<void>()
       const room = DELIVERIES_MAXIMUM - inProgress.size
       if (room <= 0) return 0
-      await giveSecrets(parts)
       const now = parts.clock.now()
       const leasedUntil = new Date(now.getTime() + LEASE_MILLISECONDS)
       const due = await orUnavailable(claimDeliveries(parts.db, { now, leasedUntil, limit: room }))
@@ -84,15 +83,13 @@ export function openDeliveries(parts: DeliverParts, signal: AbortSignal): Delive
   }
 }
 
-/** Webhooks that were not created by a request have no secret until here. */
-async function giveSecrets({ db, random, sealing }: DeliverParts): Promise<void> {
-  for (const id of await orUnavailable(listWithoutSecret(db, SECRETS_MAXIMUM)))
-    await orUnavailable(giveSecret(db, sealing, id, secretText(random.bytes(SECRET_BYTES))))
-}
-
 /** One attempt. Throws Unavailable when its result cannot be recorded. */
 async function deliver(parts: DeliverParts, delivery: DueDelivery, signal: AbortSignal): Promise<void> {
   const { clock, db, random } = parts
+  if (!sendsEvent(delivery.patterns, delivery.type)) {
+    const end = { now: clock.now(), error: 'the webhook no longer selects this event' }
+    return await orUnavailable(db.transaction().execute((tx) => endDelivery(tx, delivery, end)))
+  }
   const { status, error } = await attempt(parts, delivery, signal)
   if (signal.aborted && status === null) return
   const now = clock.now()
@@ -146,14 +143,20 @@ interface Outcome {
   readonly error: string | null
 }
 
-/** A refused address and a lost connection are failures to deliver. Throws Unavailable. */
+/** A secret that cannot be opened, a refused address and a lost connection are failures to deliver. Throws Unavailable.
+ */
 async function attempt(
-  { clock, db, sealing, trust }: DeliverParts,
-  { url, body, eventId, ...id }: DueDelivery,
+  { clock, db, log, sealing, trust }: DeliverParts,
+  { url, body, eventId, leasedUntil, ...id }: DueDelivery,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const secrets = await orUnavailable(readSecrets(db, sealing, id, clock.now()))
   const now = clock.now()
-  const secrets = await orUnavailable(readSecrets(db, sealing, id, now))
+  requireTime(now, leasedUntil, ANSWER_MILLISECONDS)
+  if (secrets === undefined) {
+    log.warn('the secret of a webhook cannot be opened: its sealing key is missing', { webhook_id: id.webhookId })
+    return { status: null, error: 'the platform cannot open the secret of the webhook: rotate it' }
+  }
   if (secrets.length === 0) return { status: null, error: 'the webhook was deleted' }
   const headers = { 'content-type': 'application/json', ...signedHeaders({ id: eventId, at: now, body }, secrets) }
   try {

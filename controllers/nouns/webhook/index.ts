@@ -12,7 +12,7 @@ import {
   type WebhookRow,
 } from '../../../db/webhook/index.ts'
 import { defined } from '../../../domain/defined.ts'
-import { deliveryStateOf } from '../../../domain/webhook/rules.ts'
+import { deliveryStateOf, NO_SECRET_REASON } from '../../../domain/webhook/rules.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { Outages } from '../../../kit/sys/outages.ts'
@@ -43,6 +43,8 @@ export interface Observed {
 
 /** What is delivered changes rows only, for which no event wakes the reconciler. */
 const LOOK_SECONDS = 60
+/** Whoever creates it or has read that it has no secret makes one. */
+const SECRET_SECONDS = 5
 
 /** The effects of webhooks by name, each with its input. */
 interface WebhookEffects extends AuditEffects, ClaimEffects {
@@ -101,11 +103,13 @@ function decide(
       conditions: [
         ...(deliveryState === 'paused'
           ? healthConditions('stalled', 'Paused', pauseReason ?? '')
-          : healthConditions('ready', 'Kept', '')),
+          : deliveryState === 'no_secret'
+            ? healthConditions('stalled', 'NoSecret', NO_SECRET_REASON)
+            : healthConditions('ready', 'Kept', '')),
         { type: 'Claimed', status: 'True', reason: 'Claimed', message: '' },
       ],
     },
-    { do: 'wait', seconds: LOOK_SECONDS, for: 'a change' },
+    { do: 'wait', seconds: row.hasSecret ? LOOK_SECONDS : SECRET_SECONDS, for: 'a change' },
   ]
 }
 

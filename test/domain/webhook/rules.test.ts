@@ -95,7 +95,9 @@ test('attempts are spread over three days, then the event is given up', () => {
 
 test('a disabled webhook is disabled, whether it was paused or not', () => {
   const paused = { pausedAt: new Date(0) }
-  expect(deliveryStateOf({ enabled: true, pausedAt: null })).toBe('active')
-  expect(deliveryStateOf({ enabled: true, ...paused })).toBe('paused')
-  expect(deliveryStateOf({ enabled: false, ...paused })).toBe('disabled')
+  const hasSecret = true
+  expect(deliveryStateOf({ hasSecret, enabled: true, pausedAt: null })).toBe('active')
+  expect(deliveryStateOf({ hasSecret, enabled: true, ...paused })).toBe('paused')
+  expect(deliveryStateOf({ hasSecret, enabled: false, ...paused })).toBe('disabled')
+  expect(deliveryStateOf({ hasSecret: false, enabled: true, pausedAt: null })).toBe('no_secret')
 })

@@ -172,6 +172,20 @@ test('a paused webhook is named as well', async () => {
   await paused(null)
 })
 
+test('a webhook without a secret is named as well', async () => {
+  const ofWebhook = cloud.db.updateTable('webhook').where('id', '=', ids['webhooks'] ?? '')
+  const { sealed_secret } = await cloud.db
+    .selectFrom('webhook')
+    .select('sealed_secret')
+    .where('id', '=', ids['webhooks'] ?? '')
+    .executeTakeFirstOrThrow()
+  await ofWebhook.set({ sealed_secret: null }).execute()
+  expect((await overviewOf(ada))['problems'].items).toContainEqual(
+    expect.objectContaining({ type: 'webhook', id: ids['webhooks'], state: 'no_secret' }),
+  )
+  await ofWebhook.set({ sealed_secret }).execute()
+})
+
 test('announced work on the host of a server', async () => {
   const plannedAt = '2026-01-01T13:00:00.000Z'
   await cloud.admin.patch(

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { webhookChanges } from '../../../../changes/webhook.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
+import { addEventFor } from '../../../../db/webhook/index.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
 import { useDatabase } from '../../../database.ts'
@@ -24,7 +25,8 @@ const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 const create = (body: object = {}, by: Person = ada) =>
   by.send('POST', HOOKS, { body: { url: URL, events: ['server.*'], ...body } })
 const created = async (body: object = {}): Promise<{ readonly id: string; readonly secret: string }> => {
-  const { body: answer } = await create(body)
+  const { body: answer, status, text } = await create(body)
+  expect(status, text).toBe(201)
   return { id: answer['webhook'].id, secret: answer['secret'] }
 }
 const rowOf = (id: string) =>
@@ -173,10 +175,28 @@ describe('deliveries', () => {
     expect((await bob.send('GET', `${HOOKS}/${id}/deliveries`)).status).toBe(404)
   })
 
+  test('an event that the webhook no longer selects is not sent again', async () => {
+    const { accountId, send } = await cloud.signUp('ines@example.com')
+    const { body } = await send('POST', HOOKS, { body: { url: URL, events: ['server.*'] } })
+    const { id } = body['webhook']
+    const event = { id: `evt-${id}`, type: 'storage.changed', body: '{}' }
+    await database.db.transaction().execute((tx) => addEventFor(tx, { accountId, webhookId: id }, event, new Date()))
+    const resend = () => send('POST', `${HOOKS}/${id}/deliveries/${event.id}/resend`)
+    const refused = await resend()
+    expect([refused.status, refused.body['detail']]).toEqual([
+      409,
+      'The webhook does not select events of the type storage.changed.',
+    ])
+    expect((await send('PATCH', `${HOOKS}/${id}`, { body: { events: ['storage.*'] } })).status).toBe(200)
+    expect((await resend()).status).toBe(202)
+  })
+
   test('ten test events may wait for a webhook', async () => {
-    const { id } = await created()
+    const { send } = await cloud.signUp('hedy@example.com')
+    const { body } = await send('POST', HOOKS, { body: { url: URL, events: ['server.*'] } })
+    const { id } = body['webhook']
     const statuses: number[] = []
-    for (let count = 0; count < 11; count++) statuses.push((await ada.send('POST', `${HOOKS}/${id}/probe`)).status)
+    for (let count = 0; count < 11; count++) statuses.push((await send('POST', `${HOOKS}/${id}/probe`)).status)
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 202), 409])
   })
 })

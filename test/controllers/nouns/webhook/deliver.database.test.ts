@@ -5,14 +5,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openDeliveries } from '../../../../controllers/nouns/webhook/deliver.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
 import {
+  addEventFor,
   addEvents,
   addWebhook,
   changeWebhook,
+  claimDeliveries,
   countDeliveries,
   countPending,
   findDelivery,
   findWebhook,
-  giveSecret,
   listDeliveries,
   listStates,
   lockEvents,
@@ -20,9 +21,16 @@ import {
   pruneDeliveries,
   queueAgain,
   readSecrets,
+  recordAttempt,
   rotateSecret,
 } from '../../../../db/webhook/index.ts'
-import { LOG_DELIVERIES_MAXIMUM, PENDING_MAXIMUM, RETRY_SECONDS } from '../../../../domain/webhook/rules.ts'
+import {
+  ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM,
+  LOG_DELIVERIES_MAXIMUM,
+  PENDING_MAXIMUM,
+  RETRY_SECONDS,
+  TEST_EVENT,
+} from '../../../../domain/webhook/rules.ts'
 import { secretText } from '../../../../domain/webhook/signature.ts'
 import { type Clock, systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../../kit/sys/log.ts'
@@ -64,6 +72,8 @@ afterAll(() => receiver.close())
 
 let accountId: string
 beforeEach(async () => {
+  // What the tests before have left waits for nobody.
+  await database.db.deleteFrom('webhook').execute()
   answers = {}
   receiver.received.splice(0)
   receiver.answerNames('127.0.0.1')
@@ -72,7 +82,8 @@ beforeEach(async () => {
 })
 
 const of = (webhookId = 'hook') => ({ accountId, webhookId })
-const add = async (webhookId = 'hook', fields: { url?: string; events?: string[] } = {}) => {
+/** Without a secret. */
+const addRow = async (webhookId = 'hook', fields: { url?: string; events?: string[] } = {}) => {
   await database.db.transaction().execute((tx) =>
     addWebhook(tx, of(webhookId), {
       name: webhookId,
@@ -83,8 +94,20 @@ const add = async (webhookId = 'hook', fields: { url?: string; events?: string[]
       ...fields,
     }),
   )
-  await giveSecret(database.db, sealing, of(webhookId), SECRETS[0])
 }
+const rotate = (secret: string, webhookId = 'hook', by = sealing) =>
+  database.db.transaction().execute((tx) => rotateSecret(tx, by, of(webhookId), { secret, now }))
+const add = async (webhookId = 'hook', fields: { url?: string; events?: string[] } = {}) => {
+  await addRow(webhookId, fields)
+  await rotate(SECRETS[0], webhookId)
+}
+const change = (fields: { url?: string; events?: string[]; enabled?: boolean }) =>
+  database.db
+    .transaction()
+    .execute((tx) =>
+      changeWebhook(tx, of(), { name: 'hook', url: receiver.url(), events: ['*'], enabled: true, ...fields }),
+    )
+const isFailing = async () => (await findWebhook(database.db, of()))?.failingSince !== null
 const happen = (...events: readonly (readonly [id: string, resource?: string])[]) =>
   database.db.transaction().execute(async (tx) => {
     await lockEvents(tx, accountId)
@@ -97,8 +120,8 @@ const happen = (...events: readonly (readonly [id: string, resource?: string])[]
     await addEvents(tx, accountId, made, now)
   })
 /** A process that sends what is due, once, and waits for what came of it. */
-const round = async (signal = new AbortController().signal) => {
-  const deliveries = openDeliveries({ db: database.db, clock, log, random, sealing, trust: receiver.trust }, signal)
+const round = async (signal = new AbortController().signal, by = sealing) => {
+  const deliveries = openDeliveries({ db: database.db, clock, log, random, sealing: by, trust: receiver.trust }, signal)
   const started = await deliveries.start()
   await deliveries.settled()
   return started
@@ -138,9 +161,7 @@ describe('an event', () => {
 
   test('is signed with both secrets for a day after a rotation, then with the new one only', async () => {
     await add()
-    const until = await database.db
-      .transaction()
-      .execute((tx) => rotateSecret(tx, sealing, of(), { secret: SECRETS[1], now }))
+    const until = await rotate(SECRETS[1])
     expect(until).toEqual(new Date(now.getTime() + DAY))
     const verified = () => receiver.received.map((one) => SECRETS.map((secret) => isVerified(one, secret)))
     await happen(['a'])
@@ -188,7 +209,108 @@ test('a sealed secret opens for its own webhook only', async () => {
     .where('id', '=', 'two')
     .where('account_id', '=', accountId)
     .execute()
-  await expect(readSecrets(database.db, sealing, of('two'), now)).rejects.toThrow()
+  expect(await readSecrets(database.db, sealing, of('two'), now)).toBeUndefined()
+})
+
+describe('a secret', () => {
+  const others = createSealing([{ id: 'k2', key: Buffer.alloc(32, 8) }], random)
+
+  test('that was lost or never made is not invented: what waits is sent when there is one', async () => {
+    await addRow()
+    await happen(['a'])
+    expect(await round()).toBe(0)
+    expect(await findWebhook(database.db, of())).toMatchObject({ hasSecret: false, failingSince: null })
+    expect(await rotate(SECRETS[0])).toBeNull()
+    await rounds()
+    expect(receiver.received.map((request) => isVerified(request, SECRETS[0]))).toEqual([true])
+  })
+
+  test('that cannot be opened is a failed attempt with a reason, which a rotation ends', async () => {
+    await add()
+    await happen(['a'])
+    await round(undefined, others)
+    const error = 'the platform cannot open the secret of the webhook: rotate it'
+    expect(await found('a')).toMatchObject({ state: 'pending', attempts: 1, responseStatus: null, error })
+    expect(await isFailing()).toBe(true)
+    expect(await rotate(SECRETS[1], 'hook', others)).toBeNull()
+    pass(6_000)
+    await round(undefined, others)
+    expect(receiver.received.map((request) => isVerified(request, SECRETS[1]))).toEqual([true])
+  })
+
+  test('that was replaced and cannot be opened stops nothing', async () => {
+    await add()
+    await rotate(SECRETS[1])
+    await database.db
+      .updateTable('webhook')
+      .set({ sealed_previous_secret: others.seal(SECRETS[0], 'webhook') })
+      .where('account_id', '=', accountId)
+      .execute()
+    await happen(['a'])
+    await rounds()
+    expect(receiver.received.map((one) => SECRETS.map((secret) => isVerified(one, secret)))).toEqual([[false, true]])
+  })
+})
+
+describe('what waits', () => {
+  beforeEach(() => {
+    answers['/'] = (_request, response) => response.writeHead(500).end()
+  })
+
+  test('is sent to a new address at once, and anew', async () => {
+    await add()
+    await happen(['a'])
+    await rounds()
+    await change({ url: receiver.url('/new') })
+    await rounds()
+    expect(receiver.received.map(({ id, path }) => [id, path])).toEqual([
+      ['a', '/'],
+      ['a', '/new'],
+    ])
+    expect(await found('a')).toMatchObject({ state: 'delivered', attempts: 2 })
+  })
+
+  test('and is no longer selected is ended, also when it was sent again by hand; a test event is not', async () => {
+    await add()
+    await happen(['a', 'r'], ['b', 'r'])
+    await rounds()
+    await change({ events: ['storage.*'] })
+    await change({ events: ['storage.*'], url: receiver.url('/new') })
+    await database.db.transaction().execute((tx) => queueAgain(tx, of(), 'a', now))
+    const body = '{"id":"test"}'
+    await database.db.transaction().execute((tx) => addEventFor(tx, of(), { id: 'test', type: TEST_EVENT, body }, now))
+    await rounds()
+    expect(receiver.received.map(({ id, path }) => [id, path])).toEqual([
+      ['a', '/'],
+      ['test', '/new'],
+    ])
+    const ended = { state: 'failed', nextAttemptAt: null, error: 'the webhook no longer selects this event' }
+    expect(await found('a')).toMatchObject({ ...ended, attempts: 1 })
+    expect(await found('b')).toMatchObject({ ...ended, attempts: 0 })
+  })
+})
+
+test('places are shared: no account takes all of them, and one that has none comes first', async () => {
+  const webhooks = ['a', 'b', 'c', 'd', 'e', 'f']
+  for (const webhookId of webhooks) await add(webhookId)
+  await happen(...Array.from({ length: 30 }, (_, index) => [`e${index}`, `r${index % 20}`] as const))
+  const greedy = accountId
+  accountId = await createAccount(database.db)
+  await add()
+  pass(1_000)
+  await happen(['late'])
+  const claim = async (limit: number) => {
+    const due = await claimDeliveries(database.db, { now, leasedUntil: new Date(now.getTime() + 60_000), limit })
+    return due.filter((one) => [greedy, accountId].includes(one.accountId))
+  }
+  const first = await claim(2)
+  expect(new Set(first.map((one) => one.accountId))).toEqual(new Set([greedy, accountId]))
+  const rest = await claim(1_000)
+  expect(rest).toHaveLength(ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM - 1)
+  // Those of an account are for all of its webhooks.
+  const own = [...first, ...rest].filter((one) => one.accountId === greedy)
+  expect(new Set(own.map(({ webhookId }) => webhookId))).toEqual(new Set(webhooks))
+  expect(await claim(1_000)).toEqual([])
 })
 
 describe('a receiver that fails', () => {
@@ -257,6 +379,25 @@ describe('a receiver that fails', () => {
     await happen(['c'])
     await rounds()
     expect(receiver.received.at(-1)).toMatchObject({ id: 'c', path: '/new' })
+  })
+
+  test('is not paused for a single failure long after a delivery that was given up', async () => {
+    await add()
+    answers['/'] = (_request, response) => response.writeHead(500).end()
+    await happen(['a'])
+    for (let attempt = 0; attempt < RETRY_SECONDS.length; attempt += 1) {
+      await rounds()
+      expect(await isFailing()).toBe(true)
+      // Whichever delivery is given up first, the webhook was not failing for three days.
+      await database.db.updateTable('webhook').set({ failing_since: now }).where('account_id', '=', accountId).execute()
+      pass(86_400_000 * 1.1)
+    }
+    await rounds()
+    expect([(await found('a'))?.state, await isFailing()]).toEqual(['failed', false])
+    pass(30 * DAY)
+    await happen(['b'])
+    await rounds()
+    expect(await findWebhook(database.db, of())).toMatchObject({ failingSince: now, pausedAt: null })
   })
 
   test('that answers 410 is paused at once', async () => {
@@ -349,12 +490,96 @@ describe('order', () => {
   })
 })
 
+test('what is due is found without reading what waits behind it, or for other receivers', async () => {
+  await add()
+  await add('other')
+  answers['/'] = (_request, response) => response.writeHead(500).end()
+  // One that fails, and thousands behind it.
+  await happen(...Array.from({ length: 5_000 }, (_, index) => [`e${index}`, 'r'] as const))
+  await rounds()
+  await happen(['new'])
+  await sql`analyze webhook_delivery`.execute(database.db)
+  const read = await database.db.transaction().execute(async (tx) => {
+    await claimDeliveries(tx, { now, leasedUntil: new Date(now.getTime() + 60_000), limit: 256 })
+    const { rows } = await sql<{ rows: number }>`select (seq_tup_read + idx_tup_fetch)::int as rows
+      from pg_stat_xact_user_tables where relname = 'webhook_delivery'`.execute(tx)
+    return rows[0]?.rows
+  })
+  expect(read).toBeLessThan(200)
+})
+
+test('what waits behind a delivery that has ended unseen is found again', async () => {
+  await add()
+  await happen(['a', 'r'], ['b', 'r'])
+  await database.db
+    .updateTable('webhook_delivery')
+    .set({ state: 'delivered', next_attempt_at: null, ended_at: now })
+    .where('event_id', '=', 'a')
+    .where('account_id', '=', accountId)
+    .execute()
+  expect(await round()).toBe(0)
+  await pruneDeliveries(database.db, now)
+  await rounds()
+  expect(ids()).toEqual(['b'])
+})
+
+test('an event that is found while the one before ends waits for nobody', async () => {
+  await add()
+  await happen(['a', 'r'])
+  const [ending] = await claimDeliveries(database.db, {
+    now,
+    leasedUntil: new Date(now.getTime() + 60_000),
+    limit: 256,
+  })
+  if (ending === undefined) throw new Error('nothing is due')
+  const added = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const finding = database.db.transaction().execute(async (tx) => {
+    await lockEvents(tx, accountId)
+    const resource = { type: 'server', id: 'r' }
+    await addEvents(tx, accountId, [{ id: 'b', type: 'server.changed', resource, body: '{"id":"b"}' }], now)
+    added.resolve()
+    await ended.promise
+  })
+  await added.promise
+  const recording = database.db
+    .transaction()
+    .execute((tx) => recordAttempt(tx, ending, { now, status: 200, error: null }))
+  // It waits for the lock, or it has ended without one.
+  const locks = () => sql<{ count: number }>`select count(*)::int as count from pg_locks where not granted`
+  await Promise.race([
+    recording,
+    expect
+      .poll(async () => (await locks().execute(database.db)).rows[0]?.count, { timeout: 60_000 })
+      .toBeGreaterThan(0),
+  ])
+  ended.resolve()
+  await Promise.all([finding, recording])
+  await rounds()
+  expect(ids()).toEqual(['b'])
+})
+
 describe('processes', () => {
   test('two at once send each event once', async () => {
     await add()
     await happen(...Array.from({ length: 12 }, (_, index) => [`e${index}`, `r${index}`] as const))
     while ((await Promise.all([round(), round(), round()])).some((started) => started > 0));
     expect(ids().toSorted()).toEqual(Array.from({ length: 12 }, (_, index) => `e${index}`).toSorted())
+  })
+
+  test('one that was paused until its lease is about to end sends nothing', async () => {
+    await add()
+    await happen(['a'])
+    const parts = { db: database.db, clock, log, random, sealing, trust: receiver.trust }
+    const deliveries = openDeliveries(parts, new AbortController().signal)
+    expect(await deliveries.start()).toBe(1)
+    pass(50_000)
+    await deliveries.settled()
+    expect(ids()).toEqual([])
+    expect(await found('a')).toMatchObject({ state: 'pending', error: null })
+    pass(10_000)
+    await rounds()
+    expect(ids()).toEqual(['a'])
   })
 
   test('one that dies before it has recorded what came of an attempt: another one sends it again', async () => {

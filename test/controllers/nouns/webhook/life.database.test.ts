@@ -3,14 +3,16 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { appendAudit } from '../../../../db/audit/index.ts'
 import { listQuotas } from '../../../../db/account/index.ts'
 import { recordKubernetesRequest } from '../../../../db/request/index.ts'
-import { findWebhook, listDeliveries } from '../../../../db/webhook/index.ts'
+import { findWebhook, listDeliveries, rotateSecret } from '../../../../db/webhook/index.ts'
+import { secretText } from '../../../../domain/webhook/signature.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
+import { createSealing } from '../../../../kit/sys/sealing.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
 import { Webhook, type WebhookSpec } from '../../../../resources/webhook/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
+import { type Cloud, fastClock, openCloud, SEALING_KEYS, ZONE } from '../../cloud.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 const END = { timeout: 60_000 }
@@ -74,6 +76,21 @@ const change = (resourceId: string, action = 'ssh_key.create') =>
 const received = () => receiver.received.filter(({ event }) => event['account_id'] === accountId)
 const sent = (type: RegExp) => received().filter(({ event }) => type.test(event.type))
 
+/** As whoever has created it by kubectl does. */
+const rotate = () =>
+  database.db.transaction().execute((tx) =>
+    rotateSecret(
+      tx,
+      createSealing(SEALING_KEYS, systemRandom),
+      { accountId, webhookId: 'hook' },
+      {
+        secret: secretText(Buffer.alloc(32, 1)),
+        now: fastClock.now(),
+      },
+    ),
+  )
+const deliveryState = async () => (await read())?.status?.deliveryState
+
 /** They end with the test, also when it fails. */
 const startControllers = () => onTestFinished(cloud.startControllers(undefined, { trust: receiver.trust }))
 const createServer = (name: string) =>
@@ -92,7 +109,9 @@ test('a webhook of kubectl is claimed, configured and deleted; its requests have
     metadata: { uid = '' },
   } = await create()
   await expect.poll(row, END).toMatchObject({ name: 'Hook', events: ['*'], enabled: true })
-  await expect.poll(async () => (await read())?.status?.deliveryState, END).toBe('active')
+  await expect.poll(deliveryState, END).toBe('no_secret')
+  await rotate()
+  await expect.poll(deliveryState, END).toBe('active')
   expect(await used()).toBe(1)
   await recordKubernetesRequest(database.db, {
     uid,
@@ -103,16 +122,34 @@ test('a webhook of kubectl is claimed, configured and deleted; its requests have
     changes: [],
   })
   await cloud.kubectl.patch(Webhook, { namespace, name: 'hook' }, { spec: { enabled: false } })
-  await expect.poll(async () => (await read())?.status?.deliveryState, END).toBe('disabled')
+  await expect.poll(deliveryState, END).toBe('disabled')
   await cloud.kubectl.delete(Webhook, { namespace, name: 'hook' })
   await expect.poll(read, END).toBeUndefined()
   expect([await row(), await used()]).toEqual([undefined, 0])
+})
+
+test('a webhook whose row a restore has lost sends nothing until its secret is rotated, and says so', async () => {
+  startControllers()
+  await create({ events: ['ssh_key.*'] })
+  await expect.poll(row, END).toBeDefined()
+  await rotate()
+  await expect.poll(deliveryState, END).toBe('active')
+  await database.db.deleteFrom('webhook').where('account_id', '=', accountId).execute()
+  await expect.poll(deliveryState, END).toBe('no_secret')
+  await change('key')
+  const waits = async () =>
+    (await listDeliveries(database.db, { accountId, webhookId: 'hook' }, { limit: 100 })).map(({ state }) => state)
+  await expect.poll(waits, END).toEqual(['pending'])
+  expect([await row(), received()]).toMatchObject([{ hasSecret: false }, []])
+  await rotate()
+  await expect.poll(() => received().length, END).toBe(1)
 })
 
 test('a server that is created, changes its state and is deleted sends events in that order', async () => {
   startControllers()
   await create({ events: ['server.*', 'operation.finished'] })
   await expect.poll(row, END).toBeDefined()
+  await rotate()
   const key = { namespace, name: 'web' }
   await createServer('web')
   await expect.poll(() => sent(/^server\.created$/).length, END).toBe(1)
@@ -146,6 +183,7 @@ test('a server that has started before anybody looks is an event, unless it is o
   await expect.poll(isOlder, END).toBe(true)
   await create({ events: ['server.state'] })
   await expect.poll(row, END).toBeDefined()
+  await rotate()
   await createServer('new')
   await hasStarted('new')
   await stop()
@@ -162,6 +200,7 @@ test('controllers that are killed again and again lose no event, keep its id, an
   await create({ events: ['ssh_key.*'] })
   const mortals = cloud.startMortals(25, 12, { trust: receiver.trust })
   await expect.poll(row, END).toBeDefined()
+  await rotate()
   const expected: string[] = []
   const resources = ['a', 'b', 'c']
   for (let turn = 0; turn < 12; turn += 1)

@@ -12,6 +12,7 @@ const ROW: WebhookRow = {
   pauseReason: null,
   deliveredAt: null,
   removedAt: null,
+  hasSecret: true,
 }
 const webhook = (metadata: object = {}, status: object = {}) => ({
   apiVersion: 'svccloud.dev/v1alpha1',
@@ -48,6 +49,17 @@ test('one that is paused is stalled, and says why', () => {
       expect.objectContaining({ type: 'Stalled', status: 'True', reason: 'Paused', message: 'Gone.' }),
     ]),
   })
+})
+
+test('one without a secret is stalled until somebody rotates it, and is looked at soon', () => {
+  const [status, wait] = doing({ row: { ...ROW, hasSecret: false } })
+  expect(status).toMatchObject({
+    status: { deliveryState: 'no_secret' },
+    conditions: expect.arrayContaining([
+      expect.objectContaining({ type: 'Stalled', status: 'True', reason: 'NoSecret' }),
+    ]),
+  })
+  expect(wait).toMatchObject({ do: 'wait', seconds: 5 })
 })
 
 test('a deletion that did not come about leaves the row', () =>
