@@ -1,6 +1,6 @@
 /** Refusals with the field names of the interface that a request came through: rules name the fields of the spec. */
 import { Problem } from '../../domain/problem.ts'
-import { snakeCase } from '../../changes/kit/judge.ts'
+import { snakeCase } from '../../resources/kit/view.ts'
 
 /** The name that an interface has for a field of the spec. */
 export type Rename = (field: string) => string

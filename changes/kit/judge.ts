@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit/entry.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import type { Change, Changeable, Field, NamedChange, Patch } from './define.ts'
+import { snakeCase } from '../../resources/kit/view.ts'
 
 const partOf = <Spec>({ sets, of }: Pick<Change<Spec, never>, 'sets' | 'of'>, spec: Spec): unknown =>
   of === undefined ? sets.map((field) => spec[field]) : of(spec)
@@ -59,6 +60,3 @@ export function auditChangesOf<Spec>(
     .filter((field) => !isDeepStrictEqual(was[field], is[field]))
     .map((field) => ({ field, before: was[field] ?? null, after: is[field] ?? null }))
 }
-
-/** `serverId` becomes `server_id`, as in REST; paths keep their dots. */
-export const snakeCase = (path: string): string => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -2,6 +2,10 @@
  *  and absent values follow from the shape of the view; code lists the other fields. */
 import { z } from 'zod'
 
+/** A name of the stored form in the API's: `publicIpv4` is `public_ipv4`, and the kind `PublicPool` is `public_pool`. A
+ *  path of fields keeps its dots. */
+export const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, '_$&').toLowerCase()
+
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name

@@ -21,6 +21,7 @@ import {
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Printable } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
+import { snakeCase } from '../kit/view.ts'
 import { CidrText } from '../kit/fields.ts'
 
 const StoredRule = z.strictObject({
@@ -128,13 +129,10 @@ export const FirewallInput = z
   .superRefine((input, context) => {
     if (input.rules.length > FIREWALL_RULES_MAXIMUM) return // a limit, which is refused with another status
     for (const { field, detail } of firewallFaults(toFirewall(input)))
-      context.addIssue({ code: 'custom', message: detail, path: fieldOfInput(field).split('.') })
+      context.addIssue({ code: 'custom', message: detail, path: snakeCase(field).split('.') })
   })
   .meta({ id: 'FirewallInput' })
 export type FirewallInput = z.infer<typeof FirewallInput>
-
-/** In the API's form. */
-const fieldOfInput = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** In the stored form. */
 export const toFirewall = (input: {

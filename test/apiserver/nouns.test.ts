@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { auditNounOf } from '../../apiserver/kit/admission/admit.ts'
 import { NAMESPACE_RULES, NAMESPACES_CONDITION, webhookRules } from '../../apiserver/kit/admission/webhook.ts'
 import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
 import { stepsOf } from '../../domain/operations.ts'
 import { OPERATION_TARGETS } from '../../resources/operation/index.ts'
 import { accountNamespace, RESOURCES, ROUTES } from '../../resources/index.ts'
+import { snakeCase } from '../../resources/kit/view.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { CHART_FOLDER, chartFiles } from '../../tools/generate.ts'
 
@@ -43,7 +43,7 @@ test.each(
       .map(({ resource }) => [resource.kind, name] as const),
   ),
 )('a refused write of %s is audited by the name of its noun, %s', (kind, name) => {
-  expect(auditNounOf(kind)).toBe(name)
+  expect(snakeCase(kind)).toBe(name)
 })
 
 test('what customers may write with kubectl, the webhook validates', () => {

@@ -11,6 +11,7 @@ import { recordKubernetesRequest } from '../../../db/request/index.ts'
 import { accountExists } from '../../../db/server/index.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { API_GROUP } from '../../../resources/kit/define.ts'
+import { snakeCase } from '../../../resources/kit/view.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
 import { nodeOfNamespace } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
@@ -189,7 +190,7 @@ async function auditRefusal(
     return
   const known = kinds.find(({ resource: { plural } }) => plural === resource.resource)
   const ownActions = known?.actionsOf({ object, oldObject }) ?? []
-  const actions = ownActions.length === 0 ? [`${auditNounOf(target.kind)}.${ACTIONS[operation]}`] : ownActions
+  const actions = ownActions.length === 0 ? [`${snakeCase(target.kind)}.${ACTIONS[operation]}`] : ownActions
   const request = { requestId: uid, sourceIp: '', userAgent: '' }
   const detail = { status: String(status), ...defined({ reason }) }
   const refusal = { resourceId: target.metadata.name, outcome, detail }
@@ -200,6 +201,3 @@ async function auditRefusal(
     }
   })
 }
-
-/** ServerGroup becomes server_group, the name of its noun in the actions of the API. */
-export const auditNounOf = (kind: string): string => kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()

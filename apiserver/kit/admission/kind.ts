@@ -5,6 +5,7 @@ import type { AuditChange } from '../../../domain/audit/entry.ts'
 import type { Use } from '../../../domain/claim/use.ts'
 import { forbidden, Problem } from '../../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
+import { snakeCase } from '../../../resources/kit/view.ts'
 import { activeOperationOf, type Operable, type OperationSpec } from '../../../resources/operation/index.ts'
 import type { Parts } from '../parts.ts'
 import { type AdmissionRequest, typed } from './review.ts'
@@ -26,8 +27,6 @@ export const editedFields = <Spec extends object>(
   fields
     .filter((field) => !isDeepStrictEqual(after[field], before[field]))
     .map((field) => ({ field: snakeCase(field), before: before[field], after: after[field] }))
-
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 type Admission = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
 

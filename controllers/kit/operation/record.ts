@@ -20,6 +20,7 @@ import {
   unnamedTarget,
 } from '../../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/kit/shapes.ts'
+import { snakeCase } from '../../../resources/kit/view.ts'
 import { orUnavailable } from '../outage.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, pendingProgress } from './progress.ts'
@@ -129,7 +130,7 @@ const OTHER_TARGETS: Readonly<Record<string, OperationSpec['target']['type']>> =
 export const targetTypeOf = (kind: string): OperationSpec['target']['type'] =>
   OTHER_TARGETS[kind] ??
   // The other kinds with operations have the names of their targets.
-  (kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type'])
+  (snakeCase(kind) as OperationSpec['target']['type'])
 
 const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({
   type: targetTypeOf(kind),
