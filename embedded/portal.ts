@@ -1,6 +1,7 @@
 /** The portal of `npm start`: built beside the start of the others, whenever its sources have changed. */
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -28,7 +29,7 @@ export interface PortalNeeds {
 /** Builds the portal when it is not built from these sources. Rejects only when nothing can be written. */
 export async function preparePortal({ print, signal, logFile }: PortalNeeds): Promise<PortalDecision> {
   if ((await builtDigest(BUILT)) === (await inputsDigest())) return { directory: BUILT }
-  if (!areToolsInstalled()) return { obstacle: TOOLS_MISSING }
+  if (!(await arePackagesInstalled(PORTAL))) return { obstacle: TOOLS_MISSING }
   print('Building the portal, whose sources have changed since the last build ...')
   try {
     await run(nodeBinary(), [join(PORTAL, 'build/main.ts')], {
@@ -44,11 +45,13 @@ export async function preparePortal({ print, signal, logFile }: PortalNeeds): Pr
   }
 }
 
-function areToolsInstalled(): boolean {
-  try {
-    createRequire(join(PORTAL, 'package.json')).resolve('@vitejs/plugin-react')
-    return true
-  } catch {
-    return false
-  }
+/** Whether every package that the folder's `package.json` names is there: an installation that was interrupted has some
+ *  of them. */
+export async function arePackagesInstalled(folder: string): Promise<boolean> {
+  const manifest = join(folder, 'package.json')
+  const { devDependencies } = JSON.parse(await readFile(manifest, 'utf8')) as { devDependencies: object } // our own
+  const places = createRequire(manifest).resolve.paths('any') ?? []
+  return Object.keys(devDependencies).every((name) =>
+    places.some((place) => existsSync(join(place, name, 'package.json'))),
+  )
 }

@@ -1,9 +1,10 @@
 /** An HTTPS server and a name server on loopback addresses. 127.0.0.1 stands for the Internet, 127.0.0.2 for what is
  *  behind: the server listens on both, and counts who reached it there. */
 import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer, type Server } from 'node:https'
+import { probePort } from '../../../../../embedded/kit/ports.ts'
 import type { TestTrust } from '../../../../../integrations/public-internet/lookup.ts'
 import { makeCertificate } from '../../../../../kit/sys/certificate.ts'
 import { systemClock } from '../../../../../kit/sys/clock.ts'
@@ -34,11 +35,11 @@ export async function startHostileServer(listener: RequestListener): Promise<Hos
     random,
   })
   let internal = 0
+  const port = await probePort(PUBLIC, 0)
   const open = createServer({ cert, key }, listener)
   const behind = createServer({ cert, key }, listener).on('connection', () => internal++)
-  await new Promise<void>((resolve) => open.listen(0, PUBLIC, resolve))
-  const { port } = open.address() as AddressInfo // it listens on TCP
-  await new Promise<void>((resolve) => behind.listen(port, INTERNAL, resolve))
+  await listen(open, port, PUBLIC)
+  await listen(behind, port, INTERNAL)
   const names = await startNameServer()
   return {
     port,
@@ -52,6 +53,12 @@ export async function startHostileServer(listener: RequestListener): Promise<Hos
       await names.close()
     },
   }
+}
+
+/** Rejects with the error of the listener. */
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
 }
 
 const TYPE_A = 1
@@ -76,7 +83,8 @@ async function startNameServer() {
     )
     socket.send(answerTo(question.subarray(0, nameEnd + 4), type, records), port, address)
   })
-  await new Promise<void>((resolve) => socket.bind(0, PUBLIC, resolve))
+  socket.bind(0, PUBLIC)
+  await once(socket, 'listening')
   return {
     port: socket.address().port,
     answer: (...addresses: readonly string[]) => void (answers = [...addresses]),
