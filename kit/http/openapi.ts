@@ -175,6 +175,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     'x-audience': route.audience,
     'x-destructive': route.isDestructive,
     'x-takes-dry-run': route.takesDryRun,
+    ...(route.noDryRun === null ? {} : { 'x-no-dry-run': route.noDryRun }),
     ...(Object.keys(requestParams).length === 0 ? {} : { requestParams }),
     ...(route.body === null
       ? {}

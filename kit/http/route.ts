@@ -62,8 +62,11 @@ export interface Route<
   /** The audit action of a mutation or credential read; null for plain reads. */
   readonly audit: string | null
   readonly starts: readonly OperationKind[]
-  /** Accepts `?dry_run=true`. By default every change that a program may request; false for those with effects outside
-   *  of PostgreSQL and Kubernetes, and for acts on the credentials of the caller. */
+  /** Why a change takes no dry run, for people: it has effects outside of PostgreSQL and Kubernetes, or acts on the
+   *  credentials of the caller. Null for changes that take one, and for reads. Changes that API tokens cannot request
+   *  have none, and their reason by default. */
+  readonly noDryRun: string | null
+  /** Accepts `?dry_run=true`. */
   readonly takesDryRun: boolean
   readonly isDestructive: boolean
   /** Set when the route will be removed: when that was announced, and when it starts to answer 410. At least six months
@@ -125,7 +128,18 @@ export type AccessRule =
 export type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
   Pick<Route, 'id' | 'method' | 'path' | 'summary' | 'answers'> &
   Partial<
-    Omit<Route, 'params' | 'query' | 'body' | 'example' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>
+    Omit<
+      Route,
+      | 'params'
+      | 'query'
+      | 'body'
+      | 'example'
+      | 'takesDryRun'
+      | keyof AccessRule
+      | 'credentials'
+      | 'staffRole'
+      | 'access'
+    >
   > & {
     readonly params?: Params
     readonly query?: Query
@@ -144,13 +158,14 @@ const DryRunParameter = z
   .optional()
   .describe('Answer what the request would do, or why it would be refused, and change nothing.')
 
-const isChange = ({ method, audience, credentials, audit, budget, readsBodyAs }: Route): boolean =>
-  method !== 'GET' &&
-  audience === 'customer' &&
-  credentials.includes('token') &&
-  audit !== null &&
-  budget === 'requests' &&
-  readsBodyAs === 'json'
+/** Why a route takes no dry run; undefined for one that does unless it says why not. */
+function noDryRunOf({ method, audience, credentials, audit, noDryRun }: Route): string | null | undefined {
+  if (method === 'GET' || noDryRun !== null) return noDryRun
+  if (audience === 'operator') return 'operators have none'
+  if (!credentials.includes('token')) return 'programs cannot request it: API tokens are refused'
+  if (audit === null) return 'it changes nothing'
+  return undefined
+}
 
 /** Defaults are as strict as possible: no body, signed-in customers only, answers as JSON. */
 export function route<
@@ -173,6 +188,7 @@ export function route<
     requiresStanding: false,
     audit: null,
     starts: [],
+    noDryRun: null,
     takesDryRun: false,
     isDestructive: false,
     deprecation: null,
@@ -191,11 +207,13 @@ export function route<
     body: input.body ?? null,
     example: input.example ?? null,
   }
-  const takesDryRun = input.takesDryRun ?? isChange(complete)
+  const noDryRun = noDryRunOf(complete)
+  const takesDryRun = noDryRun === undefined
   if (takesDryRun && !(query instanceof z.ZodObject))
     throw new TypeError(`${input.id} takes dry runs, and its query is no object`)
   return {
     ...complete,
+    noDryRun: noDryRun ?? null,
     takesDryRun,
     ...(takesDryRun ? { query: (query as z.ZodObject).extend({ dry_run: DryRunParameter }) } : {}), // checked above
     // the default type parameters are the types of the defaults, and handlers never see `dry_run`

@@ -83,7 +83,7 @@ export const revokeOwnToken = route({
   credentials: ['token'],
   permission: null,
   audit: 'account.token_revoked',
-  takesDryRun: false, // the credentials of the caller
+  noDryRun: 'it ends the credentials of the caller',
   isDestructive: true,
   answers: { 204: null },
 })

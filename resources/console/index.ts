@@ -42,6 +42,7 @@ export const sendServerConsoleInput = console.post('send_server_console_input', 
   summary: 'Send input to the serial console',
   description: 'At most 50 requests per second and server. The first input of a session_id is audited.',
   audit: 'server.console_session',
+  noDryRun: 'the guest gets the input at once',
   body: z.strictObject({
     session_id: Uuid,
     data: z

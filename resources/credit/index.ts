@@ -29,7 +29,7 @@ export const redeemCoupon = credits.post('redeem_coupon', '/coupons', {
   isRefusedToSupport: true,
   needs: 'verified',
   audit: 'account.coupon_redeemed',
-  takesDryRun: false, // nobody tries codes
+  noDryRun: 'it would tell codes that are valid from others',
   body: z.strictObject({ code: CouponCode.trim().min(1) }),
   example: { code: 'WELCOME' },
   answers: { 201: z.strictObject({ credit: Credit }) },

@@ -341,7 +341,7 @@ export const rotateDatabaseCredentials = verbs.post('rotate_database_credentials
   description: 'Answers when the machine refuses the old password. Open sessions of the owner role are closed.',
   audit: 'database.rotate_credentials',
   isDestructive: true,
-  takesDryRun: false, // its machine applies the password
+  noDryRun: 'the machine of the database applies the password',
   secretFields: ['credentials'],
   answers: { 200: Envelope.extend({ credentials: DatabaseCredentials }) },
   refuses: [404, 409, 503],

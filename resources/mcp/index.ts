@@ -30,6 +30,7 @@ const Flag = z
 
 export const sendMcpMessage = route({
   id: 'send_mcp_message',
+  noDryRun: 'the tools that it calls take them',
   method: 'POST',
   path: '/mcp',
   summary: 'Send a Model Context Protocol message',

@@ -103,7 +103,7 @@ export const enableObjectStorage = verbs.create('enable_object_storage', {
     'storage costs nothing.',
   needs: 'standing',
   audit: 'object_storage.enable',
-  takesDryRun: false, // the store applies the key
+  noDryRun: 'the store applies the key at once',
   body: z.strictObject({ zone: ZoneName }).meta({ id: 'EnableObjectStorageRequest' }),
   example: { zone: 'eu-1a' },
   secretFields: ['credentials'],
@@ -125,7 +125,7 @@ export const rotateObjectStorageKeys = verbs.post('rotate_object_storage_keys', 
   summary: 'Replace the key of object storage',
   description: 'Creates a new secret; the old one is refused immediately. The id of the key stays the same.',
   audit: 'object_storage.rotate_keys',
-  takesDryRun: false, // the store applies the key
+  noDryRun: 'the store applies the key at once',
   isDestructive: true,
   params: ByZone,
   secretFields: ['credentials'],

@@ -80,7 +80,7 @@ export const removePaymentMethod = payments.delete('remove_payment_method', '/pa
   description: 'After the default one is removed, the account has no default until you set another.',
   isRefusedToSupport: true,
   audit: 'account.payment_method_removed',
-  takesDryRun: false, // the payment processor keeps it
+  noDryRun: 'the payment processor keeps it',
   params: MethodParams,
   refuses: [404, 503],
 })
@@ -88,7 +88,7 @@ export const setDefaultPaymentMethod = payments.post('set_default_payment_method
   summary: 'Set the default payment method',
   isRefusedToSupport: true,
   audit: 'account.payment_method_default_changed',
-  takesDryRun: false, // the payment processor keeps it
+  noDryRun: 'the payment processor keeps it',
   params: MethodParams,
   answers: { 204: null },
   refuses: [404, 503],
@@ -101,7 +101,7 @@ export const createPaymentSetupSession = payments.post('create_payment_setup_ses
   isRefusedToSupport: true,
   needs: 'verified',
   audit: 'account.payment_setup_started',
-  takesDryRun: false, // the payment processor keeps it
+  noDryRun: 'the payment processor keeps it',
   answers: {
     201: z
       .strictObject({ url: z.url().describe('URL to redirect the customer to.') })

@@ -37,7 +37,8 @@ function queryParser(route: Route): (rawQuery: string) => unknown {
     for (const [name, value] of new URLSearchParams(rawQuery)) {
       // Nothing is ever carried out for a request that asked for a dry run.
       if (name === 'dry_run' && !route.takesDryRun) {
-        errors.push({ field: name, detail: 'is not offered by this operation' })
+        const reason = route.noDryRun === null ? '' : `: ${route.noDryRun}`
+        errors.push({ field: name, detail: `is not offered by this operation${reason}` })
         continue
       }
       const earlier = Object.hasOwn(raw, name) ? raw[name] : undefined
