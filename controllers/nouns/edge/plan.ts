@@ -14,7 +14,7 @@ import type { OperationStanza } from '../../../resources/kit/shapes.ts'
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import { planMachines } from '../managed-machine/index.ts'
 import { firstDecision } from '../../kit/operation/decision.ts'
-import { auditRequests, retryAt, secondsToRetry, SYSTEM_ACTOR } from '../../kit/operation/direct-edit.ts'
+import { auditRequests, retryAt, secondsToRetry, SYSTEM_ACTOR, wasRefused } from '../../kit/operation/direct-edit.ts'
 import { type During, planOperations } from '../../kit/operation/plan.ts'
 import { activeOperation, hasNoRequest, operationActionOf } from '../../kit/operation/stanza.ts'
 import type { RouterFacts } from '../../network/ovn/router.ts'
@@ -51,7 +51,8 @@ export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decisio
   always: ({ edge, observed }) => auditRequests(edge, observed.edits),
   guard: ({ edge }) => removeFirst(Edge, edge),
   detectEdit: (input) => {
-    const action = detectEdit(input.edge) ?? (needsRepair(input) ? 'repair' : undefined)
+    const { edge } = input
+    const action = detectEdit(edge) ?? unfinishedEdit(edge) ?? (needsRepair(input) ? 'repair' : undefined)
     return (
       action && {
         kind: action === 'delete' ? 'edge.delete' : 'edge.sync',
@@ -86,6 +87,17 @@ export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | un
   if (activeOperation(edge) !== undefined) return undefined
   if (status?.asked === undefined) return spec.operation === undefined ? 'create' : undefined
   return status.asked === edgeConfiguration(edge).fingerprint ? undefined : 'update'
+}
+
+/** The creation or edit past the API whose operation ran out of time: it starts again, after pauses that grow (decision
+ *  122). Its status already has what was asked for. */
+function unfinishedEdit(edge: EdgeObject): EdgeAction | undefined {
+  const { operation } = edge.spec
+  if (operation === undefined || !hasNoRequest(operation) || isBeingDeleted(edge)) return undefined
+  const { id, status } = edge.status?.operation ?? {}
+  if (id !== operation.id || status !== 'failed' || wasRefused(edge)) return undefined
+  const action = operationActionOf(operation)
+  return action === 'create' || action === 'update' ? action : undefined
 }
 
 /** It was complete once, and is no longer in its desired state. */

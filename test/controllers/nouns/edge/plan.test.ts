@@ -218,6 +218,54 @@ test('repairs that fail are tried ever more rarely, and the condition says when'
   expect(pauses).toEqual([5, 10, 20, 40, 60, 60])
 })
 
+describe('past the API', () => {
+  /** The object after its newest operation has failed, so many minutes after it was requested. */
+  const failedAfter = (object: EdgeObject, minutes: number, spec: Partial<EdgeSpec> = {}): EdgeObject => {
+    const started = decide(object, {}, NOW).started as OperationStanza
+    const finishedAt = new Date(NOW.getTime() + minutes * 60_000).toISOString()
+    const operation = { ...progressOf(started, { status: 'failed' }), finishedAt }
+    const generation = (object.metadata.generation ?? 0) + 1
+    const asked = edgeConfiguration(object).fingerprint
+    const status = { ...object.status, state: 'error', asked, operation } as EdgeStatus
+    return edge({ ...object.spec, ...spec, operation: started }, status, { generation })
+  }
+  const inMinutes = (object: EdgeObject, minutes: number) =>
+    decide(object, {}, new Date(NOW.getTime() + minutes * 60_000)).started
+
+  test.each([
+    ['creation', 'create', edge()],
+    ['edit', 'update', { ...asRun(), spec: { ...SPEC, plan: 'small' } }],
+  ])('a %s that ran out of time starts again after a pause that grows', (_what, action, object) => {
+    const { deadlineAt } = decide(object, {}, NOW).started as OperationStanza
+    const minutes = (Date.parse(deadlineAt) - NOW.getTime()) / 60_000
+    const once = failedAfter(object, minutes)
+    expect(inMinutes(once, minutes + 4)).toBeUndefined()
+    const again = inMinutes(once, minutes + 5)
+    expect(again).toMatchObject({ kind: 'edge.sync', arguments: { action, attempt: '2' } })
+    const late = Date.parse((again as OperationStanza).deadlineAt)
+    const operation = progressOf(again as OperationStanza, { status: 'failed' })
+    const twice = edge(
+      { ...once.spec, operation: again as OperationStanza },
+      { ...once.status, operation: { ...operation, finishedAt: new Date(late).toISOString() } } as EdgeStatus,
+      { generation: (once.metadata.generation ?? 0) + 1 },
+    )
+    const second = (late - NOW.getTime()) / 60_000
+    expect(inMinutes(twice, second + 9)).toBeUndefined()
+    expect(inMinutes(twice, second + 10)).toMatchObject({ arguments: { action, attempt: '3' } })
+  })
+
+  test('one that was refused waits for another edit', () => {
+    const refused = failedAfter({ ...asRun(), spec: { ...SPEC, plan: 'small' } }, 1)
+    const kept = { ...refused, status: { ...refused.status, state: 'running' } as EdgeStatus }
+    const started = decide(kept, { machines: [machine(asRun())] }, LATER).started as OperationStanza | undefined
+    expect(started?.arguments?.['action']).not.toBe('update')
+    const metadata = { ...kept.metadata, generation: (kept.metadata.generation ?? 0) + 1 }
+    expect(inMinutes({ ...kept, metadata, spec: { ...kept.spec, plan: 'large' } }, 2)).toMatchObject({
+      arguments: { action: 'update' },
+    })
+  })
+})
+
 test('what an account may not pay for is not made, by no repair either, and what it has is kept whole', () => {
   const before = asRun({}, { roles: ['bastion'], placement: 'separate' })
   const wish = { roles: ['bastion', 'nat_gateway'], placement: 'separate', plan: 'small' } as const
