@@ -172,7 +172,7 @@ const classOf = ({ isEnd, isText }: Pick<Column<never>, 'isEnd' | 'isText'>, isF
     .filter((name) => name !== '')
     .join(' ')
 
-/** The room of rows that are not rendered. */
+/** The selection with one item more, or one less. */
 export function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const next = new Set(selected)
   if (!next.delete(id)) next.add(id)

@@ -1,8 +1,7 @@
 /** What every noun has, on servers and on the others: empty lists, live changes, hostile names, access. */
-import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { accessFaults, overflow } from './kit/access.ts'
-import { usePortal, WIDTHS } from './kit/browser.ts'
+import { open, usePortal, WIDTHS } from './kit/browser.ts'
 import { NOUNS } from './kit/paths.ts'
 import type { Person } from './kit/person.ts'
 
@@ -35,13 +34,6 @@ async function newOwner(): Promise<{ readonly owner: Person; readonly serverId: 
   const { server, operation } = await person.customer.createServer(newServer(LONG))
   await person.customer.finished(operation.id)
   return { owner: person, serverId: server.id }
-}
-
-/** The page with its data. */
-async function open(page: Page, path: string): Promise<void> {
-  await page.goto(path)
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  await expect.poll(() => page.getByRole('main').locator('[aria-busy="true"]').count()).toBe(0)
 }
 
 const pathsOf = (server: string): readonly string[] => [

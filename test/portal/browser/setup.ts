@@ -10,6 +10,8 @@ import { launchServer } from './kit/chromium.ts'
 declare module 'vitest' {
   export interface ProvidedContext {
     readonly portalEndpoints?: Endpoints
+    /** Folder of the product. */
+    readonly portalData?: string
     /** What `npm start` printed. */
     readonly portalOutput?: string
     /** Where workers reach Chromium. */
@@ -23,13 +25,15 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
   try {
     const product = await Product.start({
       data,
-      flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments'],
+      // Servers of one zone move when a test drains a node there; all other tests use the other zone.
+      flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments', '--nodes', 'eu-1a=2,eu-1b=2'],
       // Each account comes from another address, so that the rates of addresses are not shared.
       environment: { SVCCLOUD_TRUSTED_PROXIES: '127.0.0.1' },
       hasPortal: true,
       warnings: [],
     })
     provide('portalEndpoints', product.endpoints)
+    provide('portalData', data)
     provide('portalOutput', product.output())
     provide('chromiumUrl', browser.wsEndpoint())
     return async () => {

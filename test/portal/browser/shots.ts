@@ -1,6 +1,6 @@
-/** Pictures of the portal for people: `npm run portal:shots [FOLDER]` starts the product with simulated guests, fills
- *  an account, follows every link and writes pictures of each page (light, dark, narrow), and one sheet of all of
- *  them. */
+/** Pictures of the portals for people: `npm run portal:shots [FOLDER] [customers|operators]` starts the product with
+ *  simulated guests, fills an account, follows every link and writes pictures of each page (light, dark, narrow), and
+ *  one sheet of all of them. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,7 +9,8 @@ import { answerHelp } from '../../../kit/sys/help.ts'
 import { printLine, processArguments } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
 import { launch } from './kit/chromium.ts'
-import { type Person, signUp } from './kit/person.ts'
+import { type Person, signUp, type Visitor } from './kit/person.ts'
+import { newStaff, type StaffMember } from './kit/staff.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../test-results/portal')
 const VIEWS = [
@@ -27,7 +28,7 @@ const QUIET_MILLISECONDS = 2_000
 const ID = /[0-9a-f]{8}-[0-9a-f-]{27}/g
 
 /** Paths of one page of each kind, in the order in which a person finds them. */
-async function findPages(browser: Browser, url: string, person: Person): Promise<readonly string[]> {
+async function findPages(browser: Browser, url: string, person: Visitor): Promise<readonly string[]> {
   const context = await browser.newContext({ baseURL: url })
   await context.addCookies(person.cookies.map((cookie) => ({ ...cookie, url })))
   const page = await context.newPage()
@@ -48,6 +49,15 @@ async function findPages(browser: Browser, url: string, person: Person): Promise
   return [...found.values()]
 }
 
+interface Shooting {
+  readonly url: string
+  readonly folder: string
+  /** Nobody is signed in when absent. */
+  readonly person?: Visitor
+  /** Before the names of files. */
+  readonly name: string
+}
+
 interface Shot {
   readonly path: string
   /** In the order of VIEWS. */
@@ -56,7 +66,7 @@ interface Shot {
 
 async function shoot(
   browser: Browser,
-  { url, folder, person }: { readonly url: string; readonly folder: string; readonly person: Person | undefined },
+  { url, folder, person, name: who }: Shooting,
   paths: readonly string[],
 ): Promise<readonly Shot[]> {
   const files = new Map<string, string[]>(paths.map((path) => [path, []]))
@@ -67,10 +77,10 @@ async function shoot(
     for (const path of paths) {
       await page.goto(path)
       await page.waitForTimeout(QUIET_MILLISECONDS)
-      const file = `${path
+      const file = `${who}${path
         .replace(ID, 'id')
         .replaceAll(/[^a-z0-9]+/gi, '-')
-        .replace(/^-/, '')}-${name}.png`
+        .replace(/-$/, '')}-${name}.png`
       await page.screenshot({ path: join(folder, file) })
       files.get(path)?.push(file)
     }
@@ -110,8 +120,42 @@ async function fill({ customer }: Person): Promise<void> {
   await customer.change('POST', `/v1/servers/${server.id}/restart`)
 }
 
+/** What waits for staff. */
+async function ask({ customer }: Person, finance: StaffMember): Promise<void> {
+  const hosts = { vcpus: 64, memory_gibibytes: 256, disk_gigabytes: 1000, notes: 'For the data centre in Bonn.' }
+  await customer.request('POST', '/v1/private-cloud/requests', hosts)
+  const more = { name: 'servers', limit: 100, reason: 'A fair in May.' }
+  await customer.request('POST', '/v1/account/quota-requests', more)
+  await finance.request('POST', '/v1/admin/coupons', 201, { code: 'WELCOME', amount_cents: 500 })
+}
+
+async function ofCustomers(browser: Browser, shooting: Omit<Shooting, 'name'>): Promise<readonly Shot[]> {
+  const { url, person } = shooting
+  const outside = await shoot(browser, { url, folder, name: '' }, OUTSIDE)
+  if (person === undefined) return outside
+  return [...outside, ...(await shoot(browser, { ...shooting, name: '' }, await findPages(browser, url, person)))]
+}
+
+/** Pages that several roles read are shot once. */
+async function ofOperators(
+  browser: Browser,
+  folder: string,
+  members: readonly StaffMember[],
+): Promise<readonly Shot[]> {
+  const url = product.endpoints.operator_url
+  const shots = [...(await shoot(browser, { url, folder, name: 'staff' }, ['/login']))]
+  const seen = new Set<string>()
+  for (const person of members) {
+    const paths = (await findPages(browser, url, person)).filter((path) => !seen.has(path.replace(ID, ':id')))
+    for (const path of paths) seen.add(path.replace(ID, ':id'))
+    shots.push(...(await shoot(browser, { url, folder, person, name: 'staff' }, paths)))
+  }
+  return shots
+}
+
 answerHelp(import.meta.filename)
-const folder = resolve(processArguments()[0] ?? FOLDER)
+const [given, only] = processArguments()
+const folder = resolve(given ?? FOLDER)
 await rm(folder, { recursive: true, force: true })
 await mkdir(folder, { recursive: true })
 const data = await mkdtemp(join(tmpdir(), 'svccloud-shots-'))
@@ -119,12 +163,20 @@ const flags = ['--hypervisor', 'simulated', '--network', 'user', '--fake-payment
 const product = await Product.start({ data, flags, hasPortal: true, warnings: [/./] })
 const browser = await launch()
 try {
-  const url = product.endpoints.api_url
-  const person = await signUp(product.endpoints)
+  const { endpoints } = product
+  const person = await signUp(endpoints)
   await fill(person)
-  const outside = await shoot(browser, { url, folder, person: undefined }, OUTSIDE)
-  const inside = await shoot(browser, { url, folder, person }, await findPages(browser, url, person))
-  printLine(await writeSheet(browser, folder, [...outside, ...inside]))
+  const shots: Shot[] = []
+  if (only !== 'operators') shots.push(...(await ofCustomers(browser, { url: endpoints.api_url, folder, person })))
+  if (only !== 'customers') {
+    const [operations, finance, support] = await Promise.all(
+      (['operations', 'finance', 'support'] as const).map((role) => newStaff({ endpoints, data }, role)),
+    )
+    if (operations === undefined || finance === undefined || support === undefined) throw new Error('no staff')
+    await ask(person, finance)
+    shots.push(...(await ofOperators(browser, folder, [operations, finance, support])))
+  }
+  printLine(await writeSheet(browser, folder, shots))
 } finally {
   await browser.close()
   await product.stop()

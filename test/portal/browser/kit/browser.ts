@@ -2,14 +2,16 @@
  *  test fails when its pages violate their policy, request anything from another origin, or report an error that the
  *  test did not name. */
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
 import type { Endpoints } from '../../../../embedded/cloud.ts'
 import { environment } from '../../../../kit/sys/process.ts'
-import { newAddress, type Person, signUp } from './person.ts'
+import { newAddress, type Person, signUp, type Visitor } from './person.ts'
 
 export interface PageOptions {
   /** Who is signed in; nobody when absent. */
-  readonly as?: Person
+  readonly as?: Visitor
+  /** Other origins that the page opens. */
+  readonly opens?: readonly string[]
   /** In CSS pixels. */
   readonly width?: number
   readonly height?: number
@@ -38,19 +40,19 @@ const [, , , NOTEBOOK] = WIDTHS
 const PATIENCE_MILLISECONDS = Number(environment()['SVCCLOUD_TEST_PATIENCE_MILLISECONDS'] ?? 90_000)
 
 /** Nobody is signed in: that is an error in the console of Chromium, and not of the page. */
-const SIGNED_OUT = /status of 401 .*\/v1\/auth\/me$/
+const SIGNED_OUT = /status of 401 .*\/v1\/(admin\/)?auth\/me$/
 
 /** Reported like an error of the page. */
 const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', (event) => {
   console.error('policy: ' + event.effectiveDirective + ' refused ' + event.blockedURI + ' ' + event.sample)
 })`
 
-/** The tier's product and Chromium, for the tests of a file. */
-export function usePortal(): PortalTests {
+/** The tier's product and Chromium, for the tests of a file: the portal of customers, or that of operators. */
+export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): PortalTests {
   const endpoints = inject('portalEndpoints')
   const chromiumUrl = inject('chromiumUrl')
   if (endpoints === undefined || chromiumUrl === undefined) throw new Error('the tier has no product')
-  const url = endpoints.api_url
+  const url = endpoints[listener]
   let browser: Browser | undefined
   beforeAll(async () => {
     browser = await chromium.connect(chromiumUrl)
@@ -60,7 +62,9 @@ export function usePortal(): PortalTests {
     url,
     endpoints,
     signUp: () => signUp(endpoints),
-    async page({ as, width = NOTEBOOK, height = HEIGHT, theme = 'light', locale = 'en-US', allows = [] } = {}) {
+    async page(options = {}) {
+      const { as, opens = [], width = NOTEBOOK, height = HEIGHT, theme = 'light', locale = 'en-US' } = options
+      const { allows = [] } = options
       if (browser === undefined) throw new Error('pages are for tests')
       const context = await browser.newContext({
         baseURL: url,
@@ -71,7 +75,7 @@ export function usePortal(): PortalTests {
         extraHTTPHeaders: { 'x-forwarded-for': as?.address ?? newAddress() },
       })
       context.setDefaultTimeout(PATIENCE_MILLISECONDS)
-      const faults = watch(context, url)
+      const faults = watch(context, [url, ...opens])
       onTestFinished(async () => {
         // a route may be answering still
         await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
@@ -89,8 +93,15 @@ export function usePortal(): PortalTests {
   }
 }
 
+/** The page with its data. */
+export async function open(page: Page, path: string): Promise<void> {
+  await page.goto(path)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await expect.poll(() => page.getByRole('main').locator('[aria-busy="true"]').count()).toBe(0)
+}
+
 /** Collects what a person would not see: errors, violations, requests to other origins. */
-function watch(context: BrowserContext, url: string): readonly string[] {
+function watch(context: BrowserContext, origins: readonly string[]): readonly string[] {
   const faults: string[] = []
   context.on('console', (message) => {
     if (message.type() === 'error') faults.push(`${message.text()} ${message.location().url}`)
@@ -98,7 +109,7 @@ function watch(context: BrowserContext, url: string): readonly string[] {
   context.on('weberror', (error) => faults.push(String(error.error().stack ?? error.error())))
   context.on('request', (request) => {
     const address = request.url()
-    const isOwn = address.startsWith(`${url}/`) || /^(data|blob):/.test(address)
+    const isOwn = origins.some((origin) => address.startsWith(`${origin}/`)) || /^(data|blob):/.test(address)
     if (!isOwn) faults.push(`a request to another origin: ${address}`)
   })
   return faults

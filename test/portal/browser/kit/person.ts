@@ -3,16 +3,25 @@ import { randomInt, randomUUID } from 'node:crypto'
 import type { Endpoints } from '../../../../embedded/cloud.ts'
 import { Customer, PASSWORD } from '../../../e2e/customer.ts'
 
+interface Cookie {
+  readonly name: string
+  readonly value: string
+}
+
+/** Whoever is signed in to a page. */
+export interface Visitor {
+  /** Those of a session. */
+  readonly cookies: readonly Cookie[]
+  /** The address that requests come from: rates of addresses are not shared. */
+  readonly address: string
+}
+
 /** A user with a new account. */
-export interface Person {
+export interface Person extends Visitor {
   readonly email: string
   readonly password: string
   /** What changes the account beside the browser. */
   readonly customer: Customer
-  /** Those of a session. */
-  readonly cookies: readonly { readonly name: string; readonly value: string }[]
-  /** The address that requests come from: rates of addresses are not shared. */
-  readonly address: string
 }
 
 /** One of a block for private networks. */
@@ -34,8 +43,12 @@ async function signIn(url: string, email: string, headers: Readonly<Record<strin
     body: JSON.stringify({ email, password: PASSWORD }),
   })
   if (response.status !== 200) throw new Error(`signing in answered ${response.status}: ${await response.text()}`)
-  return response.headers.getSetCookie().map((text) => {
+  return cookiesOf(response)
+}
+
+/** Those that an answer sets. */
+export const cookiesOf = ({ headers }: Response): readonly Cookie[] =>
+  headers.getSetCookie().map((text) => {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
     return { name, value }
   })
-}
