@@ -129,7 +129,7 @@ describe('time, randomness and the process', () => {
 
 it.each([
   'const price = (cents / 100).toFixed(2)',
-  'const seen = at.toLocaleDateString()',
+  'const date = at.toLocaleDateString()',
   "const sum = new Intl.NumberFormat('en').format(sum)",
   "const note = 'EUR 249 of credit'",
   'const note = <p>{price} €</p>',
