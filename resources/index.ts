@@ -14,6 +14,7 @@ import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
 import { Database, DATABASE_ROUTES } from './database/index.ts'
 import type { Resource } from './kit/define.ts'
+import type { ManagedNoun } from './kit/managed.ts'
 import { DEV_CLUSTER_ROUTES, DevCluster } from './dev-cluster/index.ts'
 import { Edge, EDGE_ROUTES } from './edge/index.ts'
 import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
@@ -29,7 +30,7 @@ import { MEMBER_ROUTES } from './member/index.ts'
 import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
 import { KUBERNETES_HOST_ROUTES, KubernetesHost } from './kubernetes-host/index.ts'
 import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
-import { Network, NETWORK_ROUTES } from './network/index.ts'
+import { managedNetwork, Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
 import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
@@ -52,12 +53,12 @@ import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
 import { Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
 import { AUDIT_SINK_ROUTES } from './audit-sink/index.ts'
-import { Server, SERVER_ROUTES } from './server/index.ts'
+import { managedServer, Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
 import { Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
-import { SSH_KEY_ROUTES } from './ssh-key/index.ts'
+import { managedSshKey, SSH_KEY_ROUTES } from './ssh-key/index.ts'
 import { STAFF_ROUTES } from './staff/index.ts'
-import { Storage, STORAGE_ROUTES } from './storage/index.ts'
+import { managedStorage, Storage, STORAGE_ROUTES } from './storage/index.ts'
 import { STORAGE_PLACEMENT_ROUTES } from './storage-placement/index.ts'
 import { SUPPORT_ROUTES } from './support/index.ts'
 import { TEMPLATE_ROUTES } from './template/index.ts'
@@ -99,6 +100,9 @@ export const RESOURCES: readonly Resource[] = [
   NodeReport,
   Observation,
 ]
+
+/** Nouns that programs can keep as they are written down. */
+export const MANAGED: readonly ManagedNoun[] = [managedSshKey, managedNetwork, managedStorage, managedServer]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,

@@ -22,6 +22,22 @@ export interface Schema {
   readonly minimum?: number
 }
 
+/** Removes from a schema what is for this service alone: bounds that only mean "a number of JavaScript", patterns that
+ *  the format states in short, and rules of Kubernetes. Some programs misread Unicode classes, or do not read patterns
+ *  as Unicode. */
+export function simplify(jsonSchema: {
+  readonly format?: string
+  pattern?: string
+  maximum?: number
+  minimum?: number
+}): void {
+  if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  for (const name of Object.keys(jsonSchema))
+    if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+}
+
 /** By `field`, or by `Shape.field` where it means something else in a shape. */
 export type Descriptions = Readonly<Record<string, string>>
 

@@ -11,7 +11,7 @@ import {
 import { TITLES } from '../../domain/problem.ts'
 import { addExamples, completeFields } from './openapi-examples.ts'
 import { separateTypes, nameBodies } from './openapi-generators.ts'
-import { type Descriptions, KNOWN_VALUES } from './openapi-fields.ts'
+import { type Descriptions, KNOWN_VALUES, simplify } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
 import { DRY_RUN_MEDIA_TYPE, DryRun } from './dry-run.ts'
 import { exactlyOneText } from './exactly-one.ts'
@@ -273,8 +273,7 @@ function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
   return [...(statuses as RefusalStatus[]), 'default'] // no other status is a refusal
 }
 
-/** Answers may gain fields at any time, so they are not closed; bounds that only mean "a number of JavaScript" are
- *  removed. */
+/** Answers may gain fields at any time, so they are not closed. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema, io }) => {
   const text = zodSchema instanceof z.ZodObject ? exactlyOneText(zodSchema) : undefined
   if (text !== undefined)
@@ -283,12 +282,7 @@ const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, 
     if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
     openValues(jsonSchema)
   }
-  // The format states the same in short; some programs do not read patterns as Unicode, and misread Unicode classes.
-  if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-  for (const name of Object.keys(jsonSchema))
-    if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+  simplify(jsonSchema)
 }
 
 /** Values may be added to answers as well: clients with closed types would fail at the first new one. */

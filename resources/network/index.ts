@@ -20,6 +20,7 @@ import { verbsOf } from '../kit/verbs.ts'
 import { viewOf } from '../kit/view.ts'
 import { AddressText, AppliedSequence, CidrText, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
+import { managed } from '../kit/managed.ts'
 
 const StoredDnsServers = z.array(AddressText.min(1)).max(DNS_SERVERS_MAXIMUM)
 
@@ -217,3 +218,19 @@ export const deleteNetwork = verbs.remove('delete_network', {
 })
 
 export const NETWORK_ROUTES = [listNetworks, createNetwork, getNetwork, updateNetwork, deleteNetwork] as const
+
+export const managedNetwork = managed({
+  noun: 'network',
+  view: NetworkView,
+  routes: { list: listNetworks, create: createNetwork, read: getNetwork, remove: deleteNetwork },
+  names: ['name'],
+  uniqueIn: 'zone',
+  changes: [{ by: updateNetwork, sets: ['name', 'labels', 'dns_servers', 'dhcp_enabled'] }],
+  fields: {
+    ipv4_cidr: { same: 'cidr' },
+    dns_servers: { same: 'address' },
+    dhcp_enabled: { default: true },
+  },
+  facts: ['id', 'region', 'ipv6_prefix', 'created_at'],
+  moments: ['gateway_ipv4', 'router_id', 'edge_id', 'server_count', 'active_operation'],
+})

@@ -2,5 +2,6 @@
 export * from './firewall.ts'
 export * from './interfaces.ts'
 export * from './managed.ts'
+export * from './managed-by.ts'
 export * from './routes.ts'
 export * from './stored.ts'

@@ -1,30 +1,96 @@
-/** Fields only of servers that the platform runs for a customer. */
-import { z } from 'zod'
-import { CidrText, ManagedByText } from '../kit/fields.ts'
+/** Servers as code. */
+import { managed } from '../kit/managed.ts'
+import { resizeStorage, updateStorage } from '../storage/index.ts'
+import { getServerFirewall, setServerFirewall } from './firewall.ts'
+import { attachServerNetwork, detachServerNetwork, listServerInterfaces } from './interfaces.ts'
+import {
+  changeServerPlan,
+  createServer,
+  deleteServer,
+  getServer,
+  listServers,
+  ServerView,
+  setServerHaPolicy,
+  setServerMetadataSetting,
+  setServerMigrationPolicy,
+  startServer,
+  stopServer,
+  updateServer,
+} from './routes.ts'
 
-const SHARED_ADDRESSES_MAXIMUM = 32
-
-export const ManagedBy = ManagedByText.regex(
-  /^(edge|load_balancer|database|node_pool|dev_cluster):[a-z0-9][-a-z0-9.]*$/,
-).describe(
-  'Purpose of the server: edge:<id>, load_balancer:<id>, database:<id>, node_pool:<id> or dev_cluster:<id>. ' +
-    'Written by the platform only.',
-)
-
-export const SharedAddresses = z
-  .array(
-    z.strictObject({
-      networkId: z
-        .string()
-        .min(1)
-        .max(253)
-        .optional()
-        .describe('Private network of the address; the public one when absent.'),
-      address: CidrText.min(1).describe('IPv4 or IPv6 address, or a network in CIDR form.'),
-    }),
-  )
-  .max(SHARED_ADDRESSES_MAXIMUM)
-  .describe(
-    'Additional addresses that the server may use as source, because it shares them with another machine of its ' +
-      'owner. Written by the platform only.',
-  )
+export const managedServer = managed({
+  noun: 'server',
+  view: ServerView,
+  routes: { list: listServers, create: createServer, read: getServer, remove: deleteServer },
+  names: ['hostname'],
+  uniqueIn: 'zone',
+  changes: [
+    { by: updateServer, sets: ['title', 'labels', 'is_protected'] },
+    { by: setServerHaPolicy, sets: ['ha_policy'] },
+    { by: setServerMigrationPolicy, sets: ['migration_policy'] },
+    { by: setServerMetadataSetting, sets: { metadata_enabled: 'enabled' } },
+    { by: updateStorage, sets: ['backup_schedule'], on: 'boot_storage_id' },
+    {
+      by: changeServerPlan,
+      sets: ['plan'],
+      needs: { desired_power: 'stopped' },
+      moves: ['cores', 'memory_mebibytes', 'storage_gibibytes', 'cpu_pool', 'hourly_price_millicents'],
+    },
+    { by: resizeStorage, sets: { storage_gibibytes: 'size_gibibytes' }, on: 'boot_storage_id', grows: true },
+    {
+      each: 'networks',
+      key: 'network_id',
+      list: listServerInterfaces,
+      add: attachServerNetwork,
+      remove: detachServerNetwork,
+    },
+    { by: setServerFirewall, sets: { firewall: '*' }, readBy: getServerFirewall },
+    { by: startServer, when: { desired_power: 'running' } },
+    { by: stopServer, when: { desired_power: 'stopped' } },
+  ],
+  fields: {
+    desired_power: { creates: { field: 'start', values: { running: true, stopped: false } }, default: 'running' },
+    public_ipv4: { shows: 'presence', as: 'public_ipv4_address' },
+    template: { isOptional: true },
+    custom_image_id: { refers: 'custom_image' },
+    ssh_keys: { shows: 'nothing', isSet: true, same: 'trimmed' },
+    ssh_key_ids: { shows: 'nothing', isSet: true, refers: 'ssh_key' },
+    user_data: { shows: 'nothing', isSecret: true },
+    init_script_id: { refers: 'init_script' },
+    server_group_id: { refers: 'server_group' },
+    // of its boot storage
+    backup_schedule: { shows: 'nothing' },
+  },
+  facts: [
+    'id',
+    'region',
+    'managed_by',
+    'cores',
+    'memory_mebibytes',
+    'cpu_pool',
+    'public_ipv6',
+    'public_ipv6_prefix',
+    'public_ipv6_is_private',
+    'ssh_command',
+    'mac_address',
+    'boot_storage_id',
+    'created_at',
+    'hourly_price_millicents',
+  ],
+  moments: [
+    'state',
+    'state_detail',
+    'ssh',
+    'ipv6_renumber_available',
+    'active_operation',
+    'storage_ids',
+    'interface_count',
+    'firewall_enabled',
+    'ha_status',
+    'ha_status_reason',
+    'network_status',
+    'network_status_reason',
+    'maintenance',
+    'started_at',
+  ],
+})

@@ -14,7 +14,7 @@ import {
 } from '../kit/shapes.ts'
 import { FirewallProgress, StoredFirewall } from './firewall.ts'
 import { InterfacesStatus, StoredNetworks } from './interfaces.ts'
-import { ManagedBy, SharedAddresses } from './managed.ts'
+import { ManagedBy, SharedAddresses } from './managed-by.ts'
 import {
   AddressText,
   CidrText,

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 
 export const SshKey = z
   .strictObject({ id: Uuid, name: z.string(), public_key: z.string(), fingerprint: z.string(), created_at: DateTime })
@@ -44,3 +45,15 @@ export const deleteSshKey = verbs.remove('delete_ssh_key', {
 })
 
 export const SSH_KEY_ROUTES = [listSshKeys, createSshKey, getSshKey, updateSshKey, deleteSshKey] as const
+
+export const managedSshKey = managed({
+  noun: 'ssh_key',
+  view: SshKey,
+  routes: { list: listSshKeys, create: createSshKey, read: getSshKey, remove: deleteSshKey },
+  names: ['name'],
+  uniqueIn: 'account',
+  changes: [{ by: updateSshKey, sets: ['name'] }],
+  fields: { public_key: { same: 'trimmed' } },
+  facts: ['id', 'fingerprint', 'created_at'],
+  moments: [],
+})

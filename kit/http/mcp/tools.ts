@@ -5,7 +5,7 @@ import type { Customer } from '../call.ts'
 import { exactlyOneText } from '../exactly-one.ts'
 import type { Route } from '../route.ts'
 import type { Schema } from '../openapi-fields.ts'
-import { describeFields, type Descriptions } from '../openapi-fields.ts'
+import { describeFields, type Descriptions, simplify } from '../openapi-fields.ts'
 import type { Members } from './protocol.ts'
 import { sentence } from '../../sys/sentence.ts'
 
@@ -152,13 +152,7 @@ function schemaOf(
     reused: 'inline',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      // The format states the same in short; some programs do not read patterns as Unicode, and misread Unicode
-      // classes.
-      if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-      for (const name of Object.keys(jsonSchema))
-        if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+      simplify(jsonSchema)
     },
   })
   describeFields(rest as Schema, shape, descriptions) // JSON Schema

@@ -132,7 +132,7 @@ test('tools are offered by what the token may do, and by what the client chose',
   const chosen = (filter: Parameters<typeof isChosen>[1]) =>
     tools.filter((tool) => isChosen(tool, filter)).map(({ shown }) => shown.name)
   expect(new Set(chosen({ toolsets: ['ssh-keys'], isReadOnly: false }))).toEqual(
-    new Set(['create_ssh_key', 'delete_ssh_key', 'get_ssh_key', 'list_ssh_keys']),
+    new Set(['create_ssh_key', 'delete_ssh_key', 'get_ssh_key', 'list_ssh_keys', 'update_ssh_key']),
   )
   expect(chosen({ toolsets: ['ssh-keys', 'no-such'], isReadOnly: true })).toEqual(['get_ssh_key', 'list_ssh_keys'])
   expect(chosen({ toolsets: ['no-such'], isReadOnly: false })).toEqual([])
