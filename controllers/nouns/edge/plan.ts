@@ -51,14 +51,16 @@ export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decisio
   always: ({ edge, observed }) => auditRequests(edge, observed.edits),
   guard: ({ edge }) => removeFirst(Edge, edge),
   detectEdit: (input) => {
-    const { edge } = input
-    const action = detectEdit(edge) ?? unfinishedEdit(edge) ?? (needsRepair(input) ? 'repair' : undefined)
+    const { edge, observed } = input
+    const edit = detectEdit(edge)
+    const unfinished = unfinishedEdit(edge)
+    const action = edit ?? unfinished?.action ?? (needsRepair(input) ? 'repair' : undefined)
     return (
       action && {
         kind: action === 'delete' ? 'edge.delete' : 'edge.sync',
         field: '',
         arguments: { action },
-        actor: action === 'repair' ? SYSTEM_ACTOR : input.observed.editor,
+        actor: edit === undefined ? (unfinished?.actor ?? SYSTEM_ACTOR) : observed.editor,
       }
     )
   },
@@ -91,13 +93,13 @@ export function detectEdit(edge: EdgeObject): Exclude<EdgeAction, 'repair'> | un
 
 /** The creation or edit past the API whose operation ran out of time: it starts again, after pauses that grow (decision
  *  122). Its status already has what was asked for. */
-function unfinishedEdit(edge: EdgeObject): EdgeAction | undefined {
+function unfinishedEdit(edge: EdgeObject): { readonly action: EdgeAction; readonly actor: string } | undefined {
   const { operation } = edge.spec
   if (operation === undefined || !hasNoRequest(operation) || isBeingDeleted(edge)) return undefined
   const { id, status } = edge.status?.operation ?? {}
   if (id !== operation.id || status !== 'failed' || wasRefused(edge)) return undefined
   const action = operationActionOf(operation)
-  return action === 'create' || action === 'update' ? action : undefined
+  return action === 'create' || action === 'update' ? { action, actor: operation.actor } : undefined
 }
 
 /** It was complete once, and is no longer in its desired state. */

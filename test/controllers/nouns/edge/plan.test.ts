@@ -230,7 +230,8 @@ describe('past the API', () => {
     return edge({ ...object.spec, ...spec, operation: started }, status, { generation })
   }
   const inMinutes = (object: EdgeObject, minutes: number) =>
-    decide(object, {}, new Date(NOW.getTime() + minutes * 60_000)).started
+    // nobody has edited it since
+    decide(object, { editor: '' }, new Date(NOW.getTime() + minutes * 60_000)).started
 
   test.each([
     ['creation', 'create', edge()],
@@ -241,7 +242,7 @@ describe('past the API', () => {
     const once = failedAfter(object, minutes)
     expect(inMinutes(once, minutes + 4)).toBeUndefined()
     const again = inMinutes(once, minutes + 5)
-    expect(again).toMatchObject({ kind: 'edge.sync', arguments: { action, attempt: '2' } })
+    expect(again).toMatchObject({ kind: 'edge.sync', arguments: { action, attempt: '2' }, actor: 'user:x' })
     const late = Date.parse((again as OperationStanza).deadlineAt)
     const operation = progressOf(again as OperationStanza, { status: 'failed' })
     const twice = edge(
