@@ -9,6 +9,7 @@ import { answerHelp } from '../../../kit/sys/help.ts'
 import { printLine, processArguments } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
 import { launch } from './kit/chromium.ts'
+import { MANAGED_PATHS, showManaged } from './kit/managed.ts'
 import { type Person, signUp, type Visitor } from './kit/person.ts'
 import { newStaff, type StaffMember } from './kit/staff.ts'
 
@@ -40,6 +41,13 @@ async function findPages(browser: Browser, url: string, person: Visitor): Promis
     await page.waitForTimeout(QUIET_MILLISECONDS)
     const links = await page.evaluate<readonly string[]>(`[...document.querySelectorAll('a[href^="/"]')]
       .filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href'))`)
+    const tabs = await page.evaluate<readonly string[]>(`[...document.querySelectorAll('main .tab-list [role="tab"]')]
+      .map((tab) => tab.dataset.key ?? '')`)
+    const [own = ''] = path.split('?')
+    for (const tab of tabs) {
+      const link = own.startsWith('/settings') ? `/settings/${tab}` : `${own}?tab=${tab}`
+      found.set(link.replace(ID, ':id'), link)
+    }
     for (const link of links) {
       const kind = link.replace(ID, ':id').replace(/[?#].*$/, '')
       if (!/^\/(v1|docs)/.test(kind) && !found.has(kind)) found.set(kind, link)
@@ -56,6 +64,8 @@ interface Shooting {
   readonly person?: Visitor
   /** Before the names of files. */
   readonly name: string
+  /** Managed services have answers: guests are simulated. */
+  readonly isManaged?: boolean
 }
 
 interface Shot {
@@ -66,7 +76,7 @@ interface Shot {
 
 async function shoot(
   browser: Browser,
-  { url, folder, person, name: who }: Shooting,
+  { url, folder, person, name: who, isManaged = false }: Shooting,
   paths: readonly string[],
 ): Promise<readonly Shot[]> {
   const files = new Map<string, string[]>(paths.map((path) => [path, []]))
@@ -74,6 +84,7 @@ async function shoot(
     const context = await browser.newContext({ baseURL: url, colorScheme: theme, viewport: { width, height: HEIGHT } })
     if (person !== undefined) await context.addCookies(person.cookies.map((cookie) => ({ ...cookie, url })))
     const page = await context.newPage()
+    if (isManaged) await showManaged(page, url)
     for (const path of paths) {
       await page.goto(path)
       await page.waitForTimeout(QUIET_MILLISECONDS)
@@ -81,7 +92,7 @@ async function shoot(
         .replace(ID, 'id')
         .replaceAll(/[^a-z0-9]+/gi, '-')
         .replace(/-$/, '')}-${name}.png`
-      await page.screenshot({ path: join(folder, file) })
+      await page.screenshot({ path: join(folder, file), fullPage: true })
       files.get(path)?.push(file)
     }
     await context.close()
@@ -118,6 +129,10 @@ async function fill({ customer }: Person): Promise<void> {
   await customer.request('POST', '/v1/storages', { zone: 'eu-1a', name: 'data', size_gib: 10 })
   await customer.request('POST', '/v1/init-scripts', { name: 'first-boot', content: '#!/bin/sh\necho hello\n' })
   await customer.change('POST', `/v1/servers/${server.id}/restart`)
+  await customer.request('POST', '/v1/account/webhooks', { url: 'https://hooks.example.com/in', events: ['*'] })
+  const sink = { name: 'logs', type: 'https', url: 'https://logs.example.com/' }
+  await customer.request('POST', '/v1/account/audit-sinks', sink)
+  await customer.request('POST', '/v1/object-storage', { zone: 'eu-1a' })
 }
 
 /** What waits for staff. */
@@ -133,7 +148,8 @@ async function ofCustomers(browser: Browser, shooting: Omit<Shooting, 'name'>): 
   const { url, person } = shooting
   const outside = await shoot(browser, { url, folder, name: '' }, OUTSIDE)
   if (person === undefined) return outside
-  return [...outside, ...(await shoot(browser, { ...shooting, name: '' }, await findPages(browser, url, person)))]
+  const paths = [...(await findPages(browser, url, person)), ...MANAGED_PATHS]
+  return [...outside, ...(await shoot(browser, { ...shooting, name: '', isManaged: true }, paths))]
 }
 
 /** Pages that several roles read are shot once. */

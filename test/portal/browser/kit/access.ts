@@ -22,12 +22,13 @@ const withDebugger = async <Result>(page: Page, work: (session: CDPSession) => P
   }
 }
 
-/** What axe finds (WCAG 2.2 AA and its best practices), a line each; empty is good. Its script comes through the
- *  debugger, because the policy of the page refuses it. */
-export const accessFaults = (page: Page): Promise<readonly string[]> =>
+/** What axe finds (WCAG 2.2 AA and its best practices) on the page or in a part of it, a line each; empty is good. Its
+ *  script comes through the debugger, because the policy of the page refuses it. */
+export const accessFaults = (page: Page, part = ''): Promise<readonly string[]> =>
   withDebugger(page, async (session) => {
     await session.send('Runtime.evaluate', { expression: AXE })
-    const expression = `axe.run(document, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) => violations)`
+    const context = part === '' ? 'document' : JSON.stringify(part)
+    const expression = `axe.run(${context}, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) => violations)`
     const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
       expression,
       awaitPromise: true,

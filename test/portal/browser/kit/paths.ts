@@ -17,4 +17,6 @@ export const NOUNS = [
   ['/kubernetes', 'Kubernetes'],
   ['/dev-clusters', 'Dev clusters'],
   ['/playgrounds', 'Playgrounds'],
+  ['/webhooks', 'Webhooks'],
+  ['/audit-sinks', 'Audit sinks'],
 ] as const
