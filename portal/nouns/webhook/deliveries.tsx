@@ -2,6 +2,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { Webhook, WebhookDelivery } from '../../../client/schema.ts'
+import { printable } from '../../../domain/printable.ts'
 import { itemsOf, keyOf, readAgain } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
 import { asRefusal, Refusal } from '../../api/refusal.ts'
@@ -125,7 +126,7 @@ const columnsOfDeliveries = (): readonly Column<WebhookDelivery>[] => [
 
 /** The status of the answer, or why there was none. Errors are words of the receiver: hostile text. */
 const answerOf = ({ response_status: status, error }: WebhookDelivery): ReactNode => (
-  <span dir="auto">{[status ?? '', error ?? ''].filter((each) => each !== '').join(' ') || '–'}</span>
+  <span dir="auto">{printable([status ?? '', error ?? ''].filter((each) => each !== '').join(' ')) || '–'}</span>
 )
 
 /** Page by page: a log keeps weeks of deliveries. The stream of changes has none of them. */
