@@ -92,6 +92,38 @@ describe('nouns', () => {
     await page.getByRole('row', { name: /elsewhere.* started/ }).waitFor()
   })
 
+  it.each([
+    ['letters from right to left', 'שלום (1) <b>x</b>'],
+    ['one long word', 'w'.repeat(100)],
+    ['a name that every object has', 'constructor'],
+    ['a format of texts', '%s {name} ${name} \\n'],
+  ])('show %s as text, and in their width', async (_name, name) => {
+    const person = await portal.signUp()
+    const body = { name, content: '#!/bin/sh\n' }
+    const { status, body: made } = await person.customer.request<{ readonly init_script: { readonly id: string } }>(
+      'POST',
+      '/v1/init-scripts',
+      body,
+    )
+    expect(status).toBe(201)
+    const page = await portal.page({ as: person, width: 320 })
+    for (const path of ['', `/${made.init_script.id}`, `/${made.init_script.id}?tab=settings`]) {
+      await open(page, `/init-scripts${path}`)
+      await page.getByRole('main').getByText(name, { exact: true }).first().waitFor()
+      expect(await overflow(page), path).toEqual([])
+    }
+    // the properties are in the settings
+    expect(await page.getByRole('definition').allInnerTexts()).toContain(name)
+  })
+
+  it('refuse a name that would turn the text beside it around', async () => {
+    const page = await portal.page({ as: newcomer })
+    await open(page, '/init-scripts/new')
+    await page.getByLabel('Name').fill('\u202egnp.exe')
+    await page.getByRole('button', { name: 'Create init script' }).click()
+    await page.getByText('This form is not accepted').waitFor()
+  })
+
   it('show hostile names as text', async () => {
     const { server } = await owner.customer.createServer(newServer('hostile', HOSTILE))
     const page = await portal.page({ as: owner })
