@@ -40,10 +40,12 @@ const DATA = [
 /** Modules of the packages, or of scopes of packages. */
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
-/** Parts of the portal that belong to no noun, but for those that no list needs: codes for cameras, charts, and forms
- *  with their dry runs. And icons: a few lines each. */
-const SHARED =
-  /portal\/(?:(?:api|pages|shell|texts|ui)\/(?!qr\.|chart\.|notes\.)|nouns\/(?!ask\.|dry-run\.)[^/]+$)|lucide-react\//
+/** Parts that no list needs: codes for cameras, charts, notes of fields, and forms with their dry runs and commands. */
+const OF_FEW = ['ask', 'chart', 'dry-run', 'manifest', 'notes', 'qr', 'secret', 'snippet']
+/** The other parts of the portal that belong to no noun, and icons: a few lines each. */
+const SHARED = new RegExp(
+  `portal/(?:(?:api|pages|shell|texts|ui)/|nouns/(?=[^/]+$))(?!(?:${OF_FEW.join('|')})\\.)|lucide-react/`,
+)
 
 /** A page for each listener of the API server. */
 const entries = ['index.html', 'operator.html'].map((name) => join(PORTAL, name))
