@@ -178,6 +178,7 @@ function fits(schema: Schema, value: unknown, source: Source): boolean {
       !Array.isArray(value) &&
       Object.keys(schema.properties ?? {}).every((name) => name in value)
     )
+  if (schema.format === 'date-time' && Number.isNaN(Date.parse(String(value)))) return false
   if (typeof value === 'string' && schema.pattern !== undefined && !new RegExp(schema.pattern).test(value)) return false
   return schema.type === (value === null ? 'null' : typeof value)
 }

@@ -227,16 +227,22 @@ describe('queries that are not what the route takes: 400', () => {
   })
 })
 
+/** Reads of what no sample has, by the test that has it. */
+const READ_ELSEWHERE: Readonly<Record<string, string>> = {
+  get_kubernetes_node_pool: 'nodes need an image: test/apiserver/nouns/node-pool/node-pools.database.test.ts',
+}
+
 describe('reads of the owner succeed in the shape of their route', () => {
-  test.each(routes((route) => route.method === 'GET' && !isPublic(route) && !route.isCredentialRead))(
-    '%s',
-    async (_id, route) => {
-      const query = new URLSearchParams(leastOf(route.query) as Record<string, string>) // samples of texts
-      const reply = await owner.send('GET', `${pathOf(route)}?${query.toString()}`)
-      expect(reply.status, reply.text).toBe(200)
-      expect(reply.headers['cache-control']).toBe('no-store')
-    },
-  )
+  test.each(
+    routes(
+      (route) => route.method === 'GET' && !isPublic(route) && !route.isCredentialRead && !(route.id in READ_ELSEWHERE),
+    ),
+  )('%s', async (_id, route) => {
+    const query = new URLSearchParams(leastOf(route.query) as Record<string, string>) // samples of texts
+    const reply = await owner.send('GET', `${pathOf(route)}?${query.toString()}`)
+    expect(reply.status, reply.text).toBe(200)
+    expect(reply.headers['cache-control']).toBe('no-store')
+  })
 })
 
 test('every change and every credential read of a signed-in caller has an audit action', () => {
