@@ -8,6 +8,8 @@ import { environment } from '../../../../kit/sys/process.ts'
 import { newAddress, type Person, signUp, type Visitor } from './person.ts'
 
 export interface PageOptions {
+  /** Another origin than that of the tier's product. */
+  readonly at?: string
   /** Who is signed in; nobody when absent. */
   readonly as?: Visitor
   /** Other origins that the page opens. */
@@ -64,10 +66,10 @@ export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): Por
     signUp: () => signUp(endpoints),
     async page(options = {}) {
       const { as, opens = [], width = NOTEBOOK, height = HEIGHT, theme = 'light', locale = 'en-US' } = options
-      const { allows = [] } = options
+      const { at = url, allows = [] } = options
       if (browser === undefined) throw new Error('pages are for tests')
       const context = await browser.newContext({
-        baseURL: url,
+        baseURL: at,
         viewport: { width, height },
         colorScheme: theme,
         locale,
@@ -75,7 +77,7 @@ export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): Por
         extraHTTPHeaders: { 'x-forwarded-for': as?.address ?? newAddress() },
       })
       context.setDefaultTimeout(PATIENCE_MILLISECONDS)
-      const faults = watch(context, [url, ...opens])
+      const faults = watch(context, [at, ...opens])
       onTestFinished(async () => {
         // a route may be answering still
         await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
@@ -87,7 +89,7 @@ export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): Por
         if (absent.length > 0) throw new Error(`the page did not report ${absent.join(', ')}`)
       })
       await context.addInitScript(REPORT_VIOLATIONS)
-      if (as !== undefined) await context.addCookies(as.cookies.map((cookie) => ({ ...cookie, url })))
+      if (as !== undefined) await context.addCookies(as.cookies.map((cookie) => ({ ...cookie, url: at })))
       return context.newPage()
     },
   }
