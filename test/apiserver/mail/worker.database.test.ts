@@ -217,6 +217,9 @@ describe('the language of a mail', () => {
     ])
     expect(mails).toContainEqual(['new@example.com', 'Bestätigen Sie Ihre E-Mail-Adresse'])
     expect(mails).toContainEqual(['other@example.com', 'Verify your email address'])
+    // and of later mails, which no browser causes
+    expect(await sendTo('new@example.com')).toEqual(german)
+    expect(await sendTo('other@example.com')).toEqual(english)
   })
 })
 

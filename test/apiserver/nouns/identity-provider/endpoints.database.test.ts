@@ -34,6 +34,9 @@ beforeAll(async () => {
     person('linked'),
     person('hijacked'),
     person('invited'),
+    person('speaker'),
+    person('silent-speaker'),
+    person('asked'),
     person('coupon'),
     person('elliptic'),
     person('github|octocat'),
@@ -208,6 +211,24 @@ describe('an address that has a user', () => {
     // the last way to sign in
     expect((await browser.send('DELETE', `/v1/account/identities/${identities[0]!.id}`)).status).toBe(409)
   })
+})
+
+test('a new person keeps the language of the browser for mails', async () => {
+  const german = (): Browser => {
+    const browser = open()
+    return {
+      ...browser,
+      send: (method, path, sent = {}) =>
+        browser.send(method, path, { ...sent, headers: { ...sent.headers, 'accept-language': 'de' } }),
+    }
+  }
+  const localeOf = async (browser: Browser) =>
+    (await browser.send('GET', '/v1/account/preferences')).body['preferences'] as object
+  expect(await localeOf((await signIn('speaker', '', german())).browser)).toEqual({ locale: 'de' })
+  expect(await localeOf((await signIn('silent-speaker')).browser)).toEqual({})
+  const owner = await harness.signUpAndIn('asks@example.com')
+  await owner.send('POST', '/v1/account/invitations', { body: { email: 'asked@example.com', role: 'viewer' } })
+  expect(await localeOf((await signIn('asked', '', german())).browser)).toEqual({ locale: 'de' })
 })
 
 test('a pending invitation of the address is accepted', async () => {

@@ -26,6 +26,24 @@ async function join(owner: Browser, email: string, role: string): Promise<Browse
   return browser
 }
 
+test('who joins with a browser keeps its language for mails, and loses none that was chosen', async () => {
+  const owner = await harness.signUpAndIn('speaks@example.com')
+  await owner.send('PUT', '/v1/account/preferences', { body: { preferences: { locale: 'en' } } })
+  const accept = async (email: string, from: Browser) => {
+    await invite(from, email, 'member')
+    const browser = harness.openBrowser()
+    harness.clock.move(7)
+    await browser.send('POST', '/v1/auth/accept-invitation', {
+      body: { invitation: await harness.mailedSecret(email), password: GOOD_PASSWORD },
+      headers: { 'accept-language': 'de-DE,de;q=0.9' },
+    })
+    return (await browser.send('GET', '/v1/account/preferences')).body
+  }
+  expect(await accept('joins@example.com', owner)).toMatchObject({ preferences: { locale: 'de' } })
+  const other = await harness.signUpAndIn('invites@example.com')
+  expect(await accept('speaks@example.com', other)).toMatchObject({ preferences: { locale: 'en' } })
+})
+
 test('a stranger is invited, looks the invitation up, joins with a password and is signed in', async () => {
   const owner = await harness.signUpAndIn('owner@example.com')
   const { reply } = await invite(owner, ' New@Example.com ', 'member')
