@@ -10,7 +10,8 @@ import { printLine, processArguments } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
 import { launch } from './kit/chromium.ts'
 import { MANAGED_PATHS, showManaged } from './kit/managed.ts'
-import { type Person, signUp, type Visitor } from './kit/person.ts'
+import { signUp, type Visitor } from './kit/person.ts'
+import { ask, fill } from './kit/sample.ts'
 import { newStaff, type StaffMember } from './kit/staff.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../test-results/portal')
@@ -113,35 +114,6 @@ async function writeSheet(browser: Browser, folder: string, shots: readonly Shot
   await page.goto(`file://${sheet}`)
   await page.screenshot({ path: join(folder, 'sheet.png'), fullPage: true })
   return sheet
-}
-
-/** Something of most kinds, so that pages are not empty. */
-async function fill({ customer }: Person): Promise<void> {
-  await customer.addSshKey()
-  const { server, operation } = await customer.createServer({
-    zone: 'eu-1a',
-    hostname: 'web-1',
-    plan: 'tiny',
-    template: 'tiny-linux',
-  })
-  await customer.finished(operation.id)
-  await customer.createServer({ zone: 'eu-1b', hostname: 'web-2', plan: 'tiny', template: 'tiny-linux' })
-  await customer.request('POST', '/v1/storages', { zone: 'eu-1a', name: 'data', size_gib: 10 })
-  await customer.request('POST', '/v1/init-scripts', { name: 'first-boot', content: '#!/bin/sh\necho hello\n' })
-  await customer.change('POST', `/v1/servers/${server.id}/restart`)
-  await customer.request('POST', '/v1/account/webhooks', { url: 'https://hooks.example.com/in', events: ['*'] })
-  const sink = { name: 'logs', type: 'https', url: 'https://logs.example.com/' }
-  await customer.request('POST', '/v1/account/audit-sinks', sink)
-  await customer.request('POST', '/v1/object-storage', { zone: 'eu-1a' })
-}
-
-/** What waits for staff. */
-async function ask({ customer }: Person, finance: StaffMember): Promise<void> {
-  const hosts = { vcpus: 64, memory_gibibytes: 256, disk_gigabytes: 1000, notes: 'For the data centre in Bonn.' }
-  await customer.request('POST', '/v1/private-cloud/requests', hosts)
-  const more = { name: 'servers', limit: 100, reason: 'A fair in May.' }
-  await customer.request('POST', '/v1/account/quota-requests', more)
-  await finance.request('POST', '/v1/admin/coupons', 201, { code: 'WELCOME', amount_cents: 500 })
 }
 
 async function ofCustomers(browser: Browser, shooting: Omit<Shooting, 'name'>): Promise<readonly Shot[]> {
