@@ -52,9 +52,9 @@ describe('the changes between two specs', () => {
 })
 
 /** Asks whether the change of that name is allowed. */
-const ask = (name: string, facts: Partial<StorageFacts>, spec: Partial<StorageSpec> = {}, asked = {}) => {
+const ask = (name: string, facts: Partial<StorageFacts>, spec: Partial<StorageSpec> = {}, options = {}) => {
   const { allow } = storageChanges.changes.find((change) => change.name === name) ?? expect.fail(name)
-  const subject = { accountId: 'acct', id: 'disk', spec: { ...SPEC, ...spec }, facts: { ...FACTS, ...facts }, asked }
+  const subject = { accountId: 'acct', id: 'disk', spec: { ...SPEC, ...spec }, facts: { ...FACTS, ...facts }, options }
   return () => allow?.(subject, NOTHING)
 }
 const NOTHING = worldWith([])

@@ -71,7 +71,7 @@ test('those that the platform makes are found beside those of settings, which go
   const { control } = (await open([host('eu-9')])) as HostedControlPlanes
   const offer = {
     ...(await open([host('eu-1')])),
-    made: () => [
+    ownHosts: () => [
       { regions: ['eu-1'], control },
       { regions: ['eu-2'], control },
     ],
@@ -80,7 +80,7 @@ test('those that the platform makes are found beside those of settings, which go
   expect(controlPlanesIn(offer, 'eu-2')).toMatchObject({ control })
   expect(controlPlanesIn(offer, 'eu-1')).not.toMatchObject({ control })
   expect(configuredHostsOf(offer)).toHaveLength(1)
-  const alone = { obstacle: 'none', made: () => [{ regions: ['eu-2'], control }] }
+  const alone = { obstacle: 'none', ownHosts: () => [{ regions: ['eu-2'], control }] }
   expect(controlPlanesIn(alone, 'eu-2')).toMatchObject({ control })
   expect(controlPlanesIn(alone, 'eu-1')).toMatchObject({ obstacle: 'none' })
 })
